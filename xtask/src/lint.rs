@@ -1,0 +1,48 @@
+//! Everything that can be judged without running the code.
+
+use crate::shell::{self, Outcome, cargo, program};
+use crate::{docs, unsafe_files};
+
+/// The fuzz targets are a workspace of their own, which `--workspace` does not reach.
+const FUZZ_MANIFEST: &str = "crates/layout/fuzz/Cargo.toml";
+
+/// Runs all checks, stopping at the first that fails.
+pub(crate) fn run() -> Outcome {
+    components()?;
+    shell::run(cargo(&["fmt", "--all", "--", "--check"]))?;
+    if shell::root().join(FUZZ_MANIFEST).is_file() {
+        shell::run(cargo(&[
+            "fmt",
+            "--manifest-path",
+            FUZZ_MANIFEST,
+            "--",
+            "--check",
+        ]))?;
+    }
+    unsafe_files::check(shell::root())?;
+    shell::run(cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    let mut rustdoc = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
+    rustdoc.env("RUSTDOCFLAGS", "-D warnings");
+    shell::run(rustdoc)?;
+    docs::check()?;
+    println!("lint: all good");
+    Ok(())
+}
+
+/// Adds rustfmt and clippy if a minimal toolchain came without them.
+fn components() -> Outcome {
+    for (component, subcommand) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
+        if !shell::succeeds(cargo(&[subcommand, "--version"])) {
+            shell::run(program("rustup", &["component", "add", component]))?;
+        }
+    }
+    Ok(())
+}

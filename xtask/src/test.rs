@@ -1,0 +1,221 @@
+//! Every test of the project, in one command.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::shell::{self, Outcome, cargo};
+use crate::{readme, tools};
+
+/// The fuzz targets' folder.
+const FUZZ_FOLDER: &str = "crates/layout/fuzz";
+
+/// How much is run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// What every change must pass: a few minutes.
+    Normal,
+    /// What a release must pass: hundreds of thousands of random cases, long fuzzing.
+    Long,
+}
+
+impl Effort {
+    /// Random cases a property test runs; `None` leaves each test its own default.
+    fn cases(self) -> Option<u32> {
+        match self {
+            Effort::Normal => None,
+            Effort::Long => Some(300_000),
+        }
+    }
+
+    fn fuzz_time(self) -> Duration {
+        match self {
+            Effort::Normal => Duration::from_secs(30),
+            Effort::Long => Duration::from_secs(600),
+        }
+    }
+}
+
+/// What ran so far.
+#[derive(Default)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+    failures: Vec<String>,
+    skipped: Vec<String>,
+}
+
+/// How one step ended.
+enum Step {
+    Done,
+    /// Could not be run on this machine, and why.
+    Skipped(String),
+}
+
+/// Runs all steps, even after one failed, and sums up.
+pub(crate) fn run(effort: Effort) -> Outcome {
+    let started = Instant::now();
+    let mut tally = Tally::default();
+    step(&mut tally, "unit, integration and doc tests", |tally| {
+        workspace(effort, tally)
+    });
+    step(&mut tally, "Miri on the copy kernels", miri);
+    step(&mut tally, "fuzzing", |tally| fuzz(effort, tally));
+    step(&mut tally, "README's commands", readme_commands);
+    report(&tally, started.elapsed())
+}
+
+fn step(tally: &mut Tally, name: &str, work: impl FnOnce(&mut Tally) -> Outcome<Step>) {
+    println!("\n==> {name}");
+    match work(tally) {
+        Ok(Step::Done) => {}
+        Ok(Step::Skipped(reason)) => {
+            println!("skipped: {reason}");
+            tally.skipped.push(format!("{name}: {reason}"));
+        }
+        Err(reason) => {
+            println!("FAILED: {reason}");
+            tally.failures.push(format!("{name}: {reason}"));
+        }
+    }
+}
+
+fn workspace(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
+    let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
+    if let Some(cases) = effort.cases() {
+        command
+            .arg("--release")
+            .env("PARIO_CASES", cases.to_string());
+    }
+    shell::run_inspected(command, |line| tally.count(line))?;
+    Ok(Step::Done)
+}
+
+fn miri(tally: &mut Tally) -> Outcome<Step> {
+    if let Err(reason) = tools::miri() {
+        return Ok(Step::Skipped(reason));
+    }
+    let command = tools::nightly_cargo(&[
+        "miri",
+        "test",
+        "--package",
+        "pario-layout",
+        "--lib",
+        "kernels",
+    ]);
+    let before = tally.passed;
+    shell::run_inspected(command, |line| tally.count(line))?;
+    if tally.passed == before {
+        return Err("Miri found no test with `kernels` in its name".into());
+    }
+    Ok(Step::Done)
+}
+
+/// Runs every fuzz target for a bounded time; a target that survives counts as a passed test.
+fn fuzz(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
+    let tools = match tools::cargo_fuzz() {
+        Ok(folder) => folder,
+        Err(reason) => return Ok(Step::Skipped(reason)),
+    };
+    let fuzz = |arguments: &[&str]| {
+        let mut command = tools::nightly_cargo(&["fuzz"]);
+        command.args(arguments);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut folders = vec![tools.clone()];
+        folders.extend(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(folders).unwrap_or(path));
+        command
+    };
+    let targets = shell::output(fuzz(&["list", "--fuzz-dir", FUZZ_FOLDER]))?;
+    let time = format!("-max_total_time={}", effort.fuzz_time().as_secs());
+    for target in targets.lines() {
+        let run = fuzz(&[
+            "run",
+            "--fuzz-dir",
+            FUZZ_FOLDER,
+            target,
+            "--",
+            &time,
+            "-print_final_stats=1",
+            "-verbosity=0",
+        ]);
+        match shell::run(run) {
+            Ok(()) => tally.passed += 1,
+            Err(reason) => {
+                tally.failed += 1;
+                return Err(reason);
+            }
+        }
+    }
+    Ok(Step::Done)
+}
+
+/// Runs what README.md tells its reader to type, apart from this very command.
+fn readme_commands(tally: &mut Tally) -> Outcome<Step> {
+    let text = fs::read_to_string(shell::root().join("README.md"))
+        .map_err(|error| format!("cannot read README.md: {error}"))?;
+    for command in readme::commands(&text) {
+        let Some(arguments) = command.strip_prefix("cargo run ") else {
+            continue;
+        };
+        let mut run = cargo(&["run"]);
+        run.args(arguments.split_whitespace());
+        match shell::run(run) {
+            Ok(()) => tally.passed += 1,
+            Err(reason) => {
+                tally.failed += 1;
+                return Err(reason);
+            }
+        }
+    }
+    Ok(Step::Done)
+}
+
+impl Tally {
+    /// Adds a closing line of the test runner: `test result: ok. 3 passed; 0 failed; ...`.
+    fn count(&mut self, line: &str) {
+        let Some(summary) = line.trim().strip_prefix("test result: ") else {
+            return;
+        };
+        self.passed += number_before(summary, " passed");
+        self.failed += number_before(summary, " failed");
+    }
+}
+
+fn number_before(text: &str, word: &str) -> u64 {
+    text.split_once(word)
+        .and_then(|(head, _)| head.rsplit(' ').next())
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
+}
+
+fn report(tally: &Tally, took: Duration) -> Outcome {
+    println!("\n==> summary after {} s", took.as_secs());
+    for skipped in &tally.skipped {
+        println!("skipped {skipped}");
+    }
+    for failure in &tally.failures {
+        println!("FAILED {failure}");
+    }
+    println!("{} passed, {} failed", tally.passed, tally.failed);
+    if tally.failures.is_empty() && tally.failed == 0 {
+        Ok(())
+    } else {
+        Err("some tests failed, see above".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tally;
+
+    #[test]
+    fn closing_lines_are_summed() {
+        let mut tally = Tally::default();
+        tally.count("test a ... ok");
+        tally.count("test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s");
+        tally.count(
+            "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out",
+        );
+        assert_eq!((tally.passed, tally.failed), (15, 2));
+    }
+}
