@@ -1,0 +1,175 @@
+//! The table of all hints. To add one, add one entry.
+
+use crate::definition::{Definition, Group, Moment, Scope};
+use crate::domain::*;
+use crate::source::Source;
+use crate::style::AccessStyle;
+use crate::words::{AsyncMethod, Rmw, SharedPointer, Sieving, Way};
+
+macro_rules! hints {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident: $type:ty = $default:expr, $domain:expr;
+        $group:ident, $scope:ident, $moment:ident $(, alias $alias:literal)*;
+    )+) => {
+        /// The hints in force for a file.
+        ///
+        /// Fields that are changed directly keep the source they had:
+        /// [`Hints::adjust`] changes them and notes why.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub struct Hints {
+            $( $(#[doc = $doc])+ pub $name: $type, )+
+            /// Where each value came from, in the order of [`Hints::DEFINITIONS`].
+            pub(crate) sources: [Source; COUNT],
+        }
+
+        const COUNT: usize = [$(stringify!($name)),+].len();
+
+        impl Default for Hints {
+            fn default() -> Hints {
+                Hints { $( $name: $default, )+ sources: [const { Source::Default }; COUNT] }
+            }
+        }
+
+        impl Hints {
+            /// What is known of each hint, in the order of the documentation.
+            pub const DEFINITIONS: &'static [Definition] = &[$( Definition {
+                name: stringify!($name),
+                aliases: &[$($alias),*],
+                doc: &[$($doc),+],
+                group: Group::$group,
+                scope: Scope::$scope,
+                moment: Moment::$moment,
+                allowed: || $domain.allowed(),
+                set: |hints, text| {
+                    hints.$name = $domain.parse(text)?;
+                    Some(())
+                },
+                get: |hints| $domain.format(&hints.$name),
+                copy: |hints, from| hints.$name.clone_from(&from.$name),
+            } ),+];
+        }
+    };
+}
+
+/// Larger buffers than this are a slip of the keyboard.
+const BUFFER_MAX: u64 = 64 * GIB;
+
+hints! {
+    /// Size of the buffer through which a read is sieved: each system call
+    /// reads that much of the file, and the wanted pieces are copied out.
+    ind_rd_buffer_size: u64 = 4 * MIB, Bytes(1..=BUFFER_MAX);
+    Noncontiguous, Rank, Always;
+
+    /// Size of the buffer through which a write is sieved (read, changed,
+    /// written back). It is also the longest range that is locked at once.
+    ind_wr_buffer_size: u64 = 512 * KIB, Bytes(1..=BUFFER_MAX);
+    Noncontiguous, Rank, Always;
+
+    /// Whether reads may be sieved. `enable` sieves every non-contiguous read,
+    /// `disable` none, `automatic` those whose pattern suggests it.
+    /// `pario_way_read` is stronger where it is not `automatic`.
+    romio_ds_read: Sieving = Sieving::Automatic, Words::<Sieving>::ANY;
+    Noncontiguous, Rank, Always;
+
+    /// Whether writes may be sieved. A sieved write also writes back bytes
+    /// that it only read, so whatever this says it happens only where
+    /// `pario_rmw` or the access mode `UNIQUE_OPEN` allows it, and never in a
+    /// write-only file. `pario_way_write` is stronger where it is not
+    /// `automatic`.
+    romio_ds_write: Sieving = Sieving::Automatic, Words::<Sieving>::ANY;
+    Noncontiguous, Rank, Always;
+
+    /// How a non-contiguous read reaches the file: one call a piece
+    /// (`direct`), vectored or batched calls (`list`), whole extents through
+    /// a buffer (`sieve`), or whichever suits the access (`automatic`).
+    pario_way_read: Way = Way::Automatic, Words::<Way>::ANY;
+    Noncontiguous, Rank, Always;
+
+    /// The same for writes. `sieve` becomes `list` where a sieved write is
+    /// not allowed.
+    pario_way_write: Way = Way::Automatic, Words::<Way>::ANY;
+    Noncontiguous, Rank, Always;
+
+    /// The most pieces that one vectored or batched call carries.
+    pario_list_pieces: u64 = 1024, Number(1..=MIB);
+    Noncontiguous, Rank, Always;
+
+    /// The automatic choice sieves where one piece and the gap after it
+    /// together are at most this long on average. Past it, separate calls are
+    /// faster however dense the data.
+    pario_sieve_extent: u64 = 16 * KIB, Bytes(0..=BUFFER_MAX);
+    Noncontiguous, Rank, Always;
+
+    /// The automatic choice sieves only where at least this percentage of the
+    /// bytes between the first and the last are wanted.
+    pario_sieve_density: u64 = 5, Number(0..=100);
+    Noncontiguous, Rank, Always;
+
+    /// Whether writes may read a range, change it and write it back. `never`
+    /// leaves it to files opened `UNIQUE_OPEN`, where no one else writes.
+    /// `locked` allows it everywhere, and in return every write on the handle,
+    /// contiguous ones too, locks its range: a lock on one side only would
+    /// protect nothing.
+    pario_rmw: Rmw = Rmw::Never, Words::<Rmw>::ANY;
+    Noncontiguous, File, Open;
+
+    /// What carries nonblocking operations: io_uring (`uring`), I/O threads
+    /// (`pool`), or io_uring where the kernel offers it (`automatic`).
+    pario_async: AsyncMethod = AsyncMethod::Automatic, Words::<AsyncMethod>::ANY;
+    Nonblocking, Rank, Open;
+
+    /// The most memory that pario itself holds for the nonblocking operations
+    /// of one file on one rank. Operations that would need more wait their
+    /// turn; one always goes on, however small this is.
+    pario_inflight_bytes: u64 = 64 * MIB, Bytes(1..=BUFFER_MAX);
+    Nonblocking, Rank, Always;
+
+    /// Whether reads bypass the kernel's cache (`O_DIRECT`). Unaligned edges
+    /// go through an aligned buffer.
+    direct_read: bool = false, Flag;
+    File, File, Open;
+
+    /// Whether writes bypass the kernel's cache (`O_DIRECT`). Unaligned edges
+    /// go through the cache, so that no byte is written that was not asked
+    /// for.
+    direct_write: bool = false, Flag;
+    File, File, Open;
+
+    /// Permissions of a file that open creates, in octal. Not set, they are
+    /// 666 less the process's umask.
+    file_perm: Option<u32> = None, Maybe(Permissions);
+    File, File, Open;
+
+    /// The driver that carries the file, by its name (`ufs`, `mem`, ...). Not
+    /// set, the prefix of the file name or else the type of the file system
+    /// says which.
+    pario_driver: Option<String> = None, Maybe(Name);
+    File, File, Open, alias "romio_filesystem_type";
+
+    /// Where the shared file pointer lives: in memory that the ranks share,
+    /// in a locked file beside the data, or in memory where all ranks can
+    /// reach it (`automatic`).
+    pario_shared_pointer: SharedPointer = SharedPointer::Automatic, Words::<SharedPointer>::ANY;
+    File, File, Open;
+
+    /// Whether close makes the data durable first, as sync does.
+    pario_sync_on_close: bool = false, Flag;
+    File, File, Always;
+
+    /// How the program will access the file. `sequential` asks the kernel to
+    /// read ahead more, `random` and `reverse_sequential` not at all,
+    /// `read_once` and `write_once` not to keep the data. The other words of
+    /// the standard are accepted and have no effect.
+    access_style: AccessStyle = AccessStyle::default(), Styles;
+    File, Rank, Always;
+
+    /// The name that the file was opened by.
+    filename: Option<String> = None, Maybe(Text);
+    Information, Rank, Reported;
+
+    /// How many processes will typically access the file. Reported as given.
+    nb_proc: Option<u64> = None, Maybe(Number(1..=u32::MAX as u64));
+    Information, File, Open;
+}

@@ -1,0 +1,71 @@
+//! Hints whose values are words.
+
+/// A type whose values are words, matched without regard to case.
+pub(crate) trait Word: Copy + PartialEq + 'static {
+    /// Each value with the word that names it and other spellings of it.
+    const WORDS: &'static [(Self, &'static str, &'static [&'static str])];
+}
+
+macro_rules! words {
+    ($(
+        $(#[doc = $doc:literal])+
+        $type:ident { $( $(#[doc = $value_doc:literal])+ $value:ident = $word:literal $(| $synonym:literal)* ),+ $(,)? }
+    )+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $type { $( $(#[doc = $value_doc])+ $value ),+ }
+
+        impl Word for $type {
+            const WORDS: &'static [(Self, &'static str, &'static [&'static str])] =
+                &[$( ($type::$value, $word, &[$($synonym),*]) ),+];
+        }
+    )+};
+}
+
+words! {
+    /// Whether non-contiguous accesses may be sieved.
+    Sieving {
+        /// Where the pattern suggests it and it is safe.
+        Automatic = "automatic" | "auto",
+        /// Wherever it is safe, whatever the pattern.
+        Enable = "enable" | "true",
+        /// Never.
+        Disable = "disable" | "false",
+    }
+    /// How a non-contiguous access reaches the file.
+    Way {
+        /// Chosen for each access by its pattern.
+        Automatic = "automatic" | "auto",
+        /// One call a piece.
+        Direct = "direct",
+        /// Vectored or batched calls.
+        List = "list",
+        /// Whole extents through a buffer.
+        Sieve = "sieve",
+    }
+    /// When a write may read, change and write back bytes that are not its own.
+    Rmw {
+        /// Only where no one else can be writing (`UNIQUE_OPEN`).
+        Never = "never",
+        /// Whenever it pays; in return every write on the handle locks its range.
+        Locked = "locked",
+    }
+    /// What carries nonblocking operations.
+    AsyncMethod {
+        /// io_uring where the kernel offers it, otherwise threads.
+        Automatic = "automatic" | "auto",
+        /// io_uring.
+        Uring = "uring" | "io_uring",
+        /// I/O threads.
+        Pool = "pool" | "threads",
+    }
+    /// Where the shared file pointer lives.
+    SharedPointer {
+        /// In memory where all ranks can reach it, otherwise in a file.
+        Automatic = "automatic" | "auto",
+        /// In memory that the ranks share.
+        Memory = "memory",
+        /// In a locked file beside the data.
+        File = "file",
+    }
+}
