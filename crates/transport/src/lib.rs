@@ -1,1 +1,46 @@
-//! TBD
+//! How ranks talk.
+//!
+//! A [`Transport`] gives a rank its identity and placement, messages of bytes,
+//! the few collectives that parallel I/O needs, and memory shared on a node.
+//! There are two here, neither of which needs MPI:
+//!
+//! - [`threads`]: ranks are threads of one process;
+//! - [`processes`]: ranks are forked processes of one machine.
+//!
+//! Both run on the same lock-free structures in shared memory, made of plain
+//! data addressed by offsets, so that a rank can be killed at any moment
+//! without leaving the others stuck. [`conformance`] is the suite that every
+//! transport passes.
+//!
+//! ```
+//! use pario_transport::{Rank, Tag, threads};
+//!
+//! let sums = threads::run(4, |transport| {
+//!     let mine = [transport.rank().0 as u8];
+//!     let all = transport.all_gather(&mine).expect("all ranks take part");
+//!     all.iter().map(|bytes| u32::from(bytes[0])).sum::<u32>()
+//! });
+//! assert!(sums.into_iter().all(|sum| sum == Ok(6)));
+//! ```
+
+mod collectives;
+pub mod conformance;
+mod error;
+mod fabric;
+mod memory;
+pub mod processes;
+mod rank;
+mod sharing;
+pub mod threads;
+mod transport;
+
+pub use error::{Loss, Result, TransportError};
+pub use memory::{Event, Patience, Segment, Waiter};
+pub use rank::{Node, Rank, Tag};
+pub use transport::Transport;
+
+/// Collectives made of messages, for transports that have none of their own:
+/// the provided methods of [`Transport`] are these.
+pub mod generic {
+    pub use crate::collectives::{all_gather, barrier, broadcast};
+}

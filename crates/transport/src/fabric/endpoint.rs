@@ -1,0 +1,228 @@
+//! A rank's transport over a world.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::board::{Board, Contribution};
+use super::inbox::{ContextId, Envelope};
+use super::mailroom::Mailroom;
+use super::world::World;
+use crate::sharing::{self, Backing};
+use crate::{Node, Rank, Result, Segment, Tag, Transport, TransportError, collectives};
+
+/// What differs between the transports over a world.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) spans_processes: bool,
+    /// By rank.
+    pub(crate) nodes: Vec<Node>,
+    /// The kinds of memory to try for a segment, in this order.
+    pub(crate) backings: Vec<Backing>,
+}
+
+/// The transport of one rank, or a duplicate of it.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    kind: Arc<Kind>,
+    room: Arc<Mailroom>,
+    context: ContextId,
+    board: Option<Board>,
+    /// The collectives that were called on the board.
+    operations: Mutex<u64>,
+}
+
+impl Endpoint {
+    /// Joins a world; once a rank.
+    pub(crate) fn join(world: World, rank: Rank, kind: Arc<Kind>) -> Self {
+        let room = Arc::new(Mailroom::new(world, rank));
+        Self::new(kind, room, ContextId::FIRST, Some(Board::FIRST))
+    }
+
+    fn new(kind: Arc<Kind>, room: Arc<Mailroom>, context: ContextId, board: Option<Board>) -> Self {
+        room.open(context);
+        Endpoint {
+            kind,
+            room,
+            context,
+            board,
+            operations: Mutex::new(0),
+        }
+    }
+
+    fn check_rank(&self, rank: Rank) -> Result<()> {
+        let size = self.size();
+        if rank.0 < size {
+            Ok(())
+        } else {
+            Err(TransportError::BadRank { rank, size })
+        }
+    }
+
+    /// The number of the collective that begins now.
+    fn next_operation(&self) -> u64 {
+        let mut operations = self
+            .operations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *operations += 1;
+        *operations
+    }
+
+    /// Gathers on the board, and by messages what is too long for it: the
+    /// board tells every rank who sends and who does not.
+    fn gather_on(&self, board: Board, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let operation = self.next_operation();
+        board.enter(&self.room, operation, mine)?;
+        board.await_all(&self.room, operation)?;
+        let size = self.size();
+        let contributions = (0..size)
+            .map(|rank| board.contribution(&self.room.world, Rank(rank), operation))
+            .collect::<Vec<_>>();
+        let me = self.rank();
+        if let Contribution::Elsewhere = contributions[me.index()] {
+            for distance in 1..size {
+                let to = Rank((me.0 + distance) % size);
+                self.send(to, Tag::ALL_GATHER, mine)?;
+            }
+        }
+        let pieces = contributions.into_iter().zip((0..size).map(Rank));
+        pieces
+            .map(|(contribution, rank)| match contribution {
+                Contribution::Inline(bytes) => Ok(bytes),
+                Contribution::Elsewhere if rank == me => Ok(mine.to_vec()),
+                Contribution::Elsewhere => self.receive(rank, Tag::ALL_GATHER),
+            })
+            .collect()
+    }
+
+    fn broadcast_on(&self, board: Board, root: Rank, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        let operation = self.next_operation();
+        let is_root = root == self.rank();
+        let mine = if is_root { bytes.as_slice() } else { &[] };
+        board.enter(&self.room, operation, mine)?;
+        board.await_one(&self.room, root, operation)?;
+        match board.contribution(&self.room.world, root, operation) {
+            Contribution::Inline(_) if is_root => Ok(bytes),
+            Contribution::Inline(bytes) => Ok(bytes),
+            Contribution::Elsewhere => collectives::broadcast(self, root, bytes),
+        }
+    }
+
+    /// A context and perhaps a board for a duplicate, as one message.
+    fn offer_duplicate(world: &World) -> Vec<u8> {
+        let mut offer = world.take_context().0.to_le_bytes().to_vec();
+        if let Some(Board(board)) = Board::take(world) {
+            offer.extend((board as u64).to_le_bytes());
+        }
+        offer
+    }
+}
+
+impl Transport for Endpoint {
+    fn name(&self) -> &'static str {
+        self.kind.name
+    }
+
+    fn rank(&self) -> Rank {
+        self.room.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.room.world.ranks
+    }
+
+    fn node_of(&self, rank: Rank) -> Node {
+        self.kind.nodes[rank.index()]
+    }
+
+    fn spans_processes(&self) -> bool {
+        self.kind.spans_processes
+    }
+
+    fn send(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()> {
+        self.check_rank(to)?;
+        let envelope = Envelope {
+            context: self.context,
+            tag,
+            bytes: bytes.len() as u64,
+        };
+        self.room.send(to, envelope, bytes)
+    }
+
+    fn receive(&self, from: Rank, tag: Tag) -> Result<Vec<u8>> {
+        self.check_rank(from)?;
+        self.room.receive(self.context, from, tag)
+    }
+
+    fn try_receive(&self, from: Rank, tag: Tag) -> Result<Option<Vec<u8>>> {
+        self.check_rank(from)?;
+        self.room.try_receive(self.context, from, tag)
+    }
+
+    fn attend(&self) -> Result<()> {
+        self.room.harvest();
+        self.room.world.check()
+    }
+
+    fn barrier(&self) -> Result<()> {
+        let Some(board) = self.board else {
+            return collectives::barrier(self);
+        };
+        let operation = self.next_operation();
+        board.enter(&self.room, operation, &[])?;
+        board.await_all(&self.room, operation)
+    }
+
+    fn broadcast(&self, root: Rank, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        self.check_rank(root)?;
+        match self.board {
+            Some(board) => self.broadcast_on(board, root, bytes),
+            None => collectives::broadcast(self, root, bytes),
+        }
+    }
+
+    fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+        match self.board {
+            Some(board) => self.gather_on(board, mine),
+            None => collectives::all_gather(self, mine),
+        }
+    }
+
+    fn duplicate(&self) -> Result<Arc<dyn Transport>> {
+        const CHOOSER: Rank = Rank(0);
+        let offer = if self.rank() == CHOOSER {
+            Self::offer_duplicate(&self.room.world)
+        } else {
+            Vec::new()
+        };
+        let offer = self.broadcast(CHOOSER, offer)?;
+        let malformed = TransportError::Malformed {
+            rank: CHOOSER,
+            operation: "a duplication",
+        };
+        let (words, []) = offer.as_chunks::<8>() else {
+            return Err(malformed);
+        };
+        let context = words.first().ok_or(malformed)?;
+        let board = words.get(1);
+        Ok(Arc::new(Self::new(
+            Arc::clone(&self.kind),
+            Arc::clone(&self.room),
+            ContextId(u64::from_le_bytes(*context)),
+            board.map(|board| Board(u64::from_le_bytes(*board) as usize)),
+        )))
+    }
+
+    fn segment(&self, bytes: usize) -> Result<Option<Segment>> {
+        sharing::share(self, &self.kind.backings, bytes)
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.room.close(self.context);
+        if let Some(board) = self.board {
+            board.release(&self.room.world);
+        }
+    }
+}

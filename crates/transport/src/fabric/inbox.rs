@@ -1,0 +1,228 @@
+//! What has arrived at a rank and has not been received yet.
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+
+use super::ring::Consumer;
+use crate::{Rank, Tag};
+
+/// The number of a private world of messages: a duplicate. Never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ContextId(pub(super) u64);
+
+impl ContextId {
+    /// The context in which a world starts.
+    pub(super) const FIRST: ContextId = ContextId(0);
+}
+
+/// What stands before a message in a ring.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Envelope {
+    pub(super) context: ContextId,
+    pub(super) tag: Tag,
+    pub(super) bytes: u64,
+}
+
+impl Envelope {
+    pub(super) const BYTES: usize = 24;
+
+    pub(super) fn encode(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.context.0.to_ne_bytes());
+        bytes[8..16].copy_from_slice(&self.bytes.to_ne_bytes());
+        bytes[16..20].copy_from_slice(&self.tag.0.to_ne_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8; Self::BYTES]) -> Self {
+        let (words, _) = bytes.as_chunks::<8>();
+        let [tag, _] = bytes[16..].as_chunks::<4>().0 else {
+            unreachable!("the last word of an envelope has two halves");
+        };
+        Envelope {
+            context: ContextId(u64::from_ne_bytes(words[0])),
+            bytes: u64::from_ne_bytes(words[1]),
+            tag: Tag(u32::from_ne_bytes(*tag)),
+        }
+    }
+}
+
+/// A message that has arrived whole.
+#[derive(Debug)]
+pub(super) enum Arrival {
+    Message(Vec<u8>),
+    /// There was no memory for a message of this length.
+    Dropped(u64),
+}
+
+/// A message of which the rest is still to come.
+#[derive(Debug)]
+struct Partial {
+    envelope: Envelope,
+    /// `None` if there is no memory for the message, or no one to receive it.
+    body: Option<Vec<u8>>,
+    missing: u64,
+}
+
+/// The incoming stream of one sender.
+#[derive(Debug)]
+struct Stream {
+    consumer: Consumer,
+    partial: Option<Partial>,
+}
+
+/// What a look at the rings has brought.
+#[derive(Debug, Default)]
+pub(super) struct Harvest {
+    /// Senders who wait for the room that was made.
+    pub(super) starved: Vec<Rank>,
+    /// Whether a message is complete now.
+    pub(super) completed: bool,
+    /// Whether anything was taken out of a ring.
+    pub(super) progress: bool,
+}
+
+/// All that has arrived at a rank, and the streams in which it arrives.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    streams: Vec<Stream>,
+    queues: HashMap<(ContextId, Rank, Tag), VecDeque<Arrival>>,
+    contexts: Contexts,
+}
+
+impl Inbox {
+    /// An inbox fed by one ring from each rank.
+    pub(super) fn new(consumers: impl Iterator<Item = Consumer>) -> Self {
+        let streams = consumers.map(|consumer| Stream {
+            consumer,
+            partial: None,
+        });
+        Inbox {
+            streams: streams.collect(),
+            queues: HashMap::new(),
+            contexts: Contexts::default(),
+        }
+    }
+
+    pub(super) fn open(&mut self, context: ContextId) {
+        self.contexts.open(context);
+    }
+
+    /// Drops what has arrived in a context and what may still arrive.
+    pub(super) fn close(&mut self, context: ContextId) {
+        self.contexts.open.remove(&context);
+        self.queues.retain(|(of, _, _), _| *of != context);
+    }
+
+    /// Takes the next message of a sender with a tag.
+    pub(super) fn take(&mut self, context: ContextId, from: Rank, tag: Tag) -> Option<Arrival> {
+        let key = (context, from, tag);
+        let queue = self.queues.get_mut(&key)?;
+        let arrival = queue.pop_front();
+        if queue.is_empty() {
+            self.queues.remove(&key);
+        }
+        arrival
+    }
+
+    /// Adds a message that did not come through a ring.
+    pub(super) fn deposit(&mut self, context: ContextId, from: Rank, tag: Tag, arrival: Arrival) {
+        let queue = self.queues.entry((context, from, tag)).or_default();
+        queue.push_back(arrival);
+    }
+
+    /// Moves what has arrived out of the rings. Each ring is looked at once, so
+    /// that a busy sender cannot keep the caller here.
+    pub(super) fn harvest(&mut self) -> Harvest {
+        let mut harvest = Harvest::default();
+        for index in 0..self.streams.len() {
+            if self.streams[index].consumer.available() == 0 {
+                continue;
+            }
+            harvest.progress = true;
+            let from = Rank(index as u32);
+            while let Some((envelope, arrival)) = self.streams[index].advance(&self.contexts) {
+                if let Some(arrival) = arrival {
+                    self.deposit(envelope.context, from, envelope.tag, arrival);
+                    harvest.completed = true;
+                }
+            }
+            if self.streams[index].consumer.release() {
+                harvest.starved.push(from);
+            }
+        }
+        harvest
+    }
+}
+
+impl Stream {
+    /// Reads until a message is complete or nothing is left. A message for a
+    /// closed context comes without its bytes.
+    fn advance(&mut self, contexts: &Contexts) -> Option<(Envelope, Option<Arrival>)> {
+        let mut partial = match self.partial.take() {
+            Some(partial) => partial,
+            None if self.consumer.available() < Envelope::BYTES => return None,
+            None => {
+                let envelope = Envelope::decode(&self.consumer.read_array());
+                Partial {
+                    envelope,
+                    body: contexts.body_for(&envelope),
+                    missing: envelope.bytes,
+                }
+            }
+        };
+        let limit = usize::try_from(partial.missing).unwrap_or(usize::MAX);
+        let read = match &mut partial.body {
+            Some(body) => self.consumer.read_into(body, limit),
+            None => self.consumer.skip(limit),
+        };
+        partial.missing -= read as u64;
+        if partial.missing > 0 {
+            self.partial = Some(partial);
+            return None;
+        }
+        let envelope = partial.envelope;
+        let arrival = match partial.body {
+            _ if contexts.is_closed(envelope.context) => None,
+            Some(body) => Some(Arrival::Message(body)),
+            None => Some(Arrival::Dropped(envelope.bytes)),
+        };
+        Some((envelope, arrival))
+    }
+}
+
+/// Which contexts this rank has opened and closed. A message for a context that
+/// was never opened here is early: another rank has already made the duplicate.
+#[derive(Debug, Default)]
+struct Contexts {
+    open: HashSet<ContextId>,
+    /// All contexts below this one have been opened here at some time.
+    seen_below: u64,
+    /// Those above that have been opened too.
+    seen_beyond: BTreeSet<u64>,
+}
+
+impl Contexts {
+    fn open(&mut self, context: ContextId) {
+        self.open.insert(context);
+        self.seen_beyond.insert(context.0);
+        while self.seen_beyond.remove(&self.seen_below) {
+            self.seen_below += 1;
+        }
+    }
+
+    fn is_closed(&self, context: ContextId) -> bool {
+        let seen = context.0 < self.seen_below || self.seen_beyond.contains(&context.0);
+        seen && !self.open.contains(&context)
+    }
+
+    /// Memory for a message, if it is wanted and can be had.
+    fn body_for(&self, envelope: &Envelope) -> Option<Vec<u8>> {
+        if self.is_closed(envelope.context) {
+            return None;
+        }
+        let mut body = Vec::new();
+        let length = usize::try_from(envelope.bytes).ok()?;
+        body.try_reserve_exact(length).ok()?;
+        Some(body)
+    }
+}

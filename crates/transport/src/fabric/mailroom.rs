@@ -1,0 +1,191 @@
+//! The ends of a rank's rings, shared by all its threads and duplicates.
+
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use super::inbox::{Arrival, ContextId, Envelope, Inbox};
+use super::ring::{Consumer, Producer};
+use super::world::World;
+use crate::{Rank, Result, Tag, TransportError, Waiter};
+
+/// How much of a long message is written before the receiver sees it: small
+/// enough that both copy at the same time.
+const BURST_BYTES: usize = 64 << 10;
+
+/// The outgoing end of a ring.
+#[derive(Debug)]
+struct Outgoing {
+    producer: Producer,
+    /// Why a message was left unfinished: nothing can follow it.
+    broken: Option<TransportError>,
+}
+
+/// What a rank keeps in its own memory.
+#[derive(Debug)]
+pub(super) struct Mailroom {
+    pub(super) world: World,
+    pub(super) rank: Rank,
+    inbox: Mutex<Inbox>,
+    outgoing: Vec<Mutex<Outgoing>>,
+}
+
+/// Locks what stays in good order when a thread panics while it holds the lock:
+/// the rank is lost then, and the world says so.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Mailroom {
+    pub(super) fn new(world: World, rank: Rank) -> Self {
+        let geometry = world.geometry;
+        let capacity = geometry.ring_bytes;
+        let ranks = world.ranks as usize;
+        let memory = &world.memory;
+        let consumers = (0..ranks).map(|from| {
+            let base = geometry.ring(from, rank.index());
+            Consumer::new(memory.clone(), base, capacity)
+        });
+        let producers = (0..ranks).map(|to| {
+            let base = geometry.ring(rank.index(), to);
+            Mutex::new(Outgoing {
+                producer: Producer::new(memory.clone(), base, capacity),
+                broken: None,
+            })
+        });
+        Mailroom {
+            inbox: Mutex::new(Inbox::new(consumers)),
+            outgoing: producers.collect(),
+            rank,
+            world,
+        }
+    }
+
+    pub(super) fn open(&self, context: ContextId) {
+        lock(&self.inbox).open(context);
+    }
+
+    pub(super) fn close(&self, context: ContextId) {
+        lock(&self.inbox).close(context);
+    }
+
+    /// Waits on the rank's bell.
+    pub(super) fn wait<T>(&self, ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+        Waiter::new(&|| self.world.check()).wait(self.world.bell(self.rank), ready)
+    }
+
+    pub(super) fn send(&self, to: Rank, envelope: Envelope, bytes: &[u8]) -> Result<()> {
+        if to == self.rank {
+            let arrival = Arrival::Message(bytes.to_vec());
+            lock(&self.inbox).deposit(envelope.context, to, envelope.tag, arrival);
+            self.world.bell(to).notify();
+            return Ok(());
+        }
+        let mut outgoing = lock(&self.outgoing[to.index()]);
+        if let Some(error) = &outgoing.broken {
+            return Err(error.clone());
+        }
+        if let Some(lost) = self.world.absence(to) {
+            return Err(lost);
+        }
+        let sent = self.stream(to, &mut outgoing.producer, &envelope.encode(), bytes);
+        outgoing.broken = sent.as_ref().err().cloned();
+        sent
+    }
+
+    fn stream(
+        &self,
+        to: Rank,
+        producer: &mut Producer,
+        envelope: &[u8],
+        mut bytes: &[u8],
+    ) -> Result<()> {
+        if producer.room() < envelope.len() {
+            self.wait_for_room(to, producer, envelope.len())?;
+        }
+        producer.write(envelope);
+        loop {
+            let written = producer.write(&bytes[..bytes.len().min(BURST_BYTES)]);
+            bytes = &bytes[written..];
+            producer.publish();
+            self.world.bell(to).notify();
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            self.wait_for_room(to, producer, bytes.len().min(BURST_BYTES / 4))?;
+        }
+    }
+
+    fn wait_for_room(&self, to: Rank, producer: &Producer, bytes: usize) -> Result<()> {
+        if producer.room() >= bytes {
+            return Ok(());
+        }
+        self.wait(|| {
+            producer.ask_for_room();
+            if producer.room() >= bytes {
+                return Ok(Some(()));
+            }
+            self.harvest();
+            match self.world.absence(to) {
+                Some(lost) => Err(lost),
+                None => Ok(None),
+            }
+        })
+    }
+
+    pub(super) fn receive(&self, context: ContextId, from: Rank, tag: Tag) -> Result<Vec<u8>> {
+        self.wait(|| self.try_receive(context, from, tag))
+    }
+
+    /// The next message if it is there; an error if it cannot come any more.
+    pub(super) fn try_receive(
+        &self,
+        context: ContextId,
+        from: Rank,
+        tag: Tag,
+    ) -> Result<Option<Vec<u8>>> {
+        // Asked first: what a rank has sent before it left is in the ring by
+        // the time its absence is seen.
+        let absence = self.world.absence(from).filter(|_| from != self.rank);
+        let mut inbox = lock(&self.inbox);
+        let mut arrival = inbox.take(context, from, tag);
+        while arrival.is_none() {
+            let progress = self.harvest_locked(&mut inbox);
+            arrival = inbox.take(context, from, tag);
+            // A lost rank's ring is emptied to the end before it is given up.
+            if absence.is_none() || !progress {
+                break;
+            }
+        }
+        match (arrival, absence) {
+            (Some(Arrival::Message(bytes)), _) => Ok(Some(bytes)),
+            (Some(Arrival::Dropped(bytes)), _) => Err(TransportError::TooLarge { bytes }),
+            (None, Some(lost)) => Err(lost),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Takes in what has arrived, unless another thread is doing that.
+    pub(super) fn harvest(&self) {
+        match self.inbox.try_lock() {
+            Ok(mut inbox) => {
+                self.harvest_locked(&mut inbox);
+            }
+            Err(TryLockError::Poisoned(poisoned)) => {
+                self.harvest_locked(&mut poisoned.into_inner());
+            }
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+
+    /// Whether something was taken in.
+    fn harvest_locked(&self, inbox: &mut Inbox) -> bool {
+        let harvest = inbox.harvest();
+        for sender in &harvest.starved {
+            self.world.bell(*sender).notify();
+        }
+        if harvest.completed {
+            // It may be for another thread of this rank.
+            self.world.bell(self.rank).notify();
+        }
+        harvest.progress
+    }
+}

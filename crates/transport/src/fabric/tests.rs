@@ -1,0 +1,60 @@
+//! Ranks as threads, driven through the trait.
+
+use std::time::Duration;
+
+use crate::{Loss, Rank, Tag, TransportError, threads};
+
+#[test]
+fn messages_keep_their_order() {
+    let results = threads::run(3, |transport| {
+        let me = transport.rank().0;
+        for to in 0..3 {
+            for i in 0..100_u32 {
+                transport.send(Rank(to), Tag(i % 2), &i.to_le_bytes())?;
+            }
+        }
+        for from in (0..3).rev() {
+            for tag in [1, 0] {
+                for i in (tag..100).step_by(2) {
+                    let message = transport.receive(Rank(from), Tag(tag))?;
+                    assert_eq!(message, i.to_le_bytes(), "rank {me} from {from}");
+                }
+            }
+        }
+        transport.barrier()
+    });
+    assert!(results.into_iter().all(|result| result == Ok(Ok(()))));
+}
+
+#[test]
+fn long_messages_cross() {
+    let results = threads::run(2, |transport| {
+        let me = transport.rank().0;
+        let mine = vec![me as u8 + 1; 10 << 20];
+        transport.send(Rank(1 - me), Tag(0), &mine)?;
+        let theirs = transport.receive(Rank(1 - me), Tag(0))?;
+        assert_eq!(theirs, vec![2 - me as u8; 10 << 20]);
+        let segment = transport.segment(100)?.expect("threads share memory");
+        assert_eq!(segment.bytes(), 100);
+        transport.barrier()
+    });
+    assert!(results.into_iter().all(|result| result == Ok(Ok(()))));
+}
+
+#[test]
+fn a_panic_reaches_the_others() {
+    let results = threads::run(3, |transport| {
+        if transport.rank() == Rank(1) {
+            std::thread::sleep(Duration::from_millis(5));
+            panic!("on purpose");
+        }
+        transport.receive(Rank(2 - transport.rank().0), Tag(0))
+    });
+    let lost = TransportError::PeerLost {
+        rank: Rank(1),
+        reason: Loss::Panicked,
+    };
+    assert_eq!(results[0], Ok(Err(lost.clone())));
+    assert_eq!(results[2], Ok(Err(lost)));
+    assert!(results[1].is_err());
+}

@@ -1,0 +1,89 @@
+//! The shared memory of a world, and what ranks know of each other in it.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use super::board::Board;
+use super::geometry::Geometry;
+use super::inbox::ContextId;
+use crate::{Event, Loss, Rank, Result, Segment, TransportError};
+
+/// The shared memory of a world. Clones refer to the same memory.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(super) memory: Segment,
+    pub(super) geometry: Geometry,
+    pub(super) ranks: u32,
+}
+
+/// The state of a rank that has not left; other states are codes of losses.
+const PRESENT: u32 = 0;
+
+impl World {
+    pub(crate) fn new(ranks: u32) -> io::Result<Self> {
+        let geometry = Geometry::new(ranks);
+        let memory = Segment::anonymous(geometry.total_bytes())?;
+        let world = World {
+            memory,
+            geometry,
+            ranks,
+        };
+        // Taken before any rank joins: all start with these.
+        let (board, context) = (Board::take(&world), world.take_context());
+        debug_assert_eq!((board, context), (Some(Board::FIRST), ContextId::FIRST));
+        Ok(world)
+    }
+
+    /// A context that no one else has or will have.
+    pub(super) fn take_context(&self) -> ContextId {
+        let next = self.memory.atomic_u64(self.geometry.next_context());
+        ContextId(next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Where a rank sleeps, whatever it waits for.
+    pub(super) fn bell(&self, rank: Rank) -> Event<'_> {
+        self.memory.event(self.geometry.bell(rank.index()))
+    }
+
+    /// Notes that a rank has left, unless it has been noted before, and wakes
+    /// all others.
+    pub(crate) fn leave(&self, rank: Rank, loss: Loss) {
+        let state = self.memory.atomic_u32(self.geometry.state(rank.index()));
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        let first = state.compare_exchange(PRESENT, loss.code(), order.0, order.1);
+        if first.is_ok() && loss != Loss::Returned {
+            let word = self.memory.atomic_u64(self.geometry.first_loss());
+            let entry = (u64::from(rank.0) << 32) | u64::from(loss.code());
+            // An earlier loss is the cause of this one, so it stays.
+            let _ = word.compare_exchange(0, entry, order.0, order.1);
+        }
+        self.notify_all();
+    }
+
+    pub(super) fn notify_all(&self) {
+        Event::notify_each((0..self.ranks).map(|rank| self.bell(Rank(rank))));
+    }
+
+    /// Fails if a rank panicked or was killed.
+    pub(super) fn check(&self) -> Result<()> {
+        let word = self.memory.atomic_u64(self.geometry.first_loss());
+        let entry = word.load(Ordering::Acquire);
+        match Loss::from_code(entry as u32) {
+            None => Ok(()),
+            Some(reason) => Err(TransportError::PeerLost {
+                rank: Rank((entry >> 32) as u32),
+                reason,
+            }),
+        }
+    }
+
+    /// The error of waiting for this rank, if it has left. What it did before
+    /// is visible to the caller after this.
+    pub(super) fn absence(&self, rank: Rank) -> Option<TransportError> {
+        let state = self.memory.atomic_u32(self.geometry.state(rank.index()));
+        let reason = Loss::from_code(state.load(Ordering::Acquire))?;
+        // The first loss is why a rank left, if it left because of an error.
+        let lost = TransportError::PeerLost { rank, reason };
+        Some(self.check().err().unwrap_or(lost))
+    }
+}

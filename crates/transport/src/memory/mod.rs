@@ -1,0 +1,13 @@
+//! Memory that ranks share, and how they wait for each other in it.
+
+mod event;
+mod futex;
+mod mapping;
+mod segment;
+mod wait;
+
+pub use event::Event;
+pub use segment::Segment;
+pub use wait::{Patience, Waiter};
+
+pub(crate) use mapping::Mapping;

@@ -1,0 +1,119 @@
+//! Waiting without burning cores and without long delays.
+
+use std::fmt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Event;
+use crate::{Result, TransportError};
+
+/// How a rank waits: it yields its core for a short time, because the peer may
+/// be about to answer or may need this very core; then it sleeps, for a bounded
+/// time, again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// How long to yield before the first sleep.
+    pub yield_for: Duration,
+    /// The bound of the first sleep; each next one is twice as long.
+    pub first_sleep: Duration,
+    /// The bound of any sleep.
+    pub longest_sleep: Duration,
+    /// After how long to give up with [`TransportError::Timeout`].
+    pub give_up_after: Option<Duration>,
+}
+
+impl Patience {
+    /// Yields for 50 µs and never gives up.
+    pub const DEFAULT: Patience = Patience {
+        yield_for: Duration::from_micros(50),
+        first_sleep: Duration::from_millis(1),
+        longest_sleep: Duration::from_millis(16),
+        give_up_after: None,
+    };
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// Waits for conditions in shared memory.
+///
+/// Between sleeps it attends to its surroundings: keeps the host's progress
+/// moving and checks that the peers are alive
+/// ([`Transport::attend`](crate::Transport::attend) does both).
+pub struct Waiter<'a> {
+    patience: Patience,
+    attend: &'a dyn Fn() -> Result<()>,
+}
+
+impl<'a> Waiter<'a> {
+    /// A waiter that calls `attend` before each sleep and ends the wait with
+    /// its error, unless the condition has come true.
+    #[must_use]
+    pub fn new(attend: &'a dyn Fn() -> Result<()>) -> Self {
+        Waiter {
+            patience: Patience::DEFAULT,
+            attend,
+        }
+    }
+
+    /// The same with another patience.
+    #[must_use]
+    pub fn patience(self, patience: Patience) -> Self {
+        Waiter { patience, ..self }
+    }
+
+    /// Returns what `ready` finds, calling it until it finds something or
+    /// fails. `event` must be notified after each change that may make it so.
+    pub fn wait<T>(
+        &self,
+        event: Event<'_>,
+        mut ready: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        if let Some(found) = ready()? {
+            return Ok(found);
+        }
+        let start = Instant::now();
+        while start.elapsed() < self.patience.yield_for {
+            thread::yield_now();
+            if let Some(found) = ready()? {
+                return Ok(found);
+            }
+        }
+        let mut sleep = self.patience.first_sleep;
+        loop {
+            if let Err(error) = self.attend_or_give_up(start) {
+                // What the lost rank did before it was lost still counts.
+                return ready()?.ok_or(error);
+            }
+            let found = event.sleep_unless(sleep, || ready().transpose());
+            if let Some(found) = found {
+                return found;
+            }
+            if let Some(found) = ready()? {
+                return Ok(found);
+            }
+            sleep = (sleep * 2).min(self.patience.longest_sleep);
+        }
+    }
+
+    fn attend_or_give_up(&self, start: Instant) -> Result<()> {
+        (self.attend)()?;
+        match self.patience.give_up_after {
+            Some(bound) if start.elapsed() >= bound => {
+                Err(TransportError::Timeout { after: bound })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Waiter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiter")
+            .field("patience", &self.patience)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,71 @@
+//! Memory in a file with a name that lasts until all have opened it.
+#![allow(unsafe_code)] // posix_fallocate has no wrapper in the standard library
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::backing::Secret;
+
+/// The name of a file, which is removed when this is dropped.
+pub(super) struct Name {
+    path: PathBuf,
+    /// The process that made it: a forked child must not remove it.
+    owner: u32,
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        if self.owner == std::process::id() {
+            // It may be gone already: who sweeps the folder meant this too.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A new file of that many zeros, for this user only, and its name.
+pub(super) fn create(folder: &Path, secret: &Secret, bytes: usize) -> io::Result<(File, Name)> {
+    let path = path(folder, secret);
+    let file = options().create_new(true).mode(0o600).open(&path)?;
+    let name = Name {
+        path,
+        owner: std::process::id(),
+    };
+    allocate(&file, bytes)?;
+    Ok((file, name))
+}
+
+/// Opens the file that was created with this secret.
+pub(super) fn open(folder: &Path, secret: &Secret) -> io::Result<File> {
+    options().open(path(folder, secret))
+}
+
+/// Gives a new file its length and all its memory: touching a page that a full
+/// file system cannot supply would end the process.
+pub(super) fn allocate(file: &File, bytes: usize) -> io::Result<()> {
+    let bytes = libc::off_t::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    loop {
+        // SAFETY: the call touches no memory of this process.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes) } {
+            0 => return Ok(()),
+            libc::EINTR => {}
+            errno => return Err(io::Error::from_raw_os_error(errno)),
+        }
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
+    options
+}
+
+fn path(folder: &Path, secret: &Secret) -> PathBuf {
+    let digits = secret.iter().map(|byte| format!("{byte:02x}"));
+    folder.join(format!("pario-{}", digits.collect::<String>()))
+}

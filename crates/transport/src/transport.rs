@@ -1,0 +1,83 @@
+//! The trait that every transport serves.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::{Node, Rank, Result, Segment, Tag, collectives};
+
+/// How the ranks of one world talk.
+///
+/// Messages are bytes. A collective is called by all ranks, in the same order;
+/// two threads of one rank may use a transport at the same time for messages,
+/// but each thread that calls collectives needs its own [duplicate].
+///
+/// No call hangs because a rank is gone: when a rank panicked or was killed,
+/// every wait of the world that is not yet satisfied ends with
+/// [`PeerLost`], naming that rank; when a rank returned in good order, waits
+/// for that rank do. What it sent before can still be received.
+///
+/// [duplicate]: Transport::duplicate
+/// [`PeerLost`]: crate::TransportError::PeerLost
+pub trait Transport: Send + Sync + Debug {
+    /// The name of the transport, for reports.
+    fn name(&self) -> &'static str;
+
+    /// The rank of the caller.
+    fn rank(&self) -> Rank;
+
+    /// The number of ranks.
+    fn size(&self) -> u32;
+
+    /// The node on which `rank` runs.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    fn node_of(&self, rank: Rank) -> Node;
+
+    /// Whether ranks may live in different processes, so that pointers mean
+    /// nothing to each other.
+    fn spans_processes(&self) -> bool;
+
+    /// Sends a message. It is buffered: the call does not wait for the
+    /// receive, unless the transport's documented bound is reached. A sender
+    /// that waits takes in its own incoming messages meanwhile, so ranks that
+    /// first send to each other and then receive do not deadlock, however long
+    /// the messages are.
+    fn send(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()>;
+
+    /// Receives the next message of `from` with this tag.
+    fn receive(&self, from: Rank, tag: Tag) -> Result<Vec<u8>>;
+
+    /// Receives the next message of `from` with this tag if it has arrived.
+    fn try_receive(&self, from: Rank, tag: Tag) -> Result<Option<Vec<u8>>>;
+
+    /// What a rank does now and then while it waits for something that the
+    /// transport knows nothing about, such as a word in a [`Segment`]: takes in
+    /// messages, keeps the host's progress moving, and fails when a rank
+    /// panicked or was killed. Meant for [`Waiter`](crate::Waiter).
+    fn attend(&self) -> Result<()>;
+
+    /// Returns when all ranks have called it.
+    fn barrier(&self) -> Result<()> {
+        collectives::barrier(self)
+    }
+
+    /// Returns the bytes that `root` gave; what the others gave is dropped.
+    fn broadcast(&self, root: Rank, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        collectives::broadcast(self, root, bytes)
+    }
+
+    /// Returns what each rank gave, by rank. Lengths may differ.
+    fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+        collectives::all_gather(self, mine)
+    }
+
+    /// A private world of messages and collectives between the same ranks.
+    /// Collective.
+    fn duplicate(&self) -> Result<Arc<dyn Transport>>;
+
+    /// Zeroed memory shared by the ranks of this node. Collective over the
+    /// ranks of the node, which all give the same length. `None`, on all of
+    /// them, if one of them cannot have it: then they use messages.
+    fn segment(&self, bytes: usize) -> Result<Option<Segment>>;
+}
