@@ -52,20 +52,63 @@ unsafe impl Sync for Batch<'_> {}
 impl<'a> Batch<'a> {
     /// An empty batch.
     pub fn new(direction: Direction) -> Self {
-        Batch { direction, pieces: Vec::new(), bytes: 0, memory: PhantomData }
+        Batch {
+            direction,
+            pieces: Vec::new(),
+            bytes: 0,
+            memory: PhantomData,
+        }
     }
 
     /// One contiguous read.
     pub fn read(offset: u64, target: &'a mut [u8]) -> Self {
         let mut batch = Batch::new(Direction::Read);
-        batch.push_piece(Piece { offset, memory: target.as_mut_ptr(), len: target.len() });
+        batch.push_piece(Piece {
+            offset,
+            memory: target.as_mut_ptr(),
+            len: target.len(),
+        });
         batch
     }
 
     /// One contiguous write.
     pub fn write(offset: u64, source: &'a [u8]) -> Self {
         let mut batch = Batch::new(Direction::Write);
-        batch.push_piece(Piece { offset, memory: source.as_ptr().cast_mut(), len: source.len() });
+        batch.push_piece(Piece {
+            offset,
+            memory: source.as_ptr().cast_mut(),
+            len: source.len(),
+        });
+        batch
+    }
+
+    /// Pieces of one buffer: (offset in the file, first byte in `memory`,
+    /// length) each.
+    ///
+    /// # Panics
+    /// If a piece is not inside `memory`.
+    pub fn gather(
+        direction: Direction,
+        memory: &'a mut [u8],
+        pieces: &[(u64, usize, usize)],
+    ) -> Self {
+        let mut batch = Batch::new(direction);
+        let base = memory.as_mut_ptr();
+        for &(offset, start, len) in pieces {
+            let end = start
+                .checked_add(len)
+                .expect("a piece ends inside of the address space");
+            assert!(
+                end <= memory.len(),
+                "piece {start}..{end} of a buffer of {}",
+                memory.len()
+            );
+            batch.push_piece(Piece {
+                offset,
+                memory: base.wrapping_add(start),
+                len,
+            });
+        }
         batch
     }
 
@@ -76,7 +119,11 @@ impl<'a> Batch<'a> {
     /// (writes to the file) or for writes to it (reads from the file), with no
     /// other access that Rust's rules would forbid meanwhile.
     pub unsafe fn push_raw(&mut self, offset: u64, memory: *mut u8, len: usize) {
-        self.push_piece(Piece { offset, memory, len });
+        self.push_piece(Piece {
+            offset,
+            memory,
+            len,
+        });
     }
 
     fn push_piece(&mut self, piece: Piece) {
@@ -103,5 +150,107 @@ impl<'a> Batch<'a> {
     /// All their bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// The first `bytes` bytes, in the same memory.
+    pub fn prefix(&self, bytes: u64) -> Batch<'a> {
+        let mut left = bytes;
+        let mut prefix = Batch::new(self.direction);
+        for piece in &self.pieces {
+            if left == 0 {
+                break;
+            }
+            let len = usize::try_from(left).map_or(piece.len, |left| left.min(piece.len));
+            prefix.push_piece(Piece { len, ..*piece });
+            left -= len as u64;
+        }
+        prefix
+    }
+
+    /// All but the first `bytes` bytes, in the same memory.
+    pub fn suffix(&self, bytes: u64) -> Batch<'a> {
+        let mut skip = bytes;
+        let mut suffix = Batch::new(self.direction);
+        for piece in &self.pieces {
+            let skipped = usize::try_from(skip).map_or(piece.len, |skip| skip.min(piece.len));
+            skip -= skipped as u64;
+            if skipped < piece.len {
+                suffix.push_piece(Piece {
+                    offset: piece.offset.wrapping_add(skipped as u64),
+                    memory: piece.memory.wrapping_add(skipped),
+                    len: piece.len - skipped,
+                });
+            }
+        }
+        suffix
+    }
+
+    /// Copies `source` to the memory of one piece, from its byte `at` on. For
+    /// the one transfer that a driver makes of a batch that reads.
+    pub(crate) fn put(&self, piece: usize, at: usize, source: &[u8]) {
+        assert_eq!(self.direction, Direction::Read, "only reads change memory");
+        let piece = self.pieces[piece];
+        assert!(
+            source.len() <= piece.len && at <= piece.len - source.len(),
+            "inside of a piece"
+        );
+        // SAFETY: the range is inside the piece, whose memory is valid for
+        // writes for `'a`; `source` is borrowed by Rust's rules, so it cannot
+        // be memory that the batch uses exclusively.
+        unsafe {
+            piece
+                .memory
+                .add(at)
+                .copy_from_nonoverlapping(source.as_ptr(), source.len())
+        }
+    }
+
+    /// Fills `target` from the memory of one piece, from its byte `at` on.
+    pub(crate) fn get(&self, piece: usize, at: usize, target: &mut [u8]) {
+        assert_eq!(
+            self.direction,
+            Direction::Write,
+            "only writes look at memory"
+        );
+        let piece = self.pieces[piece];
+        assert!(
+            target.len() <= piece.len && at <= piece.len - target.len(),
+            "inside of a piece"
+        );
+        // SAFETY: the range is inside the piece, whose memory is valid for
+        // reads for `'a`; `target` is borrowed exclusively, so it cannot be
+        // memory of the batch.
+        unsafe {
+            piece
+                .memory
+                .add(at)
+                .copy_to_nonoverlapping(target.as_mut_ptr(), target.len())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefix_and_suffix_cut_inside_of_pieces() {
+        let mut memory = [0u8; 16];
+        let pieces = [(100, 0, 4), (7, 4, 0), (200, 4, 8)];
+        let batch = Batch::gather(Direction::Write, &mut memory, &pieces);
+        for cut in 0..=14u64 {
+            let (prefix, suffix) = (batch.prefix(cut), batch.suffix(cut));
+            assert_eq!(prefix.bytes(), cut.min(12));
+            assert_eq!(prefix.bytes() + suffix.bytes(), 12);
+        }
+        let suffix = batch.suffix(6);
+        assert_eq!(
+            (suffix.pieces()[0].offset, suffix.pieces()[0].len),
+            (202, 6)
+        );
+        assert_eq!(
+            suffix.pieces()[0].memory,
+            batch.pieces()[2].memory.wrapping_add(2)
+        );
     }
 }

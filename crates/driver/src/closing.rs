@@ -1,0 +1,160 @@
+//! A resource that closes once no call uses it any more.
+
+use std::{
+    io,
+    ops::Deref,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+};
+
+/// Locks a mutex whose data every critical section leaves valid, so that a
+/// panic elsewhere does not spread.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A resource with an end. Calls [`enter`](Closing::enter) it; `close` shuts
+/// the door, waits until those inside have left, and takes the resource out.
+pub(crate) struct Closing<T> {
+    shared: Arc<Shared<T>>,
+}
+
+struct Shared<T> {
+    open: Mutex<Option<Arc<T>>>,
+    left: Condvar,
+}
+
+/// The use of the resource by one call.
+pub(crate) struct Pass<T> {
+    /// `None` only while dropping.
+    resource: Option<Arc<T>>,
+    shared: Arc<Shared<T>>,
+}
+
+impl<T> Closing<T> {
+    pub(crate) fn new(resource: T) -> Self {
+        let shared = Shared {
+            open: Mutex::new(Some(Arc::new(resource))),
+            left: Condvar::new(),
+        };
+        Closing {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Keeps the resource open while the pass lives.
+    pub(crate) fn enter(&self) -> io::Result<Pass<T>> {
+        self.shared.enter().ok_or_else(closed)
+    }
+
+    /// A way in that does not keep `close` waiting.
+    pub(crate) fn door(&self) -> Door<T> {
+        Door {
+            shared: self.shared.clone(),
+        }
+    }
+
+    /// Shuts the door, waits for those inside, returns the resource.
+    pub(crate) fn close(&self) -> io::Result<T> {
+        let mut open = lock(&self.shared.open);
+        let mut resource = open.take().ok_or_else(closed)?;
+        loop {
+            match Arc::try_unwrap(resource) {
+                Ok(resource) => return Ok(resource),
+                Err(shared) => resource = shared,
+            }
+            // A pass lets go of the resource before it takes the mutex to
+            // notify, so the notification cannot fall between check and wait.
+            open = self
+                .shared
+                .left
+                .wait(open)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A way into a resource that may be closed by then.
+pub(crate) struct Door<T> {
+    shared: Arc<Shared<T>>,
+}
+
+impl<T> Door<T> {
+    /// A pass, unless closed.
+    pub(crate) fn enter(&self) -> Option<Pass<T>> {
+        self.shared.enter()
+    }
+}
+
+impl<T> Shared<T> {
+    fn enter(self: &Arc<Self>) -> Option<Pass<T>> {
+        let resource = lock(&self.open).clone()?;
+        Some(Pass {
+            resource: Some(resource),
+            shared: self.clone(),
+        })
+    }
+}
+
+impl<T> Clone for Pass<T> {
+    fn clone(&self) -> Self {
+        Pass {
+            resource: self.resource.clone(),
+            shared: self.shared.clone(),
+        }
+    }
+}
+
+impl<T> Deref for Pass<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.resource
+            .as_ref()
+            .expect("a pass holds its resource until it is dropped")
+    }
+}
+
+impl<T> Drop for Pass<T> {
+    fn drop(&mut self) {
+        self.resource = None;
+        if lock(&self.shared.open).is_none() {
+            self.shared.left.notify_all();
+        }
+    }
+}
+
+fn closed() -> io::Error {
+    io::Error::other("the file is closed: no call is allowed on it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Closing;
+    use std::{thread, time::Duration};
+
+    #[test]
+    fn close_waits_for_those_inside_and_lets_no_one_in() {
+        let closing = Closing::new(7);
+        let pass = closing.enter().unwrap();
+        thread::scope(|scope| {
+            let closer = scope.spawn(|| closing.close().unwrap());
+            while closing.enter().is_ok() {
+                thread::yield_now();
+            }
+            thread::sleep(Duration::from_millis(5));
+            assert!(!closer.is_finished());
+            drop(pass);
+            assert_eq!(closer.join().unwrap(), 7);
+        });
+        assert!(closing.close().is_err());
+    }
+
+    #[test]
+    fn a_door_does_not_keep_it_open() {
+        let closing = Closing::new(7);
+        let door = closing.door();
+        assert_eq!(*door.enter().unwrap(), 7);
+        closing.close().unwrap();
+        assert!(door.enter().is_none());
+    }
+}

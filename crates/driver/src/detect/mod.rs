@@ -1,0 +1,82 @@
+//! What file system a file is on.
+
+mod kind;
+mod mounts;
+mod striping;
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd},
+    path::{Path, PathBuf},
+};
+
+use crate::{Client, Facts, FileSystem, posix::sys};
+use mounts::Mount;
+
+/// Facts about an open file; `assumed` overrides the kernel's word on the kind.
+pub(crate) fn facts(fd: BorrowedFd<'_>, assumed: Option<&FileSystem>) -> io::Result<Facts> {
+    let found = find(fd)?;
+    let file_system = assumed.unwrap_or(&found.file_system).clone();
+    let block_size = sys::block_size(fd)?;
+    let striping = striping::find(fd, &file_system);
+    Ok(Facts {
+        mount_point: found.mount.map(|mount| mount.point),
+        block_size,
+        direct_alignment: found.direct_alignment,
+        striping,
+        lock_granularity: match file_system {
+            FileSystem::Lustre => striping.map(|striping| striping.unit),
+            FileSystem::Gpfs => Some(block_size),
+            _ => None,
+        },
+        coherence: file_system.coherence(),
+        client: Client::Kernel,
+        file_system,
+    })
+}
+
+/// The file system of a name, which need not exist yet: that of its nearest
+/// parent that does.
+pub(crate) fn of_path(path: &Path) -> io::Result<(FileSystem, Option<PathBuf>)> {
+    for parent in path.ancestors() {
+        let parent = if parent.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            parent
+        };
+        match sys::open(parent, libc::O_PATH, 0) {
+            Ok(fd) => {
+                let found = find(fd.as_fd())?;
+                return Ok((found.file_system, found.mount.map(|mount| mount.point)));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::NotFound,
+        format!("{path:?} has no parent that exists"),
+    ))
+}
+
+struct Found {
+    file_system: FileSystem,
+    mount: Option<Mount>,
+    direct_alignment: Option<u64>,
+}
+
+fn find(fd: BorrowedFd<'_>) -> io::Result<Found> {
+    let magic = sys::magic(fd)?;
+    // Kernels before 4.11 have no statx; they miss the mount point only.
+    let extended = sys::extended(fd).unwrap_or_default();
+    let mount = mounts::with_number(extended.mount);
+    let kind = mount.as_ref().map_or("", |mount| &mount.kind);
+    let alignment = u64::from(extended.direct_memory.max(extended.direct_offset));
+    Ok(Found {
+        file_system: kind::classify(magic, kind),
+        mount,
+        // Whole pages, so that a direct transfer and a buffered one of its
+        // neighbour never meet in a page of the cache.
+        direct_alignment: (alignment > 0).then(|| alignment.max(sys::page_size())),
+    })
+}

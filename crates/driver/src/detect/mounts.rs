@@ -1,0 +1,81 @@
+//! The mount table, `/proc/self/mountinfo`.
+
+use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::PathBuf};
+
+/// One line of the table.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mount {
+    pub(super) number: u64,
+    pub(super) point: PathBuf,
+    pub(super) kind: String,
+}
+
+/// The mount of this number, if the table can be read and has it.
+pub(super) fn with_number(number: u64) -> Option<Mount> {
+    let table = std::fs::read("/proc/self/mountinfo").ok()?;
+    table
+        .split(|&byte| byte == b'\n')
+        .filter_map(parse)
+        .find(|mount| mount.number == number)
+}
+
+/// `36 35 98:0 /root /point options [optional fields] - type source options`
+fn parse(line: &[u8]) -> Option<Mount> {
+    let mut fields = line.split(|&byte| byte == b' ');
+    let number = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+    let point = fields.nth(3)?;
+    let kind = fields.skip_while(|&field| field != b"-").nth(1)?;
+    Some(Mount {
+        number,
+        point: PathBuf::from(OsString::from_vec(unescape(point))),
+        kind: String::from_utf8_lossy(kind).into_owned(),
+    })
+}
+
+/// The table writes blanks and backslashes as three octal digits.
+fn unescape(field: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&first, tail)) = rest.split_first() {
+        let code = tail.get(..3).filter(|_| first == b'\\').and_then(octal);
+        bytes.push(code.unwrap_or(first));
+        rest = if code.is_some() { &tail[3..] } else { tail };
+    }
+    bytes
+}
+
+fn octal(digits: &[u8]) -> Option<u8> {
+    u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_with_and_without_optional_fields() {
+        let line = b"36 35 98:0 /sub /a\\040b\\134c rw,noatime master:1 shared:2 - fuse.x src rw";
+        let mount = parse(line).unwrap();
+        assert_eq!((mount.number, mount.kind.as_str()), (36, "fuse.x"));
+        assert_eq!(mount.point, PathBuf::from("/a b\\c"));
+        assert_eq!(
+            parse(b"27 1 254:0 / / rw - ext4 /dev/vda rw").unwrap().kind,
+            "ext4"
+        );
+    }
+
+    #[test]
+    fn broken_lines_are_no_mounts() {
+        for line in [
+            &b""[..],
+            b"x",
+            b"1 2 3 4",
+            b"1 2 3 / /p rw",
+            b"1 2 3 / /p rw -",
+        ] {
+            assert_eq!(parse(line), None);
+        }
+        assert_eq!(unescape(b"a\\04"), b"a\\04");
+        assert_eq!(unescape(b"\\999"), b"\\999");
+    }
+}

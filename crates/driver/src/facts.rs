@@ -1,0 +1,172 @@
+//! What is known about a driver and about a file's file system, as data.
+
+use std::{fmt, path::PathBuf};
+
+/// What a driver can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Processes that open the same name see the same file.
+    pub between_processes: bool,
+    /// Range locks exclude everyone who can open the file.
+    pub locks: bool,
+    /// `sync` puts data on storage that survives a crash of the machine, as
+    /// far as the file system has any.
+    pub durable: bool,
+    /// What carries background transfers.
+    pub background: Background,
+}
+
+/// What carries background transfers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Background {
+    /// The kernel (io_uring), or threads where it does not allow that.
+    Kernel,
+    /// Threads of this process.
+    Threads,
+}
+
+/// Who sees a completed write of one node without further steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Coherence {
+    /// Every node that mounts the file system.
+    Everywhere,
+    /// Processes of the same node only.
+    WithinNode,
+    /// Nothing is promised between nodes; within one the kernel's cache is
+    /// coherent.
+    Unknown,
+}
+
+/// Where the file system's client runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Client {
+    /// In the node's kernel: any process of the node may move any byte.
+    Kernel,
+    /// In a library of the process.
+    Library,
+}
+
+/// Round-robin striping over servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Striping {
+    /// Bytes in a row on one server.
+    pub unit: u64,
+    /// Servers.
+    pub count: u64,
+}
+
+/// A kind of file system.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum FileSystem {
+    /// ext2, ext3, ext4.
+    Ext,
+    /// XFS.
+    Xfs,
+    /// Btrfs.
+    Btrfs,
+    /// ZFS.
+    Zfs,
+    /// F2FS.
+    F2fs,
+    /// tmpfs, ramfs and hugetlbfs.
+    Tmpfs,
+    /// Overlays of containers, over some other file system.
+    Overlay,
+    /// NFS, any version.
+    Nfs,
+    /// SMB and CIFS.
+    Smb,
+    /// Lustre.
+    Lustre,
+    /// IBM Storage Scale (GPFS).
+    Gpfs,
+    /// CephFS through the kernel's client.
+    Ceph,
+    /// BeeGFS.
+    BeeGfs,
+    /// Panasas PanFS.
+    PanFs,
+    /// OrangeFS and PVFS2.
+    OrangeFs,
+    /// GlusterFS through FUSE.
+    Gluster,
+    /// Another FUSE file system.
+    Fuse {
+        /// What follows `fuse.` in the mount table, or nothing.
+        subtype: String,
+    },
+    /// A virtual machine's or container's shared folder (9p, virtiofs).
+    HostShare,
+    /// Files of this process's memory.
+    Memory,
+    /// Another one, by the name or the magic number the kernel gives it.
+    Other(String),
+}
+
+impl FileSystem {
+    /// Who sees a completed write without further steps.
+    ///
+    /// Local file systems count as coherent everywhere: there is no other
+    /// node that could mount them at the same time.
+    pub fn coherence(&self) -> Coherence {
+        use FileSystem::*;
+        match self {
+            Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs => Coherence::Everywhere,
+            Lustre | Gpfs | Ceph | BeeGfs | PanFs | OrangeFs => Coherence::Everywhere,
+            Nfs | Smb | HostShare | Memory => Coherence::WithinNode,
+            Gluster | Fuse { .. } | Overlay | Other(_) => Coherence::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for FileSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use FileSystem::*;
+        f.write_str(match self {
+            Ext => "ext",
+            Xfs => "xfs",
+            Btrfs => "btrfs",
+            Zfs => "zfs",
+            F2fs => "f2fs",
+            Tmpfs => "tmpfs",
+            Overlay => "overlay",
+            Nfs => "nfs",
+            Smb => "smb",
+            Lustre => "lustre",
+            Gpfs => "gpfs",
+            Ceph => "ceph",
+            BeeGfs => "beegfs",
+            PanFs => "panfs",
+            OrangeFs => "orangefs",
+            Gluster => "glusterfs",
+            Fuse { subtype } if subtype.is_empty() => "fuse",
+            Fuse { subtype } => return write!(f, "fuse.{subtype}"),
+            HostShare => "host share",
+            Memory => "memory",
+            Other(name) => name,
+        })
+    }
+}
+
+/// What is known about the file system of an open file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Its kind.
+    pub file_system: FileSystem,
+    /// Where it is mounted, if the mount table says so.
+    pub mount_point: Option<PathBuf>,
+    /// Preferred transfer size.
+    pub block_size: u64,
+    /// Alignment of direct transfers in file and memory; `None` without
+    /// direct I/O.
+    pub direct_alignment: Option<u64>,
+    /// Striping over servers, if known.
+    pub striping: Option<Striping>,
+    /// Bytes that one lock of the file system's own protocol covers at least,
+    /// if known: writers in the same unit take turns.
+    pub lock_granularity: Option<u64>,
+    /// Who sees a completed write without further steps.
+    pub coherence: Coherence,
+    /// Where the client runs.
+    pub client: Client,
+}

@@ -1,0 +1,79 @@
+//! Byte-range locks.
+
+mod table;
+
+pub(crate) use table::{RangeTable, Ticket};
+
+use std::{fmt, ops::Range};
+
+/// Who may hold overlapping locks at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LockMode {
+    /// Others with shared locks.
+    Shared,
+    /// No one else.
+    Exclusive,
+}
+
+impl LockMode {
+    /// Whether locks of the two modes exclude each other.
+    pub fn conflicts(self, other: LockMode) -> bool {
+        self == LockMode::Exclusive || other == LockMode::Exclusive
+    }
+}
+
+/// A lock that is held; dropping it releases it.
+#[must_use = "the lock is released when this is dropped"]
+pub struct RangeLock {
+    range: Range<u64>,
+    mode: LockMode,
+    /// `None` only while dropping.
+    release: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl RangeLock {
+    /// A lock that `release` lets go. For drivers.
+    pub fn new(range: Range<u64>, mode: LockMode, release: impl FnOnce() + Send + 'static) -> Self {
+        RangeLock {
+            range,
+            mode,
+            release: Some(Box::new(release)),
+        }
+    }
+
+    /// The lock of an empty range.
+    pub(crate) fn nothing(range: Range<u64>, mode: LockMode) -> Self {
+        RangeLock {
+            range,
+            mode,
+            release: None,
+        }
+    }
+
+    /// The bytes it covers.
+    pub fn range(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
+    /// Its mode, as asked.
+    pub fn mode(&self) -> LockMode {
+        self.mode
+    }
+}
+
+impl Drop for RangeLock {
+    fn drop(&mut self) {
+        if let Some(release) = self.release.take() {
+            release();
+        }
+    }
+}
+
+impl fmt::Debug for RangeLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RangeLock")
+            .field("range", &self.range)
+            .field("mode", &self.mode)
+            .finish()
+    }
+}

@@ -1,0 +1,148 @@
+//! An open file in memory.
+
+use std::{
+    fmt, io,
+    ops::Range,
+    sync::{Arc, Mutex},
+};
+
+use super::Node;
+use crate::{
+    Access, Batch, Client, Coherence, Completion, Direction, Facts, FileSystem, Handle, LockMode,
+    Outcome, RangeLock, background,
+    closing::{Closing, Pass, lock},
+    lock::Ticket,
+};
+
+/// What a transfer should be a multiple of: the page of the contents.
+const BLOCK_BYTES: u64 = 1 << 16;
+
+static FACTS: Facts = Facts {
+    file_system: FileSystem::Memory,
+    mount_point: None,
+    block_size: BLOCK_BYTES,
+    direct_alignment: None,
+    striping: None,
+    lock_granularity: None,
+    coherence: Coherence::WithinNode,
+    client: Client::Library,
+};
+
+/// One rank's use of a file.
+pub(super) struct MemoryHandle {
+    node: Closing<Arc<Node>>,
+    access: Access,
+    held: Arc<Mutex<Vec<Ticket>>>,
+}
+
+impl MemoryHandle {
+    pub(super) fn new(node: Arc<Node>, access: Access) -> Self {
+        MemoryHandle {
+            node: Closing::new(node),
+            access,
+            held: Arc::default(),
+        }
+    }
+
+    fn enter(&self, direction: Direction) -> io::Result<Pass<Arc<Node>>> {
+        let pass = self.node.enter()?;
+        self.access.require(direction)?;
+        Ok(pass)
+    }
+
+    /// The guard of a lock that was taken. `close` may let it go first.
+    fn guard(
+        &self,
+        node: Arc<Node>,
+        ticket: Ticket,
+        range: Range<u64>,
+        mode: LockMode,
+    ) -> RangeLock {
+        lock(&self.held).push(ticket);
+        let held = self.held.clone();
+        RangeLock::new(range, mode, move || {
+            let mut held = lock(&held);
+            if let Some(at) = held.iter().position(|&other| other == ticket) {
+                held.swap_remove(at);
+                node.locks.release(ticket, drop);
+            }
+        })
+    }
+}
+
+impl Handle for MemoryHandle {
+    fn transfer(&self, batch: &Batch<'_>) -> Outcome {
+        match self.enter(batch.direction()) {
+            Ok(node) => node.contents.transfer(batch),
+            Err(error) => Outcome::failed(0, error),
+        }
+    }
+
+    fn submit(&self, batch: Batch<'static>, done: Completion) {
+        let node = match self.enter(batch.direction()) {
+            Ok(node) => node,
+            Err(error) => return done(Outcome::failed(0, error)),
+        };
+        background::spawn(Box::new(move || {
+            let outcome = node.contents.transfer(&batch);
+            // `done` may close the file, which waits for passes.
+            drop(node);
+            done(outcome);
+        }));
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.node.enter()?.contents.size())
+    }
+
+    fn set_size(&self, bytes: u64) -> io::Result<()> {
+        self.enter(Direction::Write)?.contents.set_size(bytes)
+    }
+
+    /// Extends the file; memory is taken when pages are written.
+    fn preallocate(&self, bytes: u64) -> io::Result<()> {
+        self.enter(Direction::Write)?.contents.extend(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.node.enter().map(drop)
+    }
+
+    fn lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<RangeLock> {
+        let node = self.node.enter()?;
+        if range.is_empty() {
+            return Ok(RangeLock::nothing(range, mode));
+        }
+        let ticket = node.locks.acquire(range.clone(), mode);
+        Ok(self.guard(Arc::clone(&node), ticket, range, mode))
+    }
+
+    fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
+        let node = self.node.enter()?;
+        if range.is_empty() {
+            return Ok(Some(RangeLock::nothing(range, mode)));
+        }
+        let ticket = node.locks.try_acquire(range.clone(), mode);
+        Ok(ticket.map(|ticket| self.guard(Arc::clone(&node), ticket, range, mode)))
+    }
+
+    fn facts(&self) -> &Facts {
+        &FACTS
+    }
+
+    fn close(&self) -> io::Result<()> {
+        let node = self.node.close()?;
+        for ticket in lock(&self.held).drain(..) {
+            node.locks.release(ticket, drop);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for MemoryHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryHandle")
+            .field("access", &self.access)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,81 @@
+//! A static that a forked child makes anew.
+//!
+//! One of the files that may hold `unsafe`: it hands out `'static` references
+//! to leaked values through an atomic pointer. A lock would not do: the
+//! thread that holds it may not exist in the child.
+#![allow(unsafe_code)]
+
+use std::{
+    ptr,
+    sync::atomic::{AtomicPtr, Ordering},
+};
+
+/// A value that belongs to the process that made it. Threads and kernel
+/// queues do not survive `fork`, so what owns them is made again in a child;
+/// the parent's value stays leaked there.
+pub(crate) struct PerProcess<T: 'static> {
+    slot: AtomicPtr<Owned<T>>,
+}
+
+struct Owned<T> {
+    process: u32,
+    value: T,
+}
+
+impl<T: Send + Sync + 'static> PerProcess<T> {
+    pub(crate) const fn new() -> Self {
+        PerProcess {
+            slot: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    /// This process's value, made at first use. `make` may run on several
+    /// threads at once, and then all but one result is dropped.
+    pub(crate) fn get_or_make(&self, make: impl Fn() -> T) -> &'static T {
+        let process = std::process::id();
+        let mut current = self.slot.load(Ordering::Acquire);
+        loop {
+            // SAFETY: the pointer is null or comes from `Box::into_raw` below
+            // and is never freed once published, in this process or in the
+            // parent whose memory a child copies.
+            if let Some(owned) = unsafe { current.as_ref() }
+                && owned.process == process
+            {
+                return &owned.value;
+            }
+            let fresh = Box::into_raw(Box::new(Owned {
+                process,
+                value: make(),
+            }));
+            match self
+                .slot
+                .compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire)
+            {
+                // SAFETY: published just now, never freed.
+                Ok(_) => return unsafe { &(*fresh).value },
+                Err(other) => {
+                    // SAFETY: `fresh` was not published, so it is ours alone.
+                    drop(unsafe { Box::from_raw(fresh) });
+                    current = other;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PerProcess;
+    use std::sync::Mutex;
+
+    #[test]
+    fn one_value_for_all_threads() {
+        static VALUE: PerProcess<Mutex<u32>> = PerProcess::new();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| *VALUE.get_or_make(|| Mutex::new(0)).lock().unwrap() += 1);
+            }
+        });
+        assert_eq!(*VALUE.get_or_make(|| Mutex::new(0)).lock().unwrap(), 8);
+    }
+}

@@ -1,0 +1,78 @@
+//! One system call: made, repeated when interrupted, and open to interference.
+
+use std::{fmt::Debug, io, sync::Arc};
+
+/// The system calls that can be interfered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SystemCall {
+    /// `pread`, `preadv`.
+    Read,
+    /// `pwrite`, `pwritev`.
+    Write,
+    /// `ftruncate`.
+    Truncate,
+    /// `fallocate`.
+    Allocate,
+    /// `fsync`.
+    Sync,
+    /// `fcntl` with a lock.
+    Lock,
+}
+
+/// What happens to a system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is made.
+    Proceed,
+    /// It is made with no more than this many bytes (at least one).
+    Shorten(usize),
+    /// It fails with this `errno` and is not made.
+    Fail(i32),
+}
+
+/// Something below the driver that does what file systems are allowed to do.
+/// Tests use it: the loops that continue short and interrupted calls have no
+/// other way to meet them on purpose.
+pub trait Interference: Send + Sync + Debug {
+    /// Asked before each system call with the bytes it would move.
+    fn before(&self, call: SystemCall, bytes: usize) -> Verdict;
+}
+
+/// Makes system calls.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Calls {
+    interference: Option<Arc<dyn Interference>>,
+}
+
+impl Calls {
+    pub(super) fn interfered(interference: Arc<dyn Interference>) -> Self {
+        Calls {
+            interference: Some(interference),
+        }
+    }
+
+    /// Makes a call of `bytes` bytes until it is not interrupted; `call` gets
+    /// how many of them to move.
+    pub(super) fn make<T>(
+        &self,
+        kind: SystemCall,
+        bytes: usize,
+        mut call: impl FnMut(usize) -> io::Result<T>,
+    ) -> io::Result<T> {
+        loop {
+            let verdict = match &self.interference {
+                None => Verdict::Proceed,
+                Some(interference) => interference.before(kind, bytes),
+            };
+            let result = match verdict {
+                Verdict::Proceed => call(bytes),
+                Verdict::Shorten(limit) => call(bytes.min(limit.max(1))),
+                Verdict::Fail(errno) => Err(io::Error::from_raw_os_error(errno)),
+            };
+            match result {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! System calls: one safe function each.
+//!
+//! One of the files that may hold `unsafe`: calls of libc. Each is a single
+//! attempt; callers continue and repeat.
+#![allow(unsafe_code)]
+
+use std::{
+    ffi::{CStr, CString},
+    io,
+    mem::MaybeUninit,
+    ops::Range,
+    os::{
+        fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::Path,
+};
+
+use libc::c_int;
+
+use crate::{Direction, vector::Vector};
+
+/// The result of a call that says -1 on failure.
+fn checked(result: c_int) -> io::Result<c_int> {
+    if result == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+/// The number of bytes that a call moved.
+fn counted(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+fn terminated(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| {
+        let message = format!("the file name {path:?} has a zero byte, which none may have");
+        io::Error::new(io::ErrorKind::InvalidInput, message)
+    })
+}
+
+/// Opens; the descriptor does not survive `exec`.
+pub(crate) fn open(path: &Path, flags: c_int, permissions: u32) -> io::Result<OwnedFd> {
+    let path = terminated(path)?;
+    // SAFETY: the name is terminated and outlives the call.
+    let fd = checked(unsafe { libc::open64(path.as_ptr(), flags | libc::O_CLOEXEC, permissions) })?;
+    // SAFETY: just opened, so no one else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Closes. The descriptor is gone whatever the result; Linux frees it even
+/// when interrupted, which is therefore no failure.
+pub(crate) fn close(fd: OwnedFd) -> io::Result<()> {
+    // SAFETY: the descriptor was owned and is not used again.
+    match checked(unsafe { libc::close(fd.into_raw_fd()) }) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        result => result.map(drop),
+    }
+}
+
+/// Removes a name.
+pub(crate) fn unlink(path: &Path) -> io::Result<()> {
+    let path = terminated(path)?;
+    // SAFETY: the name is terminated and outlives the call.
+    checked(unsafe { libc::unlink(path.as_ptr()) }).map(drop)
+}
+
+/// Moves some bytes of a vector, whose offsets fit 63 bits.
+pub(crate) fn transfer(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> io::Result<usize> {
+    let fd = fd.as_raw_fd();
+    let offset = i64::try_from(vector.offset()).expect("offsets are checked before they get here");
+    let parts = vector.parts();
+    let count = c_int::try_from(parts.len()).expect("a vector has no more parts than IOV_MAX");
+    // SAFETY: a vector's parts are memory of a live batch, valid for the
+    // direction; the lengths are theirs.
+    counted(unsafe {
+        match (vector.direction(), parts) {
+            (Direction::Read, [only]) => libc::pread64(fd, only.iov_base, only.iov_len, offset),
+            (Direction::Write, [only]) => libc::pwrite64(fd, only.iov_base, only.iov_len, offset),
+            (Direction::Read, _) => libc::preadv64(fd, parts.as_ptr(), count, offset),
+            (Direction::Write, _) => libc::pwritev64(fd, parts.as_ptr(), count, offset),
+        }
+    })
+}
+
+/// Appends some bytes at the end of the file, wherever that is by then.
+pub(crate) fn append(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    let part = libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    // SAFETY: one part, borrowed for the call, that a write only looks at.
+    counted(unsafe { libc::pwritev2(fd.as_raw_fd(), &part, 1, 0, libc::RWF_APPEND) })
+}
+
+fn status(fd: BorrowedFd<'_>) -> io::Result<libc::stat64> {
+    let mut status = MaybeUninit::uninit();
+    // SAFETY: the target is large enough.
+    checked(unsafe { libc::fstat64(fd.as_raw_fd(), status.as_mut_ptr()) })?;
+    // SAFETY: filled in by the call that succeeded.
+    Ok(unsafe { status.assume_init() })
+}
+
+/// Size in bytes.
+pub(crate) fn size(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    Ok(u64::try_from(status(fd)?.st_size).unwrap_or(0))
+}
+
+/// Preferred transfer size in bytes.
+pub(crate) fn block_size(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    Ok(u64::try_from(status(fd)?.st_blksize).unwrap_or(0))
+}
+
+/// Whether this is a directory.
+pub(crate) fn is_directory(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    Ok(status(fd)?.st_mode & libc::S_IFMT == libc::S_IFDIR)
+}
+
+/// Truncates or extends.
+pub(crate) fn truncate(fd: BorrowedFd<'_>, bytes: i64) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    checked(unsafe { libc::ftruncate64(fd.as_raw_fd(), bytes) }).map(drop)
+}
+
+/// Reserves storage for the first bytes, extending a shorter file.
+pub(crate) fn allocate(fd: BorrowedFd<'_>, bytes: i64) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    checked(unsafe { libc::fallocate64(fd.as_raw_fd(), 0, 0, bytes) }).map(drop)
+}
+
+/// Makes data and size durable.
+pub(crate) fn sync(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    checked(unsafe { libc::fsync(fd.as_raw_fd()) }).map(drop)
+}
+
+/// A lock as the kernel keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KernelLock {
+    None,
+    Shared,
+    Exclusive,
+}
+
+/// Sets the open file description's lock on a range; false where another
+/// description is in the way.
+pub(crate) fn lock_try(
+    fd: BorrowedFd<'_>,
+    range: Range<u64>,
+    kind: KernelLock,
+) -> io::Result<bool> {
+    match set_lock(fd, range, kind, libc::F_OFD_SETLK) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
+            Ok(false)
+        }
+        result => result.map(|()| true),
+    }
+}
+
+/// As [`lock_try`], but waits, and so is true.
+pub(crate) fn lock_wait(
+    fd: BorrowedFd<'_>,
+    range: Range<u64>,
+    kind: KernelLock,
+) -> io::Result<bool> {
+    set_lock(fd, range, kind, libc::F_OFD_SETLKW).map(|()| true)
+}
+
+fn set_lock(
+    fd: BorrowedFd<'_>,
+    range: Range<u64>,
+    kind: KernelLock,
+    command: c_int,
+) -> io::Result<()> {
+    // No file has bytes beyond 63 bits; the table alone keeps them.
+    let Ok(start) = i64::try_from(range.start) else {
+        return Ok(());
+    };
+    // SAFETY: plain numbers, for which zero is valid; OFD locks want a zero pid.
+    let mut lock: libc::flock64 = unsafe { std::mem::zeroed() };
+    lock.l_type = match kind {
+        KernelLock::None => libc::F_UNLCK,
+        KernelLock::Shared => libc::F_RDLCK,
+        KernelLock::Exclusive => libc::F_WRLCK,
+    } as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = start;
+    // Zero means to the end of all offsets.
+    lock.l_len = i64::try_from(range.end).map_or(0, |end| end - start);
+    // SAFETY: the lock outlives the call.
+    checked(unsafe { libc::fcntl(fd.as_raw_fd(), command, &lock) }).map(drop)
+}
+
+/// The file system's magic number.
+pub(crate) fn magic(fd: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut status = MaybeUninit::<libc::statfs64>::uninit();
+    // SAFETY: the target is large enough.
+    checked(unsafe { libc::fstatfs64(fd.as_raw_fd(), status.as_mut_ptr()) })?;
+    // SAFETY: filled in by the call that succeeded.
+    let status = unsafe { status.assume_init() };
+    // The kernel's magic numbers have 32 bits, in a field whose width and
+    // sign differ from machine to machine.
+    Ok(status.f_type as u32)
+}
+
+/// What `statx` knows that `fstat` does not; zero where the kernel is silent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extended {
+    /// The mount's number in the mount table.
+    pub(crate) mount: u64,
+    /// Alignment of memory for direct transfers.
+    pub(crate) direct_memory: u32,
+    /// Alignment of offsets and lengths for direct transfers.
+    pub(crate) direct_offset: u32,
+}
+
+/// Asks `statx`.
+pub(crate) fn extended(fd: BorrowedFd<'_>) -> io::Result<Extended> {
+    let mask = libc::STATX_MNT_ID | libc::STATX_DIOALIGN;
+    let mut status = MaybeUninit::<libc::statx>::zeroed();
+    // SAFETY: the empty name is terminated, the target is large enough.
+    checked(unsafe {
+        libc::statx(
+            fd.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH,
+            mask,
+            status.as_mut_ptr(),
+        )
+    })?;
+    // SAFETY: plain numbers, zeroed and then filled in.
+    let status = unsafe { status.assume_init() };
+    let told = |bit: u32, value| if status.stx_mask & bit != 0 { value } else { 0 };
+    Ok(Extended {
+        mount: if status.stx_mask & libc::STATX_MNT_ID != 0 {
+            status.stx_mnt_id
+        } else {
+            0
+        },
+        direct_memory: told(libc::STATX_DIOALIGN, status.stx_dio_mem_align),
+        direct_offset: told(libc::STATX_DIOALIGN, status.stx_dio_offset_align),
+    })
+}
+
+/// The value of an extended attribute of up to `limit` bytes.
+pub(crate) fn attribute(fd: BorrowedFd<'_>, name: &CStr, limit: usize) -> io::Result<Vec<u8>> {
+    let mut value = vec![0u8; limit];
+    // SAFETY: the name is terminated, the buffer has the length given.
+    let bytes = counted(unsafe {
+        libc::fgetxattr(
+            fd.as_raw_fd(),
+            name.as_ptr(),
+            value.as_mut_ptr().cast(),
+            value.len(),
+        )
+    })?;
+    value.truncate(bytes);
+    Ok(value)
+}
+
+/// The size of a page.
+pub(crate) fn page_size() -> u64 {
+    // SAFETY: asks for a number.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).expect("pages have a size")
+}
+
+/// Keeps signals from a thread, and from those that it starts, while alive.
+pub(crate) struct SignalsBlocked {
+    before: libc::sigset_t,
+}
+
+impl SignalsBlocked {
+    pub(crate) fn new() -> Self {
+        let mut all = MaybeUninit::uninit();
+        let mut before = MaybeUninit::uninit();
+        // SAFETY: both sets are large enough; filling one and swapping the
+        // thread's mask cannot fail with these arguments.
+        let before = unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+            before.assume_init()
+        };
+        SignalsBlocked { before }
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        // SAFETY: the mask that the thread had before.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
+    }
+}

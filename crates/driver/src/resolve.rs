@@ -1,0 +1,222 @@
+//! From a file's name to its driver.
+
+use std::{
+    ffi::OsStr,
+    io,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{Driver, FileSystem, Memory, Posix, detect};
+
+/// A driver that can be named.
+#[derive(Clone, Copy, Debug)]
+pub struct DriverEntry {
+    /// The name, as a prefix of file names and as the value of a hint.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Makes it.
+    make: fn() -> Arc<dyn Driver>,
+}
+
+impl DriverEntry {
+    /// The driver.
+    pub fn make(&self) -> Arc<dyn Driver> {
+        (self.make)()
+    }
+}
+
+const fn entry(
+    name: &'static str,
+    about: &'static str,
+    make: fn() -> Arc<dyn Driver>,
+) -> DriverEntry {
+    DriverEntry { name, about, make }
+}
+
+/// POSIX files of which the user says what file system they are on.
+macro_rules! posix_on {
+    ($kind:ident) => {
+        || Arc::new(Posix::new().assuming(FileSystem::$kind))
+    };
+}
+
+/// Every name, one line each. The names of ROMIO are among them, so that file
+/// names written for it keep their meaning.
+pub static REGISTRY: &[DriverEntry] = &[
+    entry(
+        "posix",
+        "any mounted file system",
+        || Arc::new(Posix::new()),
+    ),
+    entry("ufs", "any mounted file system (ROMIO's name)", || {
+        Arc::new(Posix::new())
+    }),
+    entry("mem", "files in the memory of this process", || {
+        Arc::new(Memory::new())
+    }),
+    entry("xfs", "POSIX files, taken to be on XFS", posix_on!(Xfs)),
+    entry("nfs", "POSIX files, taken to be on NFS", posix_on!(Nfs)),
+    entry(
+        "lustre",
+        "POSIX files, taken to be on Lustre",
+        posix_on!(Lustre),
+    ),
+    entry("gpfs", "POSIX files, taken to be on GPFS", posix_on!(Gpfs)),
+    entry(
+        "panfs",
+        "POSIX files, taken to be on PanFS",
+        posix_on!(PanFs),
+    ),
+    entry(
+        "pvfs2",
+        "POSIX files, taken to be on OrangeFS",
+        posix_on!(OrangeFs),
+    ),
+    entry(
+        "ceph",
+        "POSIX files, taken to be on CephFS",
+        posix_on!(Ceph),
+    ),
+    entry(
+        "testfs",
+        "files in memory (ROMIO's test file system)",
+        || Arc::new(Memory::new()),
+    ),
+];
+
+/// The driver for a file, and why.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The driver.
+    pub driver: Arc<dyn Driver>,
+    /// The name without the prefix.
+    pub path: PathBuf,
+    /// Why this driver, in a sentence.
+    pub reason: String,
+}
+
+/// Finds the driver for a file: the `forced` one (a hint), else the one whose
+/// name is the prefix of the file name (`ufs:data`), else POSIX.
+///
+/// Upper and lower case are the same in prefixes. An unknown prefix is part
+/// of the file name, and so is whatever follows a `/`: `./mem:x` names a file
+/// of the current folder.
+///
+/// # Errors
+/// If `forced` is not the name of a driver.
+pub fn resolve(name: impl AsRef<OsStr>, forced: Option<&str>) -> io::Result<Resolved> {
+    let (prefix, path) = split(name.as_ref());
+    if let Some(forced) = forced {
+        let entry = known(forced).ok_or_else(|| unknown(forced))?;
+        let reason = format!("{}: a hint asks for it", entry.name);
+        return Ok(Resolved {
+            driver: entry.make(),
+            path,
+            reason,
+        });
+    }
+    if let Some(entry) = prefix {
+        let reason = format!("{}: the file name begins with {0}:", entry.name);
+        return Ok(Resolved {
+            driver: entry.make(),
+            path,
+            reason,
+        });
+    }
+    let reason = posix_reason(&path);
+    Ok(Resolved {
+        driver: Arc::new(Posix::new()),
+        path,
+        reason,
+    })
+}
+
+fn posix_reason(path: &Path) -> String {
+    match detect::of_path(path) {
+        Ok((file_system, Some(mount))) => {
+            format!(
+                "posix: no prefix, and {} is mounted as {file_system}",
+                mount.display()
+            )
+        }
+        Ok((file_system, None)) => format!("posix: no prefix, on {file_system}"),
+        Err(error) => format!("posix: no prefix, file system not known ({error})"),
+    }
+}
+
+fn known(name: &str) -> Option<&'static DriverEntry> {
+    REGISTRY
+        .iter()
+        .find(|entry| entry.name.eq_ignore_ascii_case(name))
+}
+
+fn unknown(name: &str) -> io::Error {
+    let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
+    let message = format!("{name:?} is not a driver; there are {}", names.join(", "));
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+/// The driver named by a prefix, if any, and the rest of the name.
+fn split(name: &OsStr) -> (Option<&'static DriverEntry>, PathBuf) {
+    let bytes = name.as_bytes();
+    if let Some(colon) = bytes.iter().position(|&byte| byte == b':')
+        && let Some(entry) = std::str::from_utf8(&bytes[..colon]).ok().and_then(known)
+    {
+        return (
+            Some(entry),
+            PathBuf::from(OsStr::from_bytes(&bytes[colon + 1..])),
+        );
+    }
+    (None, PathBuf::from(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(name: &str, forced: Option<&str>) -> (&'static str, String, String) {
+        let resolved = resolve(name, forced).unwrap();
+        (
+            resolved.driver.name(),
+            resolved.path.display().to_string(),
+            resolved.reason,
+        )
+    }
+
+    #[test]
+    fn prefixes() {
+        for (name, driver, path) in [
+            ("data", "posix", "data"),
+            ("ufs:data", "posix", "data"),
+            ("UFS:/a:b", "posix", "/a:b"),
+            ("mem:data", "mem", "data"),
+            ("testfs:data", "mem", "data"),
+            ("mem:", "mem", ""),
+            ("./mem:x", "posix", "./mem:x"),
+            ("/mem:x", "posix", "/mem:x"),
+            ("unknown:x", "posix", "unknown:x"),
+            (":x", "posix", ":x"),
+            ("", "posix", ""),
+        ] {
+            let (got_driver, got_path, _) = resolved(name, None);
+            assert_eq!((got_driver, got_path.as_str()), (driver, path), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_hint_wins_and_the_prefix_still_goes() {
+        assert_eq!(resolved("ufs:x", Some("mem")).0, "mem");
+        assert_eq!(resolved("ufs:x", Some("mem")).1, "x");
+        let error = resolve("x", Some("floppy")).unwrap_err();
+        assert!(error.to_string().contains("floppy"));
+    }
+
+    #[test]
+    fn reasons_name_the_file_system() {
+        let reason = resolved("/dev/shm/no/such/folder/file", None).2;
+        assert!(reason.contains("tmpfs"), "{reason}");
+    }
+}

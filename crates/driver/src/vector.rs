@@ -1,0 +1,207 @@
+//! From pieces to the vectors that system calls take.
+
+use std::marker::PhantomData;
+
+use crate::{Batch, Direction, Piece};
+
+/// The kernel moves no more than this many bytes in one call.
+pub(crate) const CALL_BYTES_MAX: usize = 0x7fff_f000;
+
+/// The kernel takes no more than this many parts in one call (`IOV_MAX`).
+const PARTS_MAX: usize = 1024;
+
+/// A place in a batch: everything before it has been moved.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cursor {
+    piece: usize,
+    within: usize,
+}
+
+impl Cursor {
+    /// Goes on by `bytes`, over as many pieces as they cover.
+    pub(crate) fn advance(&mut self, batch: &Batch<'_>, mut bytes: usize) {
+        for piece in &batch.pieces()[self.piece..] {
+            let left = piece.len - self.within;
+            if bytes < left {
+                self.within += bytes;
+                return;
+            }
+            bytes -= left;
+            self.piece += 1;
+            self.within = 0;
+        }
+        assert_eq!(bytes, 0, "a transfer moves no more than its batch");
+    }
+
+    /// The rest of the first piece that has any.
+    fn rest<'b>(self, batch: &'b Batch<'_>) -> impl Iterator<Item = Piece> + use<'b> {
+        let first = self.piece;
+        let within = self.within;
+        batch.pieces()[first..]
+            .iter()
+            .enumerate()
+            .filter_map(move |(at, piece)| {
+                let skip = if at == 0 { within } else { 0 };
+                let len = piece.len - skip;
+                // Wrapping: the last byte of a piece is checked before it moves.
+                (len > 0).then(|| Piece {
+                    offset: piece.offset.wrapping_add(skip as u64),
+                    memory: piece.memory.wrapping_add(skip),
+                    len,
+                })
+            })
+    }
+}
+
+/// A run of bytes that is contiguous in the file, and its parts of memory:
+/// what one system call moves.
+///
+/// The parts come from a batch and from nowhere else, so the memory they name
+/// is valid as long as that batch's.
+#[derive(Debug)]
+pub(crate) struct Vector<'a> {
+    direction: Direction,
+    offset: u64,
+    bytes: usize,
+    parts: Vec<libc::iovec>,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Vector<'a> {
+    /// No parts yet.
+    pub(crate) fn new(direction: Direction) -> Self {
+        Vector {
+            direction,
+            offset: 0,
+            bytes: 0,
+            parts: Vec::new(),
+            memory: PhantomData,
+        }
+    }
+
+    /// Takes the longest run of the batch at `cursor` that is contiguous in
+    /// the file and fits one call. False when nothing is left.
+    pub(crate) fn load(&mut self, batch: &Batch<'a>, cursor: Cursor) -> bool {
+        self.parts.clear();
+        self.bytes = 0;
+        let mut memory_end = std::ptr::null_mut();
+        for piece in cursor.rest(batch) {
+            if self.bytes == 0 {
+                self.offset = piece.offset;
+            } else if self.offset.checked_add(self.bytes as u64) != Some(piece.offset) {
+                break;
+            }
+            let len = piece.len.min(CALL_BYTES_MAX - self.bytes);
+            let full = self.parts.len() == PARTS_MAX;
+            match self.parts.last_mut() {
+                Some(last) if memory_end == piece.memory => last.iov_len += len,
+                _ if full => break,
+                _ => self.parts.push(libc::iovec {
+                    iov_base: piece.memory.cast(),
+                    iov_len: len,
+                }),
+            }
+            memory_end = piece.memory.wrapping_add(len);
+            self.bytes += len;
+            if self.bytes == CALL_BYTES_MAX {
+                break;
+            }
+        }
+        self.bytes > 0
+    }
+
+    /// Keeps the first `bytes` bytes, which are not more than there are.
+    pub(crate) fn shorten(&mut self, bytes: usize) {
+        let mut left = bytes.min(self.bytes);
+        self.bytes = left;
+        self.parts.retain_mut(|part| {
+            part.iov_len = part.iov_len.min(left);
+            left -= part.iov_len;
+            part.iov_len > 0
+        });
+    }
+
+    /// Which way the bytes go.
+    pub(crate) fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// First byte in the file.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// All bytes of the run.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The parts of memory, in file order.
+    pub(crate) fn parts(&self) -> &[libc::iovec] {
+        &self.parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lens(vector: &Vector<'_>) -> Vec<usize> {
+        vector.parts().iter().map(|part| part.iov_len).collect()
+    }
+
+    /// A batch whose pieces are (offset, place in memory, length).
+    fn batch(pieces: &[(u64, usize, usize)]) -> Batch<'static> {
+        let memory = Box::leak(vec![0u8; 4096].into_boxed_slice());
+        Batch::gather(Direction::Read, memory, pieces)
+    }
+
+    #[test]
+    fn joins_what_is_adjacent_in_the_file_and_in_memory() {
+        let batch = batch(&[
+            (0, 0, 8),
+            (8, 8, 8),
+            (16, 32, 8),
+            (24, 0, 0),
+            (24, 50, 1),
+            (99, 51, 1),
+        ]);
+        let mut vector = Vector::new(Direction::Read);
+        let mut cursor = Cursor::default();
+        assert!(vector.load(&batch, cursor));
+        assert_eq!(
+            (vector.offset(), vector.bytes(), lens(&vector)),
+            (0, 25, vec![16, 8, 1])
+        );
+        cursor.advance(&batch, 20);
+        assert!(vector.load(&batch, cursor));
+        assert_eq!(
+            (vector.offset(), vector.bytes(), lens(&vector)),
+            (20, 5, vec![4, 1])
+        );
+        cursor.advance(&batch, 5);
+        assert!(vector.load(&batch, cursor));
+        assert_eq!((vector.offset(), vector.bytes()), (99, 1));
+        cursor.advance(&batch, 1);
+        assert!(!vector.load(&batch, cursor));
+    }
+
+    #[test]
+    fn cuts_at_the_limits_of_one_call() {
+        let pieces: Vec<_> = (0..2000).map(|at| (at as u64, at * 2, 1)).collect();
+        let batch = batch(&pieces);
+        let mut vector = Vector::new(Direction::Read);
+        assert!(vector.load(&batch, Cursor::default()));
+        assert_eq!(vector.parts().len(), PARTS_MAX);
+        vector.shorten(3);
+        assert_eq!((vector.bytes(), lens(&vector)), (3, vec![1, 1, 1]));
+    }
+
+    #[test]
+    fn offsets_at_the_end_of_the_number_range_do_not_wrap() {
+        let batch = batch(&[(u64::MAX - 3, 0, 8), (4, 8, 8)]);
+        let mut vector = Vector::new(Direction::Read);
+        assert!(vector.load(&batch, Cursor::default()));
+        assert_eq!((vector.offset(), vector.bytes()), (u64::MAX - 3, 8));
+    }
+}
