@@ -1,7 +1,7 @@
 //! Everything that can be judged without running the code.
 
 use crate::shell::{self, Outcome, cargo, program};
-use crate::{docs, unsafe_files};
+use crate::{docs, readme, unsafe_files};
 
 /// The fuzz targets are a workspace of their own, which `--workspace` does not reach.
 const FUZZ_MANIFEST: &str = "crates/layout/fuzz/Cargo.toml";
@@ -20,6 +20,7 @@ pub(crate) fn run() -> Outcome {
         ]))?;
     }
     unsafe_files::check(shell::root())?;
+    readme::check_example()?;
     shell::run(cargo(&[
         "clippy",
         "--workspace",

@@ -1,4 +1,31 @@
-//! The commands that README.md shows, so that what it promises is what runs.
+//! README.md: its program and its commands are those that are tested.
+
+use std::fs;
+
+use crate::shell::{Outcome, root};
+
+/// The program that README.md shows.
+const EXAMPLE: &str = "crates/pario/examples/matrix.rs";
+
+/// The text of README.md.
+pub(crate) fn read() -> Outcome<String> {
+    fs::read_to_string(root().join("README.md"))
+        .map_err(|error| format!("cannot read README.md: {error}"))
+}
+
+/// Fails unless README.md shows the example as it is.
+pub(crate) fn check_example() -> Outcome {
+    let example = fs::read_to_string(root().join(EXAMPLE))
+        .map_err(|error| format!("cannot read {EXAMPLE}: {error}"))?;
+    if read()?.contains(&format!("```rust\n{example}```")) {
+        println!("README.md shows {EXAMPLE} as it is");
+        Ok(())
+    } else {
+        Err(format!(
+            "README.md does not show {EXAMPLE} as it is now: copy it there"
+        ))
+    }
+}
 
 /// Lines a reader would type: those behind `$ ` in the `console` blocks.
 pub(crate) fn commands(readme: &str) -> Vec<&str> {

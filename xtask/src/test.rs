@@ -1,6 +1,5 @@
 //! Every test of the project, in one command.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use crate::shell::{self, Outcome, cargo};
@@ -151,9 +150,7 @@ fn fuzz(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
 
 /// Runs what README.md tells its reader to type, apart from this very command.
 fn readme_commands(tally: &mut Tally) -> Outcome<Step> {
-    let text = fs::read_to_string(shell::root().join("README.md"))
-        .map_err(|error| format!("cannot read README.md: {error}"))?;
-    for command in readme::commands(&text) {
+    for command in readme::commands(&readme::read()?) {
         let Some(arguments) = command.strip_prefix("cargo run ") else {
             continue;
         };
