@@ -1,1 +1,32 @@
-//! TBD
+//! Data representations: how a file holds values.
+//!
+//! `native` holds the bytes as they are in memory, `internal` pario's own
+//! portable form, `external32` the standard's, and a program may register its
+//! own ([`Registry::register`]). A [`Converter`] applies a representation to
+//! the elements of a datatype, in pieces of any size.
+//!
+//! Conversion happens at the owner of the buffer: only it knows the types of
+//! the elements, and what travels to a file may cut one in two.
+
+mod converter;
+mod error;
+mod fixed;
+mod float;
+mod kernels;
+mod memory;
+mod registry;
+mod representation;
+mod sizes;
+#[cfg(test)]
+mod testing;
+mod user;
+
+pub use converter::{Converter, Elements};
+pub use error::{DatarepError, UserError};
+pub use registry::{MAX_NAME_LEN, Registry, external32, find, internal, native, register};
+pub use representation::Representation;
+pub use sizes::FileSizes;
+pub use user::{
+    Callback, CallbackFunction, Callbacks, Conversion, ExtentFunction, RunFunction, Transfer,
+    UserRepresentation,
+};

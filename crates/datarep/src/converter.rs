@@ -1,0 +1,189 @@
+//! A representation applied to the elements of a datatype.
+
+use crate::error::DatarepError;
+use crate::representation::Representation;
+use crate::sizes::FileSizes;
+use pario_layout::{Basic, Datatype};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Converts elements between memory and a file, in pieces of any size.
+///
+/// Elements are those of the datatype's type map, which repeats for ever:
+/// element `k` is the `k`-th value of a buffer of as many instances as it
+/// takes. Both the native and the file buffers that it works on are packed.
+///
+/// ```
+/// use pario_datarep::{Converter, external32};
+/// use pario_layout::{Basic, Datatype};
+///
+/// let converter = Converter::new(external32(), &Datatype::basic(Basic::Long))?;
+/// let native: Vec<u8> = [1i64, -2].into_iter().flat_map(i64::to_ne_bytes).collect();
+/// let mut file = [0; 8];
+/// converter.to_file(0, &native, &mut file)?;
+/// assert_eq!(file, [0, 0, 0, 1, 0xff, 0xff, 0xff, 0xfe]);
+/// # Ok::<(), pario_datarep::DatarepError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Converter {
+    pub(crate) representation: Arc<dyn Representation>,
+    pub(crate) datatype: Datatype,
+    sizes: FileSizes,
+}
+
+/// A number of bytes in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elements {
+    /// Elements that are there in full.
+    pub whole: u64,
+    /// Bytes of the next one: not zero where the bytes end within an element.
+    pub rest: u64,
+}
+
+impl Converter {
+    /// A converter for buffers of `datatype`.
+    pub fn new(
+        representation: Arc<dyn Representation>,
+        datatype: &Datatype,
+    ) -> Result<Converter, DatarepError> {
+        let sizes = FileSizes::of(&*representation, datatype.signature())?;
+        Ok(Converter {
+            representation,
+            datatype: datatype.clone(),
+            sizes,
+        })
+    }
+
+    /// The representation.
+    pub fn representation(&self) -> &Arc<dyn Representation> {
+        &self.representation
+    }
+
+    /// Whether the file holds the native bytes, so that converting is copying.
+    pub fn is_identity(&self) -> bool {
+        self.sizes
+            .basics()
+            .all(|basic| self.representation.keeps_bytes(basic))
+    }
+
+    /// The native bytes of the first `elements`.
+    pub fn native_bytes_of(&self, elements: u64) -> Result<u64, DatarepError> {
+        self.bytes_of(elements, &Basic::size)
+    }
+
+    /// The file's bytes of the first `elements`.
+    pub fn file_bytes_of(&self, elements: u64) -> Result<u64, DatarepError> {
+        self.bytes_of(elements, &|basic| self.sizes.get(basic))
+    }
+
+    /// The elements in the first `native_bytes` of memory.
+    pub fn elements_in_native(&self, native_bytes: u64) -> Elements {
+        self.elements_in_bytes(native_bytes, &Basic::size)
+    }
+
+    /// The elements in the first `file_bytes` of the file. Where a file ends
+    /// within an element, that element is not there: it cannot be converted.
+    pub fn elements_in(&self, file_bytes: u64) -> Elements {
+        self.elements_in_bytes(file_bytes, &|basic| self.sizes.get(basic))
+    }
+
+    /// As many elements from `first` on as fit in buffers of `limit` bytes,
+    /// but not beyond `end`, and at least one (unless `first` is `end`): the
+    /// next piece of a long transfer in bounded memory.
+    pub fn piece(&self, elements: Range<u64>, limit: u64) -> Result<Range<u64>, DatarepError> {
+        let Range { start, end } = elements;
+        let fitting = |start_byte: u64, size_of: &dyn Fn(Basic) -> u64| {
+            self.elements_in_bytes(start_byte.saturating_add(limit), size_of)
+                .whole
+        };
+        let in_file = fitting(self.file_bytes_of(start)?, &|basic| self.sizes.get(basic));
+        let in_memory = fitting(self.native_bytes_of(start)?, &Basic::size);
+        let fits = in_file.min(in_memory).max(start.saturating_add(1));
+        Ok(start..fits.min(end))
+    }
+
+    /// Converts the elements from `first` on that `native` holds, packed.
+    ///
+    /// An error names its element as counted from element 0 of the datatype.
+    /// What `file` holds then is unspecified.
+    pub fn to_file(&self, first: u64, native: &[u8], file: &mut [u8]) -> Result<(), DatarepError> {
+        let elements = self.check_buffers(first, native.len(), file.len())?;
+        let (mut native, mut file) = (native, file);
+        let mut element = first;
+        for (basic, count) in self.datatype.signature().runs(elements) {
+            let (run, native_rest) = native.split_at((count * basic.size()) as usize);
+            let (target, file_rest) = file.split_at_mut((count * self.sizes.get(basic)) as usize);
+            let converted = self.representation.to_file(basic, run, target);
+            converted.map_err(|error| error.after(element))?;
+            (native, file) = (native_rest, file_rest);
+            element += count;
+        }
+        Ok(())
+    }
+
+    /// Converts the elements from `first` on that `file` holds, packed; the
+    /// counterpart of [`Converter::to_file`].
+    pub fn to_native(
+        &self,
+        first: u64,
+        file: &[u8],
+        native: &mut [u8],
+    ) -> Result<(), DatarepError> {
+        let elements = self.check_buffers(first, native.len(), file.len())?;
+        let (mut native, mut file) = (native, file);
+        let mut element = first;
+        for (basic, count) in self.datatype.signature().runs(elements) {
+            let (run, file_rest) = file.split_at((count * self.sizes.get(basic)) as usize);
+            let (target, native_rest) = native.split_at_mut((count * basic.size()) as usize);
+            let converted = self.representation.to_native(basic, run, target);
+            converted.map_err(|error| error.after(element))?;
+            (native, file) = (native_rest, file_rest);
+            element += count;
+        }
+        Ok(())
+    }
+
+    /// The elements from `first` on that buffers of these lengths hold; an
+    /// error if the two do not hold the same whole ones.
+    pub(crate) fn check_buffers(
+        &self,
+        first: u64,
+        native: usize,
+        file: usize,
+    ) -> Result<Range<u64>, DatarepError> {
+        let mismatch = || DatarepError::Lengths { native, file };
+        let native_start = self.native_bytes_of(first)?;
+        let native_end = native_start
+            .checked_add(native as u64)
+            .ok_or(DatarepError::TooLarge)?;
+        let end = self.elements_in_native(native_end);
+        let file_bytes = self.file_bytes_of(end.whole)? - self.file_bytes_of(first)?;
+        let whole = end.rest == 0 && file_bytes == file as u64;
+        // A datatype without elements has no place for bytes either.
+        let empty = self.datatype.signature().elements() == 0 && (native, file) != (0, 0);
+        if whole && !empty {
+            Ok(first..end.whole)
+        } else {
+            Err(mismatch())
+        }
+    }
+
+    fn bytes_of(&self, elements: u64, size_of: SizeOf<'_>) -> Result<u64, DatarepError> {
+        let signature = self.datatype.signature();
+        if signature.elements() == 0 {
+            return Ok(0);
+        }
+        signature
+            .bytes_of(elements, size_of)
+            .ok_or(DatarepError::TooLarge)
+    }
+
+    fn elements_in_bytes(&self, bytes: u64, size_of: SizeOf<'_>) -> Elements {
+        match self.datatype.signature().element_at(bytes, size_of) {
+            Some((whole, rest)) => Elements { whole, rest },
+            None => Elements { whole: 0, rest: 0 },
+        }
+    }
+}
+
+type SizeOf<'a> = &'a dyn Fn(Basic) -> u64;
