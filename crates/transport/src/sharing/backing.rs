@@ -4,11 +4,11 @@ use std::any::Any;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::memfd;
+use super::named::NamedFolder;
 use super::registry::Registry;
-use super::{memfd, named};
 use crate::Segment;
 use crate::memory::Mapping;
 
@@ -27,7 +27,7 @@ pub(crate) enum Backing {
     /// A file that never has a name: found by way of the process that made it.
     Memfd,
     /// A file in a folder such as /dev/shm, which has a name for a moment.
-    Named(PathBuf),
+    Named(NamedFolder),
 }
 
 /// How others can find new memory, as long as this exists.
@@ -56,7 +56,7 @@ impl Backing {
                 (body(&segment, bytes), locator, Box::new(file))
             }
             Backing::Named(folder) => {
-                let (file, name) = named::create(folder, &secret, file_bytes)?;
+                let (file, name) = folder.create(&secret, file_bytes)?;
                 let segment = map(&file, bytes)?;
                 inscribe(&segment, &secret);
                 (body(&segment, bytes), Vec::new(), Box::new(name))
@@ -81,7 +81,7 @@ impl Backing {
         let file = match self {
             Backing::Process(registry) => return registry.find(secret),
             Backing::Memfd => memfd::open(locator)?,
-            Backing::Named(folder) => named::open(folder, secret)?,
+            Backing::Named(folder) => folder.open(secret)?,
         };
         if file.metadata()?.len() != file_bytes(bytes)? as u64 {
             return Err(io::ErrorKind::InvalidData.into());

@@ -15,6 +15,7 @@ mod registry;
 use crate::{Loss, Rank, Result, Segment, Tag, Transport, TransportError};
 
 pub(crate) use backing::Backing;
+pub(crate) use named::NamedFolder;
 pub(crate) use registry::Registry;
 
 use backing::Secret;

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::backing::Secret;
 
@@ -25,21 +26,63 @@ impl Drop for Name {
     }
 }
 
-/// A new file of that many zeros, for this user only, and its name.
-pub(super) fn create(folder: &Path, secret: &Secret, bytes: usize) -> io::Result<(File, Name)> {
-    let path = path(folder, secret);
-    let file = options().create_new(true).mode(0o600).open(&path)?;
-    let name = Name {
-        path,
-        owner: std::process::id(),
-    };
-    allocate(&file, bytes)?;
-    Ok((file, name))
+/// A folder for the files of one world. Their names start alike, so that what a
+/// killed rank has left can be told from anything else.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedFolder {
+    folder: PathBuf,
+    prefix: String,
 }
 
-/// Opens the file that was created with this secret.
-pub(super) fn open(folder: &Path, secret: &Secret) -> io::Result<File> {
-    options().open(path(folder, secret))
+impl NamedFolder {
+    pub(crate) fn new(folder: &Path) -> Self {
+        static WORLDS: AtomicU64 = AtomicU64::new(0);
+        let world = WORLDS.fetch_add(1, Ordering::Relaxed);
+        NamedFolder {
+            folder: folder.to_owned(),
+            prefix: format!("pario-{}-{world}-", std::process::id()),
+        }
+    }
+
+    /// A new file of that many zeros, for this user only, and its name.
+    pub(super) fn create(&self, secret: &Secret, bytes: usize) -> io::Result<(File, Name)> {
+        let path = self.path(secret);
+        let file = options().create_new(true).mode(0o600).open(&path)?;
+        let name = Name {
+            path,
+            owner: std::process::id(),
+        };
+        allocate(&file, bytes)?;
+        Ok((file, name))
+    }
+
+    /// Opens the file that was created with this secret.
+    pub(super) fn open(&self, secret: &Secret) -> io::Result<File> {
+        options().open(self.path(secret))
+    }
+
+    /// Removes the files of this world. Called when a rank has been lost: then
+    /// no other will get to use them either.
+    pub(crate) fn sweep(&self) {
+        let Ok(entries) = fs::read_dir(&self.folder) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            if entry
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(self.prefix.as_bytes())
+            {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    fn path(&self, secret: &Secret) -> PathBuf {
+        let digits = secret.iter().map(|byte| format!("{byte:02x}"));
+        let digits = digits.collect::<String>();
+        self.folder.join(format!("{}{digits}", self.prefix))
+    }
 }
 
 /// Gives a new file its length and all its memory: touching a page that a full
@@ -63,9 +106,4 @@ fn options() -> OpenOptions {
         .write(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
     options
-}
-
-fn path(folder: &Path, secret: &Secret) -> PathBuf {
-    let digits = secret.iter().map(|byte| format!("{byte:02x}"));
-    folder.join(format!("pario-{}", digits.collect::<String>()))
 }
