@@ -1,0 +1,340 @@
+//! Packing, unpacking and copying between layouts.
+#![allow(unsafe_code)] // Raw copies between user buffers; the safe forms check the bounds first.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::kernels::{Side, copy_pieces};
+use crate::runs::{RawRuns, Run};
+use crate::{Layout, Monotony};
+
+/// Why a copy between slices was refused. Nothing was copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyError {
+    /// The layout reaches outside of the memory slice.
+    Memory {
+        /// First byte touched, relative to the slice.
+        low: i128,
+        /// End of the last byte touched.
+        high: i128,
+        /// Length of the slice.
+        len: usize,
+    },
+    /// The packed slice is not as long as the range of data bytes.
+    Packed {
+        /// Length of the range.
+        data: u64,
+        /// Length of the slice.
+        len: usize,
+    },
+    /// Offsets of the range do not fit in 63 bits, or the layout holds no data.
+    Range,
+}
+
+impl fmt::Display for CopyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory { low, high, len } => {
+                write!(
+                    f,
+                    "the layout touches bytes {low}..{high} of a buffer of {len} bytes"
+                )
+            }
+            Self::Packed { data, len } => {
+                write!(
+                    f,
+                    "{data} data bytes do not match a packed buffer of {len} bytes"
+                )
+            }
+            Self::Range => f.write_str("the range of data bytes is beyond what the layout holds"),
+        }
+    }
+}
+
+impl std::error::Error for CopyError {}
+
+/// Which way data moves between strided memory and a packed buffer. Packing only reads the
+/// memory, unpacking only reads the packed buffer.
+trait Direction {
+    /// # Safety
+    /// As [`copy_pieces`], from memory to packed or back.
+    unsafe fn pieces(memory: Side<*mut u8>, packed: Side<*mut u8>, len: usize, count: usize);
+}
+
+struct Pack;
+struct Unpack;
+
+impl Direction for Pack {
+    #[inline]
+    unsafe fn pieces(memory: Side<*mut u8>, packed: Side<*mut u8>, len: usize, count: usize) {
+        let from = Side {
+            start: memory.start.cast_const(),
+            stride: memory.stride,
+        };
+        // SAFETY: the caller's contract.
+        unsafe { copy_pieces(from, packed, len, count) }
+    }
+}
+
+impl Direction for Unpack {
+    #[inline]
+    unsafe fn pieces(memory: Side<*mut u8>, packed: Side<*mut u8>, len: usize, count: usize) {
+        let from = Side {
+            start: packed.start.cast_const(),
+            stride: packed.stride,
+        };
+        // SAFETY: the caller's contract.
+        unsafe { copy_pieces(from, memory, len, count) }
+    }
+}
+
+/// An offset as a pointer difference: they are the same on the 64-bit systems supported.
+fn distance(offset: i64) -> isize {
+    offset as isize
+}
+
+/// Moves a row of dense pieces whose packed form starts at `packed`.
+///
+/// # Safety
+/// As [`Layout::pack`] for the bytes of the run.
+unsafe fn move_run<D: Direction>(origin: *mut u8, run: Run, packed: *mut u8) {
+    let memory = Side {
+        start: origin.wrapping_offset(distance(run.offset)),
+        stride: distance(run.stride),
+    };
+    let len = run.len as usize;
+    let packed = Side {
+        start: packed,
+        stride: len.cast_signed(),
+    };
+    // SAFETY: the caller's contract for the pieces of the run.
+    unsafe { D::pieces(memory, packed, len, run.count as usize) }
+}
+
+impl Layout {
+    /// Copies a range of data bytes from strided memory to a packed buffer.
+    ///
+    /// Stops where offsets no longer fit in 63 bits, as [`runs`](Self::runs) does.
+    ///
+    /// # Safety
+    /// `origin` plus the offset of every data byte of the range must be readable, `to` writable
+    /// for the length of the range, and the two must not overlap.
+    pub unsafe fn pack(&self, origin: *const u8, data: Range<u64>, to: *mut u8) {
+        // SAFETY: `Pack` only reads from the memory side; the rest is the caller's contract.
+        unsafe { self.transfer::<Pack>(origin.cast_mut(), data, to) }
+    }
+
+    /// Copies packed data to a range of data bytes in strided memory. Where the layout overlaps
+    /// itself, the later byte wins.
+    ///
+    /// # Safety
+    /// `from` must be readable for the length of the range, `origin` plus the offset of every
+    /// data byte of the range writable, and the two must not overlap.
+    pub unsafe fn unpack(&self, from: *const u8, origin: *mut u8, data: Range<u64>) {
+        // SAFETY: `Unpack` only reads from the packed side; the rest is the caller's contract.
+        unsafe { self.transfer::<Unpack>(origin, data, from.cast_mut()) }
+    }
+
+    /// # Safety
+    /// As [`pack`](Self::pack) or [`unpack`](Self::unpack).
+    unsafe fn transfer<D: Direction>(
+        &self,
+        origin: *mut u8,
+        data: Range<u64>,
+        mut packed: *mut u8,
+    ) {
+        for run in self.raw_runs(data) {
+            // SAFETY: runs hold exactly the data bytes of the range, in order, so the packed side
+            // advances by the bytes of each.
+            unsafe { move_run::<D>(origin, run, packed) };
+            packed = packed.wrapping_add(run.bytes() as usize);
+        }
+    }
+
+    /// Copies `len` data bytes that start at data byte `from_start` of one layout to data bytes
+    /// that start at `to_start` of another, in one pass.
+    ///
+    /// # Safety
+    /// Every data byte named must be readable at `from_origin` and writable at `to_origin`, and
+    /// source and destination must not overlap.
+    pub unsafe fn copy(from: (&Layout, *const u8, u64), to: (&Layout, *mut u8, u64), len: u64) {
+        let (from_layout, from_origin, from_start) = from;
+        let (to_layout, to_origin, to_start) = to;
+        let mut source = Feed::new(from_layout, from_start, len);
+        let mut target = Feed::new(to_layout, to_start, len);
+        while let Some((read, write)) = source.front().zip(target.front()) {
+            let piece = read.len.min(write.len);
+            let pieces = read.pieces_of(piece).min(write.pieces_of(piece));
+            let side = |run: &Run| {
+                if run.len == piece {
+                    run.stride
+                } else {
+                    piece.cast_signed()
+                }
+            };
+            let read_side = Side {
+                start: from_origin.wrapping_offset(distance(read.offset)),
+                stride: distance(side(&read)),
+            };
+            let write_side = Side {
+                start: to_origin.wrapping_offset(distance(write.offset)),
+                stride: distance(side(&write)),
+            };
+            // SAFETY: both runs hold data bytes of their range, and each takes `pieces` pieces
+            // of `piece` bytes from its own front.
+            unsafe { copy_pieces(read_side, write_side, piece as usize, pieces as usize) };
+            source.take(piece, pieces);
+            target.take(piece, pieces);
+        }
+    }
+
+    /// [`pack`](Self::pack) between slices: offset zero of the layout is `memory[origin]`.
+    pub fn pack_slice(
+        &self,
+        memory: &[u8],
+        origin: usize,
+        data: Range<u64>,
+        to: &mut [u8],
+    ) -> Result<(), CopyError> {
+        self.check(memory.len(), origin, &data, to.len())?;
+        // SAFETY: `check` found every data byte of the range inside of `memory`, and `to` as long
+        // as the range; a shared and an exclusive slice do not overlap.
+        unsafe { self.pack(memory.as_ptr().wrapping_add(origin), data, to.as_mut_ptr()) };
+        Ok(())
+    }
+
+    /// [`unpack`](Self::unpack) between slices: offset zero of the layout is `memory[origin]`.
+    pub fn unpack_slice(
+        &self,
+        from: &[u8],
+        memory: &mut [u8],
+        origin: usize,
+        data: Range<u64>,
+    ) -> Result<(), CopyError> {
+        self.check(memory.len(), origin, &data, from.len())?;
+        // SAFETY: as in `pack_slice`, with the roles exchanged.
+        unsafe {
+            self.unpack(
+                from.as_ptr(),
+                memory.as_mut_ptr().wrapping_add(origin),
+                data,
+            )
+        };
+        Ok(())
+    }
+
+    /// Every data byte of the range lies in a memory of that length, and the packed length fits.
+    fn check(
+        &self,
+        memory: usize,
+        origin: usize,
+        data: &Range<u64>,
+        packed: usize,
+    ) -> Result<(), CopyError> {
+        let len = data.end.saturating_sub(data.start);
+        if packed as u64 != len {
+            return Err(CopyError::Packed {
+                data: len,
+                len: packed,
+            });
+        }
+        if len == 0 {
+            return Ok(());
+        }
+        let (mut low, mut high) = self.run_bounds(data.clone()).ok_or(CopyError::Range)?;
+        let inside = |low: i64, high: i64| {
+            let (low, high) = (low as i128 + origin as i128, high as i128 + origin as i128);
+            low >= 0 && high <= memory as i128
+        };
+        if !inside(low, high) && self.tile_order() == Monotony::Unordered {
+            // The bounds may have been outer ones.
+            (low, high) = exact_bounds(self.raw_runs(data.clone()));
+        }
+        if inside(low, high) {
+            return Ok(());
+        }
+        let (low, high) = (low as i128 + origin as i128, high as i128 + origin as i128);
+        Err(CopyError::Memory {
+            low,
+            high,
+            len: memory,
+        })
+    }
+}
+
+fn exact_bounds(runs: RawRuns<'_>) -> (i64, i64) {
+    runs.fold((i64::MAX, i64::MIN), |(low, high), run| {
+        let (first, last) = (run.offset, run.piece(run.count - 1));
+        (
+            low.min(first.min(last)),
+            high.max(first.max(last) + run.len.cast_signed()),
+        )
+    })
+}
+
+impl Run {
+    /// How many pieces of `piece` bytes can be taken off the front at one stride.
+    fn pieces_of(&self, piece: u64) -> u64 {
+        if self.len == piece {
+            self.count
+        } else {
+            self.len / piece
+        }
+    }
+
+    /// The run without its first `pieces` pieces.
+    fn skip(&self, pieces: u64) -> Option<Run> {
+        let count = self.count - pieces;
+        (count > 0).then(|| Run {
+            offset: self.piece(pieces),
+            count,
+            ..*self
+        })
+    }
+}
+
+/// Runs of which parts are taken off the front.
+struct Feed<'a> {
+    runs: RawRuns<'a>,
+    /// What is left of a piece that was cut.
+    cut: Option<Run>,
+    /// Whole pieces that follow it.
+    rest: Option<Run>,
+}
+
+impl<'a> Feed<'a> {
+    fn new(layout: &'a Layout, start: u64, len: u64) -> Self {
+        let mut runs = layout.raw_runs(start..start.saturating_add(len));
+        let rest = runs.next();
+        Self {
+            runs,
+            cut: None,
+            rest,
+        }
+    }
+
+    fn front(&self) -> Option<Run> {
+        self.cut.or(self.rest)
+    }
+
+    /// Removes `pieces` pieces of `piece` bytes, which the front run holds.
+    fn take(&mut self, piece: u64, pieces: u64) {
+        let slot = if self.cut.is_some() {
+            &mut self.cut
+        } else {
+            &mut self.rest
+        };
+        let Some(run) = slot.take() else { return };
+        if run.len == piece {
+            *slot = run.skip(pieces);
+        } else {
+            *slot = run.skip(1);
+            let taken = piece * pieces;
+            let offset = run.offset + taken.cast_signed();
+            self.cut = (taken < run.len).then(|| Run::single(offset, run.len - taken));
+        }
+        if self.front().is_none() {
+            self.rest = self.runs.next();
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Datatypes: the tree of MPI constructors, with its layout and signature.
+
+mod check;
+mod construct;
+mod darray;
+mod lower;
+mod pair;
+
+use std::sync::Arc;
+
+pub use darray::{Darray, Distribution};
+pub use pair::Pair;
+
+use crate::{Basic, Layout, MAX_DEPTH, Signature, TypeError};
+use lower::Lowered;
+
+/// An MPI datatype: an immutable tree of constructors. Cloning is cheap.
+///
+/// Equality is that of the constructor trees; two different trees may have equal layouts.
+#[derive(Clone, Debug)]
+pub struct Datatype(Arc<Node>);
+
+#[derive(Debug)]
+struct Node {
+    constructor: Constructor,
+    native: Lowered,
+    signature: Signature,
+    depth: u16,
+}
+
+/// How the elements of an array follow each other in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// The last index varies fastest.
+    C,
+    /// The first index varies fastest.
+    Fortran,
+}
+
+/// What displacements and strides are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Extents of the inner type: they grow with the representation.
+    Extents,
+    /// Bytes: they stay.
+    Bytes,
+}
+
+/// Block lengths of an indexed type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lengths {
+    Uniform(u64),
+    Each(Box<[u64]>),
+}
+
+impl Lengths {
+    pub(crate) fn get(&self, index: usize) -> u64 {
+        match self {
+            Self::Uniform(length) => *length,
+            Self::Each(lengths) => lengths[index],
+        }
+    }
+}
+
+/// A block of a structure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) block_length: u64,
+    pub(crate) displacement: i64,
+    pub(crate) of: Datatype,
+}
+
+/// A dimension of a subarray.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dimension {
+    pub(crate) size: u64,
+    pub(crate) subsize: u64,
+    pub(crate) start: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Constructor {
+    Basic(Basic),
+    Contiguous {
+        count: u64,
+        of: Datatype,
+    },
+    Vector {
+        count: u64,
+        block_length: u64,
+        stride: i64,
+        unit: Unit,
+        of: Datatype,
+    },
+    Indexed {
+        lengths: Lengths,
+        displacements: Box<[i64]>,
+        unit: Unit,
+        of: Datatype,
+    },
+    Structure {
+        members: Box<[Member]>,
+    },
+    Subarray {
+        dimensions: Box<[Dimension]>,
+        order: Order,
+        of: Datatype,
+    },
+    Darray {
+        array: Darray,
+        of: Datatype,
+    },
+    Resized {
+        lower_bound: i64,
+        extent: i64,
+        of: Datatype,
+    },
+}
+
+impl PartialEq for Datatype {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.0.native.layout == other.0.native.layout
+                && self.0.constructor == other.0.constructor)
+    }
+}
+
+impl Eq for Datatype {}
+
+impl Datatype {
+    fn new(constructor: Constructor) -> Result<Self, TypeError> {
+        let depth = constructor
+            .children()
+            .map(|of| of.0.depth)
+            .max()
+            .unwrap_or(0)
+            + 1;
+        if depth > MAX_DEPTH {
+            return Err(TypeError::depth());
+        }
+        let mut native = |of: &Datatype| Ok(of.0.native.clone());
+        let lowered = lower::lower(&constructor, &Basic::size, &mut native)?;
+        let signature = construct::signature(&constructor)?;
+        Ok(Self(Arc::new(Node {
+            constructor,
+            native: lowered,
+            signature,
+            depth,
+        })))
+    }
+
+    pub(crate) fn constructor(&self) -> &Constructor {
+        &self.0.constructor
+    }
+
+    /// The address that tells whether two datatypes are one allocation.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    /// Data bytes of one instance.
+    pub fn size(&self) -> u64 {
+        self.layout().size()
+    }
+
+    /// Distance from one instance to the next in an array of them.
+    pub fn extent(&self) -> i64 {
+        self.layout().extent()
+    }
+
+    /// The lower bound, where an instance begins.
+    pub fn lower_bound(&self) -> i64 {
+        self.layout().lower_bound()
+    }
+
+    /// The upper bound: lower bound plus extent.
+    pub fn upper_bound(&self) -> i64 {
+        self.layout().upper_bound()
+    }
+
+    /// The lowest offset of a data byte; zero if there is none.
+    pub fn true_lower_bound(&self) -> i64 {
+        self.layout().true_lower_bound()
+    }
+
+    /// Distance from the lowest data byte to the end of the highest; `i64::MAX` if it is longer
+    /// than that.
+    pub fn true_extent(&self) -> i64 {
+        let layout = self.layout();
+        layout
+            .true_upper_bound()
+            .saturating_sub(layout.true_lower_bound())
+    }
+
+    /// Where the data bytes lie in memory.
+    pub fn layout(&self) -> &Layout {
+        &self.0.native.layout
+    }
+
+    /// The sequence of basic types.
+    pub fn signature(&self) -> &Signature {
+        &self.0.signature
+    }
+
+    /// Where the data bytes lie in a representation whose elements take `size_of` bytes.
+    ///
+    /// Displacements and strides that the constructors count in extents scale with the element
+    /// sizes; those they count in bytes do not. With the native sizes this is
+    /// [`layout`](Self::layout). The padding of structures follows the sizes too: an element
+    /// whose size is not native is aligned as far as its size allows.
+    pub fn lower(&self, size_of: &dyn Fn(Basic) -> u64) -> Result<Layout, TypeError> {
+        Ok(lower::lower_tree(self, size_of)?.layout)
+    }
+}
+
+impl From<Basic> for Datatype {
+    fn from(basic: Basic) -> Self {
+        Self::basic(basic)
+    }
+}
+
+impl Constructor {
+    /// The types it is applied to.
+    pub(crate) fn children(&self) -> impl Iterator<Item = &Datatype> {
+        let (single, members): (Option<&Datatype>, &[Member]) = match self {
+            Self::Basic(_) => (None, &[]),
+            Self::Structure { members } => (None, members),
+            Self::Contiguous { of, .. }
+            | Self::Vector { of, .. }
+            | Self::Indexed { of, .. }
+            | Self::Subarray { of, .. }
+            | Self::Darray { of, .. }
+            | Self::Resized { of, .. } => (Some(of), &[]),
+        };
+        single
+            .into_iter()
+            .chain(members.iter().map(|member| &member.of))
+    }
+}

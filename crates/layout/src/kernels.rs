@@ -1,0 +1,215 @@
+//! The copy loops: rows of equal pieces from one place to another, strided on both sides.
+//!
+//! Small pieces are where the time goes, so the lengths that programs use most have loops whose
+//! piece is a constant, and the others copy with two overlapping moves of a constant size.
+#![allow(unsafe_code)] // Raw copies between user buffers, whose bounds the caller has checked.
+
+use std::ptr;
+
+/// One side of a copy: where the first piece starts and the distance to the next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Side<P> {
+    pub(crate) start: P,
+    pub(crate) stride: isize,
+}
+
+/// Copies `count` pieces of `len` bytes.
+///
+/// # Safety
+/// Each piece must be readable at the source and writable at the destination, and no destination
+/// piece may share a byte with a source piece. Destination pieces may overlap each other: the
+/// later piece wins.
+pub(crate) unsafe fn copy_pieces(
+    from: Side<*const u8>,
+    to: Side<*mut u8>,
+    len: usize,
+    count: usize,
+) {
+    // SAFETY: the contract is the caller's, passed on unchanged.
+    unsafe {
+        match len {
+            0 => {}
+            1 => fixed::<1>(from, to, count),
+            2 => fixed::<2>(from, to, count),
+            4 => fixed::<4>(from, to, count),
+            8 => fixed::<8>(from, to, count),
+            16 => fixed::<16>(from, to, count),
+            32 => fixed::<32>(from, to, count),
+            64 => fixed::<64>(from, to, count),
+            3 => paired::<2>(from, to, len, count),
+            5..8 => paired::<4>(from, to, len, count),
+            9..16 => paired::<8>(from, to, len, count),
+            17..32 => paired::<16>(from, to, len, count),
+            33..64 => paired::<32>(from, to, len, count),
+            65..=128 => paired::<64>(from, to, len, count),
+            _ => long(from, to, len, count),
+        }
+    }
+}
+
+/// Pieces of `LEN` bytes. A packed side gets a loop of its own, in which its stride is a constant
+/// too.
+///
+/// # Safety
+/// As [`copy_pieces`] with a length of `LEN`.
+unsafe fn fixed<const LEN: usize>(from: Side<*const u8>, to: Side<*mut u8>, count: usize) {
+    let packed = LEN.cast_signed();
+    // SAFETY: the contract is the caller's; the strides are only written as constants.
+    unsafe {
+        if to.stride == packed {
+            row::<LEN>(
+                from,
+                Side {
+                    stride: packed,
+                    ..to
+                },
+                count,
+            );
+        } else if from.stride == packed {
+            row::<LEN>(
+                Side {
+                    stride: packed,
+                    ..from
+                },
+                to,
+                count,
+            );
+        } else {
+            row::<LEN>(from, to, count);
+        }
+    }
+}
+
+/// # Safety
+/// As [`copy_pieces`] with a length of `LEN`.
+#[inline(always)]
+unsafe fn row<const LEN: usize>(from: Side<*const u8>, to: Side<*mut u8>, count: usize) {
+    let (mut source, mut target) = (from.start, to.start);
+    for _ in 0..count {
+        // SAFETY: piece by piece within what the caller vouches for. The pointers are moved with
+        // wrapping arithmetic because the step after the last piece may leave the buffer.
+        unsafe { ptr::copy_nonoverlapping(source, target, LEN) };
+        source = source.wrapping_offset(from.stride);
+        target = target.wrapping_offset(to.stride);
+    }
+}
+
+/// Pieces of `HALF` to twice `HALF` bytes: one move from the front, one up to the end.
+///
+/// # Safety
+/// As [`copy_pieces`], with `HALF <= len <= 2 * HALF`.
+unsafe fn paired<const HALF: usize>(
+    from: Side<*const u8>,
+    to: Side<*mut u8>,
+    len: usize,
+    count: usize,
+) {
+    debug_assert!(
+        (HALF..=2 * HALF).contains(&len),
+        "two moves must cover the piece"
+    );
+    let second = len - HALF;
+    let (mut source, mut target) = (from.start, to.start);
+    for _ in 0..count {
+        // SAFETY: both moves lie within the piece, since HALF <= len.
+        unsafe {
+            ptr::copy_nonoverlapping(source, target, HALF);
+            ptr::copy_nonoverlapping(source.add(second), target.add(second), HALF);
+        }
+        source = source.wrapping_offset(from.stride);
+        target = target.wrapping_offset(to.stride);
+    }
+}
+
+/// # Safety
+/// As [`copy_pieces`].
+unsafe fn long(from: Side<*const u8>, to: Side<*mut u8>, len: usize, count: usize) {
+    let (mut source, mut target) = (from.start, to.start);
+    for _ in 0..count {
+        // SAFETY: piece by piece within what the caller vouches for.
+        unsafe { ptr::copy_nonoverlapping(source, target, len) };
+        source = source.wrapping_offset(from.stride);
+        target = target.wrapping_offset(to.stride);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(len: usize) -> Vec<u8> {
+        (0..len)
+            .map(|index| (index * 7 + index / 251) as u8)
+            .collect()
+    }
+
+    /// Copies with the kernel and byte by byte, from and to a buffer that just fits.
+    fn check(len: usize, count: usize, from_stride: isize, to_stride: isize) {
+        let room = |stride: isize| stride.unsigned_abs() * (count - 1) + len;
+        let first = |stride: isize| {
+            if stride < 0 {
+                stride.unsigned_abs() * (count - 1)
+            } else {
+                0
+            }
+        };
+        let source = pattern(room(from_stride));
+        let mut target = vec![0xEE; room(to_stride)];
+        let mut expected = target.clone();
+        for index in 0..count.cast_signed() {
+            let from = first(from_stride).wrapping_add_signed(index * from_stride);
+            let to = first(to_stride).wrapping_add_signed(index * to_stride);
+            expected[to..to + len].copy_from_slice(&source[from..from + len]);
+        }
+        let from = Side {
+            start: source.as_ptr().wrapping_add(first(from_stride)),
+            stride: from_stride,
+        };
+        let to = Side {
+            start: target.as_mut_ptr().wrapping_add(first(to_stride)),
+            stride: to_stride,
+        };
+        // SAFETY: the buffers have room for all pieces and are distinct.
+        unsafe { copy_pieces(from, to, len, count) };
+        assert_eq!(
+            target, expected,
+            "len {len} count {count} {from_stride} -> {to_stride}"
+        );
+    }
+
+    #[test]
+    fn every_length_and_stride_sign() {
+        let lengths = (1_usize..=130).chain([255, 256, 300]);
+        for len in lengths {
+            let packed = len.cast_signed();
+            for (from, to) in [
+                (packed, packed),
+                (packed, packed + 3),
+                (2 * packed, packed),
+                (-2 * packed, packed),
+                (packed + 5, -(packed + 1)),
+                (0, packed),
+                (packed, packed / 2),
+            ] {
+                check(len, 5, from, to);
+                check(len, 1, from, to);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_touched_for_no_pieces() {
+        let none = Side {
+            start: ptr::null(),
+            stride: 8,
+        };
+        let nowhere = Side {
+            start: ptr::null_mut(),
+            stride: 8,
+        };
+        // SAFETY: no piece is read or written.
+        unsafe { copy_pieces(none, nowhere, 8, 0) };
+        // SAFETY: pieces of no bytes.
+        unsafe { copy_pieces(none, nowhere, 0, 3) };
+    }
+}

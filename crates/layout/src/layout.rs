@@ -1,0 +1,328 @@
+//! Layouts: a shape, its place, and how it tiles.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::TypeError;
+use crate::runs::{RawRuns, Runs};
+use crate::shape::{Kind, Placed, Shape, first_reaching, pieces_of_copies};
+
+/// Where data bytes lie: the normalised form of a datatype.
+///
+/// A layout describes one tile and repeats it for ever at multiples of its extent, as MPI does
+/// with the datatype of a buffer or a filetype. Positions in the data, such as the argument of
+/// [`offset_of`](Self::offset_of), count over all tiles and may exceed [`size`](Self::size).
+/// Cloning is cheap.
+#[derive(Clone, Debug)]
+pub struct Layout(Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    /// One tile; `None` if it holds no data.
+    pub(crate) tile: Option<Placed>,
+    lower_bound: i64,
+    extent: i64,
+    /// The endless tiling.
+    pub(crate) row: Option<Row>,
+}
+
+/// The tiling as an endless row of copies, in which a tile that itself is a row of the same
+/// stride has been dissolved.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) at: i64,
+    pub(crate) step: i64,
+    pub(crate) shape: Shape,
+    /// Data bytes whose offsets are sure to fit in an `i64`.
+    pub(crate) limit: u64,
+}
+
+/// Whether offsets rise in data order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Monotony {
+    /// Each data byte lies past the one before.
+    Increasing,
+    /// Some data byte lies at or before the one before it: pieces overlap or go backwards.
+    Unordered,
+}
+
+/// Whether two data bytes share an offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlap {
+    /// No two do.
+    Absent,
+    /// Some do.
+    Present,
+    /// The layout is too intricate to tell at a bounded cost.
+    Unproven,
+}
+
+/// The texture of a range of data bytes: what the choice of an access method needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PieceStats {
+    /// Contiguous pieces; an upper bound where different parts of an irregular type touch.
+    pub pieces: u64,
+    /// Data bytes.
+    pub bytes: u64,
+    /// Distance from the lowest byte to the end of the highest, as [`Layout::run_bounds`] sees
+    /// it.
+    pub span: u64,
+}
+
+impl Row {
+    fn new(tile: &Placed, extent: i64) -> Self {
+        let mut row = (extent, &tile.shape);
+        if let Kind::Repeat {
+            count,
+            stride,
+            child,
+        } = &tile.shape.kind
+            && i128::from(*count) * i128::from(*stride) == i128::from(extent)
+        {
+            row = (*stride, child);
+        }
+        let (step, shape) = row;
+        let room = match step {
+            0 => None,
+            1.. => Some(i128::from(i64::MAX) - i128::from(tile.at) - i128::from(shape.high)),
+            _ => Some(i128::from(tile.at) + i128::from(shape.low) - i128::from(i64::MIN)),
+        };
+        let copies = room.map(|room| room / i128::from(step).abs() + 1);
+        let copies = copies
+            .and_then(|copies| u64::try_from(copies).ok())
+            .unwrap_or(u64::MAX);
+        let limit = copies.saturating_mul(shape.size);
+        Self {
+            at: tile.at,
+            step,
+            shape: shape.clone(),
+            limit,
+        }
+    }
+
+    /// Offset of copy `index`, which must lie below the limit.
+    pub(crate) fn base(&self, index: u64) -> i64 {
+        self.at
+            .wrapping_add(self.step.wrapping_mul(index.cast_signed()))
+    }
+
+    /// All copies together are one dense run.
+    pub(crate) fn is_gapless(&self) -> bool {
+        self.shape.is_dense() && self.step == self.shape.high
+    }
+}
+
+impl Layout {
+    /// A layout of that tile and those bounds.
+    pub(crate) fn new(
+        tile: Option<Placed>,
+        lower_bound: i64,
+        extent: i64,
+    ) -> Result<Self, TypeError> {
+        lower_bound
+            .checked_add(extent)
+            .ok_or_else(|| TypeError::overflow("the upper bound"))?;
+        if let Some(Placed { at, shape }) = &tile {
+            let ends = [at.checked_add(shape.low), at.checked_add(shape.high)];
+            if ends.contains(&None) {
+                return Err(TypeError::overflow("the true extent"));
+            }
+        }
+        let row = tile.as_ref().map(|tile| Row::new(tile, extent));
+        Ok(Self(Arc::new(Inner {
+            tile,
+            lower_bound,
+            extent,
+            row,
+        })))
+    }
+
+    /// The layout of `len` bytes in a row, which tile without a gap.
+    ///
+    /// # Panics
+    /// If `len` does not fit in 63 bits.
+    pub fn dense(len: u64) -> Self {
+        let dense = || {
+            let shape = (len > 0).then(|| Shape::dense(len)).transpose()?;
+            let extent = i64::try_from(len).map_err(|_| TypeError::overflow("the size"))?;
+            Self::new(shape.map(|shape| Placed { at: 0, shape }), 0, extent)
+        };
+        dense().expect("a dense layout is at most 2^63 - 1 bytes long")
+    }
+
+    pub(crate) fn tile(&self) -> Option<&Placed> {
+        self.0.tile.as_ref()
+    }
+
+    /// Data bytes in one tile.
+    pub fn size(&self) -> u64 {
+        self.tile().map_or(0, |tile| tile.shape.size)
+    }
+
+    /// Distance from one tile to the next.
+    pub fn extent(&self) -> i64 {
+        self.0.extent
+    }
+
+    /// The lower bound of a tile, which resizing may have moved away from the data.
+    pub fn lower_bound(&self) -> i64 {
+        self.0.lower_bound
+    }
+
+    /// The upper bound of a tile: lower bound plus extent.
+    pub fn upper_bound(&self) -> i64 {
+        self.0.lower_bound + self.0.extent
+    }
+
+    /// The lowest offset of a data byte of the first tile; zero if there is none.
+    pub fn true_lower_bound(&self) -> i64 {
+        self.tile().map_or(0, |tile| tile.at + tile.shape.low)
+    }
+
+    /// The end of the highest data byte of the first tile; zero if there is none.
+    pub fn true_upper_bound(&self) -> i64 {
+        self.tile().map_or(0, |tile| tile.at + tile.shape.high)
+    }
+
+    /// The tiling is one gapless run that starts at offset zero.
+    pub fn is_dense(&self) -> bool {
+        self.0
+            .row
+            .as_ref()
+            .is_some_and(|row| row.is_gapless() && row.at == 0)
+    }
+
+    /// The order of the bytes of one tile.
+    pub fn tile_order(&self) -> Monotony {
+        match self.tile() {
+            Some(tile) if !tile.shape.increasing => Monotony::Unordered,
+            _ => Monotony::Increasing,
+        }
+    }
+
+    /// The order of the bytes of the endless tiling.
+    pub fn order(&self) -> Monotony {
+        match self.tile() {
+            Some(tile) if !tile.shape.increasing || self.0.extent < tile.shape.high => {
+                Monotony::Unordered
+            }
+            _ => Monotony::Increasing,
+        }
+    }
+
+    /// Offset of data byte `k` of the tiling; `None` if there is no data, or if the tile of that
+    /// byte does not fit in 63 bits.
+    pub fn offset_of(&self, k: u64) -> Option<i64> {
+        let row = self.0.row.as_ref().filter(|row| k < row.limit)?;
+        let index = k / row.shape.size;
+        Some(row.base(index) + row.shape.offset_of(k % row.shape.size))
+    }
+
+    /// Number of data bytes of the tiling before the first one at or past `offset`.
+    ///
+    /// For an [increasing](Monotony::Increasing) tiling that is the number of data bytes below
+    /// `offset`; for others it is the length of the prefix that stays below it. `u64::MAX` if no
+    /// tile ever reaches `offset`, zero if there is no data.
+    pub fn bytes_below(&self, offset: i64) -> u64 {
+        let Some(row) = &self.0.row else {
+            return 0;
+        };
+        let distance = i128::from(offset) - i128::from(row.at);
+        let Some(index) = first_reaching(distance, row.shape.high, row.step) else {
+            return u64::MAX;
+        };
+        let rest = distance - i128::from(index) * i128::from(row.step);
+        let rest = rest.clamp(0, i64::MAX.into()) as i64;
+        index
+            .saturating_mul(row.shape.size)
+            .saturating_add(row.shape.bytes_before(rest))
+    }
+
+    /// The strided runs of a range of data bytes, in data order. Pieces that touch are joined,
+    /// across tiles too, so a dense tiling is one run whatever the range.
+    ///
+    /// The runs end early at a tile whose offsets do not fit in 63 bits:
+    /// [`offset_of`](Self::offset_of) and [`run_bounds`](Self::run_bounds) are `None` there.
+    pub fn runs(&self, data: Range<u64>) -> Runs<'_> {
+        Runs::new(self.raw_runs(data))
+    }
+
+    pub(crate) fn raw_runs(&self, data: Range<u64>) -> RawRuns<'_> {
+        RawRuns::new(self.0.row.as_ref(), data)
+    }
+
+    /// The lowest offset and the end of the highest byte that a range of data bytes touches.
+    ///
+    /// Exact for increasing and for regular layouts, an outer bound for long ranges of irregular
+    /// ones that are not increasing. `None` if the range is empty, if there is no data, or if an
+    /// offset does not fit in 63 bits.
+    pub fn run_bounds(&self, data: Range<u64>) -> Option<(i64, i64)> {
+        let row = self.0.row.as_ref()?;
+        if data.is_empty() || data.end > row.limit {
+            return None;
+        }
+        let size = row.shape.size;
+        let (first, last) = (data.start / size, (data.end - 1) / size);
+        let (head, tail) = (data.start - first * size, data.end - last * size);
+        let part = |index: u64, range: Range<u64>| {
+            let (low, high) = row.shape.bounds(range);
+            (row.base(index) + low, row.base(index) + high)
+        };
+        if first == last {
+            return Some(part(first, head..tail));
+        }
+        let mut ends = vec![part(first, head..size), part(last, 0..tail)];
+        if last - first > 1 {
+            ends.extend([part(first + 1, 0..size), part(last - 1, 0..size)]);
+        }
+        let low = ends.iter().map(|(low, _)| *low).min()?;
+        let high = ends.iter().map(|(_, high)| *high).max()?;
+        Some((low, high))
+    }
+
+    /// Pieces, bytes and span of a range of data bytes, without walking it. All zero where
+    /// [`run_bounds`](Self::run_bounds) is `None`.
+    pub fn piece_stats(&self, data: Range<u64>) -> PieceStats {
+        let bounds = self.run_bounds(data.clone());
+        let Some(((low, high), row)) = bounds.zip(self.0.row.as_ref()) else {
+            return PieceStats {
+                pieces: 0,
+                bytes: 0,
+                span: 0,
+            };
+        };
+        let begun = |k: u64| {
+            let (index, rest) = (k / row.shape.size, k % row.shape.size);
+            let joined = row.shape.tail == row.step && index > 0 && rest > 0;
+            let whole = pieces_of_copies(&row.shape, row.step, index);
+            whole + row.shape.pieces_before(rest) - u64::from(joined)
+        };
+        PieceStats {
+            pieces: 1 + begun(data.end) - begun(data.start + 1),
+            bytes: data.end - data.start,
+            span: high.abs_diff(low),
+        }
+    }
+
+    /// Heap memory that this layout holds, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        let mut seen = HashSet::new();
+        let tile = self
+            .tile()
+            .map_or(0, |tile| tile.shape.heap_bytes(&mut seen));
+        // An `Arc` keeps two counters in front of the value.
+        size_of::<Inner>() + 2 * size_of::<usize>() + tile
+    }
+}
+
+impl PartialEq for Layout {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.0.lower_bound == other.0.lower_bound
+                && self.0.extent == other.0.extent
+                && self.0.tile == other.0.tile)
+    }
+}
+
+impl Eq for Layout {}

@@ -1,0 +1,333 @@
+//! Constructors that normalise.
+
+use std::sync::Arc;
+
+use super::{Kind, Node, Part, Peaks, Placed, Shape};
+use crate::{MAX_DEPTH, TypeError};
+
+/// Parts of up to this many pieces are flattened into one list of blocks: small structures get
+/// one form however they were nested.
+const FLATTEN_PIECES: u64 = 8;
+
+fn offset(value: i128) -> Result<i64, TypeError> {
+    i64::try_from(value).map_err(|_| TypeError::overflow("a displacement"))
+}
+
+fn data_size(value: u128) -> Result<u64, TypeError> {
+    let fits = i64::try_from(value).map_err(|_| TypeError::overflow("the size"))?;
+    Ok(fits.unsigned_abs())
+}
+
+fn one_deeper(depth: u16) -> Result<u16, TypeError> {
+    if depth >= MAX_DEPTH {
+        return Err(TypeError::depth());
+    }
+    Ok(depth + 1)
+}
+
+impl Node {
+    fn share(self) -> Shape {
+        Shape(Arc::new(self))
+    }
+}
+
+impl Shape {
+    /// `len` bytes in a row, at least one.
+    pub(crate) fn dense(len: u64) -> Result<Shape, TypeError> {
+        debug_assert!(len > 0, "an empty layout has no shape");
+        let high = i64::try_from(len).map_err(|_| TypeError::overflow("the size"))?;
+        let node = Node {
+            size: len,
+            low: 0,
+            high,
+            tail: high,
+            pieces: 1,
+            depth: 1,
+            increasing: true,
+            kind: Kind::Dense,
+        };
+        Ok(node.share())
+    }
+
+    /// `count` copies, at least one, each `stride` past the one before.
+    pub(crate) fn repeat(count: u64, stride: i64, child: &Shape) -> Result<Shape, TypeError> {
+        debug_assert!(count > 0, "an empty layout has no shape");
+        if count == 1 {
+            return Ok(child.clone());
+        }
+        let size = data_size(u128::from(count) * u128::from(child.size))?;
+        if child.is_dense() && stride == child.high {
+            return Shape::dense(size);
+        }
+        if let Kind::Repeat {
+            count: inner,
+            stride: step,
+            child: grandchild,
+        } = &child.kind
+            && i128::from(*inner) * i128::from(*step) == i128::from(stride)
+        {
+            let copies = inner
+                .checked_mul(count)
+                .ok_or_else(|| TypeError::overflow("the count"))?;
+            return Shape::repeat(copies, *step, grandchild);
+        }
+        let last = i128::from(count - 1) * i128::from(stride);
+        let joints = if child.tail == stride { count - 1 } else { 0 };
+        let node = Node {
+            size,
+            low: offset(i128::from(child.low) + last.min(0))?,
+            high: offset(i128::from(child.high) + last.max(0))?,
+            tail: offset(i128::from(child.tail) + last)?,
+            pieces: count * child.pieces - joints,
+            depth: one_deeper(child.depth)?,
+            increasing: child.increasing && stride >= child.high,
+            kind: Kind::Repeat {
+                count,
+                stride,
+                child: child.clone(),
+            },
+        };
+        Ok(node.share())
+    }
+
+    /// Copies of one shape that is not dense, at least two; offsets relative to the first.
+    fn copies(offsets: Vec<i64>, child: &Shape) -> Result<Shape, TypeError> {
+        if let Some(stride) = common_stride(&offsets) {
+            return Shape::repeat(offsets.len() as u64, stride, child);
+        }
+        let count = offsets.len() as u64;
+        let size = data_size(u128::from(count) * u128::from(child.size))?;
+        let (lowest, highest) = extremes(&offsets);
+        let last = *offsets.last().expect("two copies or more");
+        offset(i128::from(lowest) + i128::from(child.low))?;
+        offset(i128::from(highest) + i128::from(child.high))?;
+        let spaced =
+            |pair: &[i64]| i128::from(pair[1]) - i128::from(pair[0]) >= i128::from(child.high);
+        let node = Node {
+            size,
+            low: lowest + child.low,
+            high: highest + child.high,
+            tail: offset(i128::from(last) + i128::from(child.tail))?,
+            pieces: count * child.pieces,
+            depth: one_deeper(child.depth)?,
+            increasing: child.increasing && offsets.windows(2).all(spaced),
+            kind: Kind::Copies {
+                peaks: peaks(offsets.iter().map(|at| at + child.high)),
+                offsets: offsets.into_boxed_slice(),
+                child: child.clone(),
+            },
+        };
+        Ok(node.share())
+    }
+}
+
+/// The distance of neighbours if it is the same for all.
+fn common_stride(offsets: &[i64]) -> Option<i64> {
+    let stride = offsets[1].checked_sub(offsets[0])?;
+    let same = |pair: &[i64]| pair[1].checked_sub(pair[0]) == Some(stride);
+    offsets.windows(2).all(same).then_some(stride)
+}
+
+fn extremes(offsets: &[i64]) -> (i64, i64) {
+    let fold = |(low, high): (i64, i64), &at: &i64| (low.min(at), high.max(at));
+    offsets.iter().fold((i64::MAX, i64::MIN), fold)
+}
+
+/// The running maximum of `ends`, unless they never fall.
+fn peaks(ends: impl Iterator<Item = i64> + Clone) -> Peaks {
+    if ends.clone().is_sorted() {
+        return None;
+    }
+    let mut peak = i64::MIN;
+    let running = ends.map(|end| {
+        peak = peak.max(end);
+        peak
+    });
+    Some(running.collect())
+}
+
+/// Collects dense pieces in data order and joins those that touch.
+#[derive(Debug, Default)]
+pub(crate) struct BlockList {
+    offsets: Vec<i64>,
+    starts: Vec<u64>,
+    size: u64,
+    end: i64,
+}
+
+impl BlockList {
+    pub(crate) fn with_capacity(blocks: usize) -> Self {
+        Self {
+            offsets: Vec::with_capacity(blocks),
+            starts: Vec::with_capacity(blocks),
+            size: 0,
+            end: 0,
+        }
+    }
+
+    /// Adds `len` bytes at `at`; nothing if `len` is zero.
+    pub(crate) fn push(&mut self, at: i64, len: u64) -> Result<(), TypeError> {
+        if len == 0 {
+            return Ok(());
+        }
+        let overflow = || TypeError::overflow("the size");
+        let length = i64::try_from(len).map_err(|_| overflow())?;
+        let end = at
+            .checked_add(length)
+            .ok_or_else(|| TypeError::overflow("a displacement"))?;
+        let size = self.size + len;
+        i64::try_from(size).map_err(|_| overflow())?;
+        if self.offsets.is_empty() || self.end != at {
+            self.offsets.push(at);
+            self.starts.push(self.size);
+        }
+        self.size = size;
+        self.end = end;
+        Ok(())
+    }
+
+    /// The shape of all pieces, `None` if there was none.
+    pub(crate) fn finish(mut self) -> Result<Option<Placed>, TypeError> {
+        let Some(&at) = self.offsets.first() else {
+            return Ok(None);
+        };
+        for place in &mut self.offsets {
+            *place = place
+                .checked_sub(at)
+                .ok_or_else(|| TypeError::overflow("the true extent"))?;
+        }
+        let shape = self.shape()?;
+        Ok(Some(Placed { at, shape }))
+    }
+
+    fn shape(mut self) -> Result<Shape, TypeError> {
+        if self.offsets.len() == 1 {
+            return Shape::dense(self.size);
+        }
+        let count = self.offsets.len() as u64;
+        let first = self.starts[1];
+        let uniform = self.size == first.saturating_mul(count)
+            && self
+                .starts
+                .windows(2)
+                .all(|pair| pair[1] - pair[0] == first);
+        if uniform {
+            self.offsets.shrink_to_fit();
+            return Shape::copies(self.offsets, &Shape::dense(first)?);
+        }
+        self.irregular()
+    }
+
+    fn irregular(self) -> Result<Shape, TypeError> {
+        let Self {
+            offsets,
+            starts,
+            size,
+            ..
+        } = self;
+        let count = offsets.len();
+        let stops = starts[1..].iter().copied().chain([size]);
+        let lengths = starts
+            .iter()
+            .zip(stops)
+            .map(|(start, stop)| (stop - start).cast_signed());
+        // `push` checked each end before it was moved by the first offset.
+        let fits = |(at, len): (&i64, i64)| at.checked_add(len).is_some();
+        if !offsets.iter().zip(lengths.clone()).all(fits) {
+            return Err(TypeError::overflow("the true extent"));
+        }
+        let ends = offsets.iter().zip(lengths).map(|(at, len)| at + len);
+        let node = Node {
+            size,
+            low: extremes(&offsets).0,
+            high: ends.clone().max().expect("two blocks or more"),
+            tail: ends.clone().last().expect("two blocks or more"),
+            pieces: count as u64,
+            depth: 1,
+            increasing: ends
+                .clone()
+                .zip(&offsets[1..])
+                .all(|(end, &next)| end <= next),
+            kind: Kind::Blocks {
+                peaks: peaks(ends),
+                offsets: offsets.into_boxed_slice(),
+                starts: starts.into_boxed_slice(),
+            },
+        };
+        Ok(node.share())
+    }
+}
+
+/// Joins placed shapes in data order; `None` if there is none.
+pub(crate) fn sequence(parts: Vec<Placed>) -> Result<Option<Placed>, TypeError> {
+    let Some(first) = parts.first() else {
+        return Ok(None);
+    };
+    if parts.len() == 1 {
+        return Ok(parts.into_iter().next());
+    }
+    let at = first.at;
+    let uniform = parts.iter().all(|part| part.shape == first.shape);
+    let flat = |part: &Placed| part.shape.pieces <= FLATTEN_PIECES;
+    if (first.shape.is_dense() || !uniform) && parts.iter().all(flat) {
+        let mut list = BlockList::with_capacity(parts.len());
+        for part in &parts {
+            part.shape
+                .for_each_piece(part.at, &mut |at, len| list.push(at, len))?;
+        }
+        return list.finish();
+    }
+    let relative = |part: &Placed| offset(i128::from(part.at) - i128::from(at));
+    let shape = if uniform {
+        let offsets = parts.iter().map(relative).collect::<Result<Vec<_>, _>>()?;
+        Shape::copies(offsets, &first.shape)?
+    } else {
+        mixed(
+            parts.iter().map(|part| Ok((relative(part)?, &part.shape))),
+            parts.len(),
+        )?
+    };
+    Ok(Some(Placed { at, shape }))
+}
+
+/// A `Sequence` of different shapes.
+fn mixed<'a>(
+    places: impl Iterator<Item = Result<(i64, &'a Shape), TypeError>>,
+    count: usize,
+) -> Result<Shape, TypeError> {
+    let mut parts: Vec<Part> = Vec::with_capacity(count);
+    let (mut size, mut pieces, mut depth) = (0_u64, 0_u64, 0_u16);
+    let (mut low, mut high, mut tail) = (0_i64, i64::MIN, 0_i64);
+    let mut increasing = true;
+    for place in places {
+        let (at, shape) = place?;
+        increasing &= shape.increasing && (parts.is_empty() || at >= high);
+        parts.push(Part {
+            offset: at,
+            start: size,
+            first_piece: pieces,
+            shape: shape.clone(),
+        });
+        size = data_size(u128::from(size) + u128::from(shape.size))?;
+        pieces += shape.pieces;
+        depth = depth.max(shape.depth);
+        low = low.min(offset(i128::from(at) + i128::from(shape.low))?);
+        high = high.max(offset(i128::from(at) + i128::from(shape.high))?);
+        tail = offset(i128::from(at) + i128::from(shape.tail))?;
+    }
+    let ends = peaks(parts.iter().map(|part| part.offset + part.shape.high));
+    let node = Node {
+        size,
+        low,
+        high,
+        tail,
+        pieces,
+        depth: one_deeper(depth)?,
+        increasing,
+        kind: Kind::Sequence {
+            parts: parts.into_boxed_slice(),
+            peaks: ends,
+        },
+    };
+    Ok(node.share())
+}

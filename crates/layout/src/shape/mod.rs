@@ -1,0 +1,194 @@
+//! The normalised tree of a layout, free of its position.
+//!
+//! Every offset of a shape is relative to its first data byte, so equal patterns are equal shapes
+//! wherever they lie. Constructors normalise; what they return keeps these invariants:
+//!
+//! - there is at least one data byte, the first is at offset 0, and the size fits in 63 bits;
+//! - every offset in `low..=high` fits in an `i64`, so walking one shape cannot overflow;
+//! - a `Repeat` has two copies or more and is not a longer `Dense` or a flatter `Repeat`;
+//! - irregular kinds have two entries or more that are neither equally spaced copies of one shape
+//!   nor dense pieces that touch;
+//! - the nesting depth is at most [`MAX_DEPTH`](crate::MAX_DEPTH).
+
+mod build;
+mod lookup;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+pub(crate) use build::{BlockList, sequence};
+pub(crate) use lookup::{first_reaching, pieces_of_copies};
+
+/// A pattern of data bytes, in data order.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape(Arc<Node>);
+
+/// A shape and the offset of its first data byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) at: i64,
+    pub(crate) shape: Shape,
+}
+
+/// A shape with what is worth knowing of it without a walk.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// Number of data bytes.
+    pub(crate) size: u64,
+    /// Lowest offset, zero or less.
+    pub(crate) low: i64,
+    /// End of the highest byte.
+    pub(crate) high: i64,
+    /// End of the last byte in data order.
+    pub(crate) tail: i64,
+    /// Number of contiguous pieces. Pieces that touch across two parts of a `Copies` or
+    /// `Sequence` count as two.
+    pub(crate) pieces: u64,
+    pub(crate) depth: u16,
+    /// Each data byte lies past the one before.
+    pub(crate) increasing: bool,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// `size` bytes in a row.
+    Dense,
+    /// `count` copies, each `stride` past the one before.
+    Repeat {
+        count: u64,
+        stride: i64,
+        child: Shape,
+    },
+    /// One shape at irregular places.
+    Copies {
+        offsets: Box<[i64]>,
+        child: Shape,
+        peaks: Peaks,
+    },
+    /// Dense pieces of different lengths; `starts` counts the data bytes before each.
+    Blocks {
+        offsets: Box<[i64]>,
+        starts: Box<[u64]>,
+        peaks: Peaks,
+    },
+    /// Different shapes.
+    Sequence { parts: Box<[Part]>, peaks: Peaks },
+}
+
+/// One member of a `Sequence`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) offset: i64,
+    /// Data bytes before this part.
+    pub(crate) start: u64,
+    /// Pieces before this part.
+    pub(crate) first_piece: u64,
+    pub(crate) shape: Shape,
+}
+
+/// For irregular kinds whose ends do not rise from entry to entry: the highest end so far, which
+/// does, so that "the first entry that reaches past x" is a binary search for them too.
+pub(crate) type Peaks = Option<Box<[i64]>>;
+
+impl std::ops::Deref for Shape {
+    type Target = Node;
+
+    fn deref(&self) -> &Node {
+        &self.0
+    }
+}
+
+impl PartialEq for Shape {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.size == other.size
+                && self.low == other.low
+                && self.high == other.high
+                && self.tail == other.tail
+                && self.pieces == other.pieces
+                && self.depth == other.depth
+                && self.kind == other.kind)
+    }
+}
+
+impl Eq for Shape {}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Kind::Dense, Kind::Dense) => true,
+            (
+                Kind::Repeat {
+                    count,
+                    stride,
+                    child,
+                },
+                Kind::Repeat {
+                    count: other_count,
+                    stride: other_stride,
+                    child: other_child,
+                },
+            ) => count == other_count && stride == other_stride && child == other_child,
+            (
+                Kind::Copies { offsets, child, .. },
+                Kind::Copies {
+                    offsets: other_offsets,
+                    child: other_child,
+                    ..
+                },
+            ) => offsets == other_offsets && child == other_child,
+            (
+                Kind::Blocks {
+                    offsets, starts, ..
+                },
+                Kind::Blocks {
+                    offsets: other_offsets,
+                    starts: other_starts,
+                    ..
+                },
+            ) => offsets == other_offsets && starts == other_starts,
+            (Kind::Sequence { parts, .. }, Kind::Sequence { parts: other, .. }) => parts == other,
+            _ => false,
+        }
+    }
+}
+
+impl Shape {
+    pub(crate) fn is_dense(&self) -> bool {
+        matches!(self.kind, Kind::Dense)
+    }
+
+    /// The address that tells whether two shapes are one allocation.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    /// Heap bytes of this shape and of those below it, shared ones counted once.
+    pub(crate) fn heap_bytes(&self, seen: &mut HashSet<usize>) -> usize {
+        if !seen.insert(self.address()) {
+            return 0;
+        }
+        // An `Arc` keeps two counters in front of the value.
+        let own = size_of::<Node>() + 2 * size_of::<usize>();
+        let peak_bytes = |peaks: &Peaks| peaks.as_ref().map_or(0, |list| size_of_val(&**list));
+        own + match &self.kind {
+            Kind::Dense => 0,
+            Kind::Repeat { child, .. } => child.heap_bytes(seen),
+            Kind::Copies {
+                offsets,
+                child,
+                peaks,
+            } => size_of_val(&**offsets) + peak_bytes(peaks) + child.heap_bytes(seen),
+            Kind::Blocks {
+                offsets,
+                starts,
+                peaks,
+            } => size_of_val(&**offsets) + size_of_val(&**starts) + peak_bytes(peaks),
+            Kind::Sequence { parts, peaks } => {
+                let below: usize = parts.iter().map(|part| part.shape.heap_bytes(seen)).sum();
+                size_of_val(&**parts) + peak_bytes(peaks) + below
+            }
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The sequence of basic types of a datatype.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::{Basic, TypeError};
+
+/// The basic types of a datatype in type-map order, in compact form.
+///
+/// Like a layout, a signature repeats for ever: element indices and byte positions may exceed
+/// those of one instance of the datatype. Cloning is cheap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature(Option<Arc<Node>>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Node {
+    elements: u64,
+    kind: Kind,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Kind {
+    Run(Basic),
+    /// More than one copy of something that is not a run.
+    Repeat(Arc<Node>),
+    /// Parts with the elements before each.
+    Sequence(Box<[(u64, Arc<Node>)]>),
+}
+
+/// The bytes that an element of a type takes in some representation.
+type SizeOf<'a> = &'a dyn Fn(Basic) -> u64;
+
+impl Node {
+    fn run(basic: Basic, elements: u64) -> Arc<Self> {
+        Arc::new(Self {
+            elements,
+            kind: Kind::Run(basic),
+        })
+    }
+
+    fn repeat(count: u64, child: &Arc<Node>) -> Result<Arc<Self>, TypeError> {
+        if count == 1 {
+            return Ok(Arc::clone(child));
+        }
+        let elements = child.elements.checked_mul(count);
+        let elements = elements.ok_or_else(|| TypeError::overflow("the number of elements"))?;
+        let kind = match &child.kind {
+            Kind::Run(basic) => Kind::Run(*basic),
+            Kind::Repeat(grandchild) => Kind::Repeat(Arc::clone(grandchild)),
+            Kind::Sequence(_) => Kind::Repeat(Arc::clone(child)),
+        };
+        Ok(Arc::new(Self { elements, kind }))
+    }
+
+    /// The bytes of the first `elements` elements, which must not exceed one instance.
+    fn bytes_of(&self, elements: u64, size_of: SizeOf<'_>) -> u128 {
+        match &self.kind {
+            Kind::Run(basic) => u128::from(elements) * u128::from(size_of(*basic)),
+            Kind::Repeat(child) => {
+                let (whole, rest) = (elements / child.elements, elements % child.elements);
+                let copies = if whole == 0 {
+                    0
+                } else {
+                    child.bytes_of(child.elements, size_of)
+                };
+                let tail = if rest == 0 {
+                    0
+                } else {
+                    child.bytes_of(rest, size_of)
+                };
+                u128::from(whole) * copies + tail
+            }
+            Kind::Sequence(parts) => parts
+                .iter()
+                .take_while(|(start, _)| *start < elements)
+                .map(|(start, part)| part.bytes_of(part.elements.min(elements - start), size_of))
+                .sum(),
+        }
+    }
+
+    /// The element that holds byte `byte`, which must be within one instance, and the byte's
+    /// place in it.
+    fn element_at(&self, mut byte: u128, size_of: SizeOf<'_>) -> (u64, u64) {
+        match &self.kind {
+            Kind::Run(basic) => {
+                let size = u128::from(size_of(*basic));
+                ((byte / size) as u64, (byte % size) as u64)
+            }
+            Kind::Repeat(child) => {
+                let size = child.bytes_of(child.elements, size_of);
+                let (element, inside) = child.element_at(byte % size, size_of);
+                ((byte / size) as u64 * child.elements + element, inside)
+            }
+            Kind::Sequence(parts) => {
+                for (start, part) in parts {
+                    let size = part.bytes_of(part.elements, size_of);
+                    if byte < size {
+                        let (element, inside) = part.element_at(byte, size_of);
+                        return (start + element, inside);
+                    }
+                    byte -= size;
+                }
+                (self.elements, 0)
+            }
+        }
+    }
+
+    /// The type of element `element` of one instance and how many like it follow, itself
+    /// included, before the tree changes.
+    fn run_at(&self, element: u64) -> (Basic, u64) {
+        match &self.kind {
+            Kind::Run(basic) => (*basic, self.elements - element),
+            Kind::Repeat(child) => child.run_at(element % child.elements),
+            Kind::Sequence(parts) => {
+                let index = parts.partition_point(|(start, _)| *start <= element) - 1;
+                let (start, part) = &parts[index];
+                part.run_at(element - start)
+            }
+        }
+    }
+
+    /// Every element is the one that the endless repetition of `period` has at its place, if
+    /// this node begins at element `phase` of it.
+    fn repeats(&self, period: &Node, phase: u64) -> bool {
+        match &self.kind {
+            Kind::Run(basic) => {
+                // A run longer than the period can only match a uniform one.
+                let (mut at, mut left) = (phase, self.elements.min(period.elements));
+                while left > 0 {
+                    let (expected, run) = period.run_at(at % period.elements);
+                    if expected != *basic {
+                        return false;
+                    }
+                    left -= run.min(left);
+                    at += run;
+                }
+                true
+            }
+            Kind::Repeat(child) => {
+                let copies = self.elements / child.elements;
+                let mut at = phase;
+                for _ in 0..copies {
+                    if !child.repeats(period, at) {
+                        return false;
+                    }
+                    at = ((u128::from(at) + u128::from(child.elements))
+                        % u128::from(period.elements)) as u64;
+                    if at == phase {
+                        break;
+                    }
+                }
+                true
+            }
+            Kind::Sequence(parts) => parts.iter().all(|(start, part)| {
+                let at = (u128::from(phase) + u128::from(*start)) % u128::from(period.elements);
+                part.repeats(period, at as u64)
+            }),
+        }
+    }
+}
+
+impl Signature {
+    pub(crate) fn empty() -> Self {
+        Self(None)
+    }
+
+    pub(crate) fn basic(basic: Basic) -> Self {
+        Self(Some(Node::run(basic, 1)))
+    }
+
+    pub(crate) fn repeat(&self, count: u64) -> Result<Self, TypeError> {
+        match &self.0 {
+            Some(node) if count > 0 => Ok(Self(Some(Node::repeat(count, node)?))),
+            _ => Ok(Self::empty()),
+        }
+    }
+
+    pub(crate) fn sequence(parts: &[Signature]) -> Result<Self, TypeError> {
+        let mut joined: Vec<Arc<Node>> = Vec::with_capacity(parts.len());
+        for node in parts.iter().filter_map(|part| part.0.as_ref()) {
+            push_part(&mut joined, node)?;
+        }
+        let Some(first) = joined.first() else {
+            return Ok(Self::empty());
+        };
+        if joined.iter().all(|node| node == first) {
+            let count = joined.len() as u64;
+            return Ok(Self(Some(Node::repeat(count, first)?)));
+        }
+        let mut elements = 0_u64;
+        let mut starts = Vec::with_capacity(joined.len());
+        for node in joined {
+            let start = elements;
+            elements = elements
+                .checked_add(node.elements)
+                .ok_or_else(|| TypeError::overflow("the number of elements"))?;
+            starts.push((start, node));
+        }
+        let kind = Kind::Sequence(starts.into_boxed_slice());
+        Ok(Self(Some(Arc::new(Node { elements, kind }))))
+    }
+
+    /// The basic type if there is but one kind of it.
+    pub fn uniform(&self) -> Option<Basic> {
+        match self.0.as_deref()?.kind {
+            Kind::Run(basic) => Some(basic),
+            _ => None,
+        }
+    }
+
+    /// Number of basic elements of one instance.
+    pub fn elements(&self) -> u64 {
+        self.0.as_ref().map_or(0, |node| node.elements)
+    }
+
+    /// Bytes of one instance whose elements take `size_of` bytes each; `None` if that does not
+    /// fit in 64 bits.
+    pub fn size_in(&self, size_of: &dyn Fn(Basic) -> u64) -> Option<u64> {
+        self.bytes_of(self.elements(), size_of)
+    }
+
+    /// Bytes of the first `elements` elements; `None` if that does not fit in 64 bits, or if
+    /// there are no elements to repeat.
+    pub fn bytes_of(&self, elements: u64, size_of: &dyn Fn(Basic) -> u64) -> Option<u64> {
+        let Some(node) = &self.0 else {
+            return (elements == 0).then_some(0);
+        };
+        let (whole, rest) = (elements / node.elements, elements % node.elements);
+        let copies = node
+            .bytes_of(node.elements, size_of)
+            .checked_mul(whole.into())?;
+        let bytes = copies.checked_add(node.bytes_of(rest, size_of))?;
+        u64::try_from(bytes).ok()
+    }
+
+    /// The element that holds byte `byte` of the packed sequence, and the byte's place in it.
+    /// `None` if there are no elements, or none that takes a byte.
+    pub fn element_at(&self, byte: u64, size_of: &dyn Fn(Basic) -> u64) -> Option<(u64, u64)> {
+        let node = self.0.as_ref()?;
+        let size = node.bytes_of(node.elements, size_of);
+        if size == 0 {
+            return None;
+        }
+        let (whole, rest) = (u128::from(byte) / size, u128::from(byte) % size);
+        let (element, inside) = node.element_at(rest, size_of);
+        let before = u64::try_from(whole).ok()?.checked_mul(node.elements)?;
+        Some((before.checked_add(element)?, inside))
+    }
+
+    /// The runs of equal basic types in a range of elements, neighbours joined.
+    pub fn runs(&self, elements: Range<u64>) -> SignatureRuns<'_> {
+        SignatureRuns {
+            node: self.0.as_deref(),
+            position: elements.start,
+            end: elements.end,
+        }
+    }
+
+    /// This signature is a whole number of repetitions of `period`.
+    pub(crate) fn repeats(&self, period: &Signature) -> bool {
+        match (&self.0, &period.0) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(node), Some(period)) => {
+                node.elements % period.elements == 0 && node.repeats(period, 0)
+            }
+        }
+    }
+}
+
+/// Appends a part, joining runs of one type.
+fn push_part(parts: &mut Vec<Arc<Node>>, node: &Arc<Node>) -> Result<(), TypeError> {
+    if let Some(last) = parts.last_mut()
+        && let (Kind::Run(previous), Kind::Run(basic)) = (&last.kind, &node.kind)
+        && previous == basic
+    {
+        let elements = last.elements.checked_add(node.elements);
+        let elements = elements.ok_or_else(|| TypeError::overflow("the number of elements"))?;
+        *last = Node::run(*basic, elements);
+        return Ok(());
+    }
+    parts.push(Arc::clone(node));
+    Ok(())
+}
+
+/// Runs of equal basic types: see [`Signature::runs`].
+#[derive(Clone, Debug)]
+pub struct SignatureRuns<'a> {
+    node: Option<&'a Node>,
+    position: u64,
+    end: u64,
+}
+
+impl SignatureRuns<'_> {
+    /// The run at the current position, cut at the end of the range.
+    fn here(&self) -> Option<(Basic, u64)> {
+        let left = self.end.saturating_sub(self.position);
+        let node = self.node.filter(|_| left > 0)?;
+        if let Kind::Run(basic) = node.kind {
+            return Some((basic, left));
+        }
+        let (basic, run) = node.run_at(self.position % node.elements);
+        Some((basic, run.min(left)))
+    }
+}
+
+impl Iterator for SignatureRuns<'_> {
+    type Item = (Basic, u64);
+
+    fn next(&mut self) -> Option<(Basic, u64)> {
+        let (basic, mut count) = self.here()?;
+        self.position += count;
+        while let Some((_, more)) = self.here().filter(|(next, _)| *next == basic) {
+            count += more;
+            self.position += more;
+        }
+        Some((basic, count))
+    }
+}
