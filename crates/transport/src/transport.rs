@@ -78,6 +78,7 @@ pub trait Transport: Send + Sync + Debug {
 
     /// Zeroed memory shared by the ranks of this node. Collective over the
     /// ranks of the node, which all give the same length. `None`, on all of
-    /// them, if one of them cannot have it: then they use messages.
+    /// them, if one of them cannot have it (or it would take more than half of
+    /// the memory that is free): then they use messages.
     fn segment(&self, bytes: usize) -> Result<Option<Segment>>;
 }

@@ -45,17 +45,21 @@ impl World {
         self.memory.event(self.geometry.bell(rank.index()))
     }
 
-    /// Notes that a rank has left, unless it has been noted before, and wakes
-    /// all others.
+    /// Notes that a rank has left, unless that has been noted before, and wakes
+    /// all others. Called by the rank itself, or by its supervisor when it has
+    /// ended: never by two at once.
     pub(crate) fn leave(&self, rank: Rank, loss: Loss) {
         let state = self.memory.atomic_u32(self.geometry.state(rank.index()));
-        let order = (Ordering::AcqRel, Ordering::Acquire);
-        let first = state.compare_exchange(PRESENT, loss.code(), order.0, order.1);
-        if first.is_ok() && loss != Loss::Returned {
-            let word = self.memory.atomic_u64(self.geometry.first_loss());
-            let entry = (u64::from(rank.0) << 32) | u64::from(loss.code());
-            // An earlier loss is the cause of this one, so it stays.
-            let _ = word.compare_exchange(0, entry, order.0, order.1);
+        if state.load(Ordering::Acquire) == PRESENT {
+            if loss != Loss::Returned {
+                let word = self.memory.atomic_u64(self.geometry.first_loss());
+                let entry = (u64::from(rank.0) << 32) | u64::from(loss.code());
+                // An earlier loss is the cause of this one, so it stays. The
+                // state follows: whoever sees that this rank has left, or that
+                // another has left because of that, finds the cause.
+                let _ = word.compare_exchange(0, entry, Ordering::AcqRel, Ordering::Relaxed);
+            }
+            state.store(loss.code(), Ordering::Release);
         }
         self.notify_all();
     }

@@ -6,9 +6,9 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use super::memfd;
 use super::named::NamedFolder;
 use super::registry::Registry;
+use super::{memfd, room};
 use crate::Segment;
 use crate::memory::Mapping;
 
@@ -39,8 +39,11 @@ pub(super) struct Offer {
 }
 
 impl Backing {
-    /// Makes zeroed memory.
+    /// Makes zeroed memory, but not more than half of what is free.
     pub(super) fn create(&self, bytes: usize) -> io::Result<(Segment, Offer)> {
+        if !room::is_room_for(bytes) {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
         let secret = draw_secret()?;
         let file_bytes = file_bytes(bytes)?;
         let (segment, locator, withdrawal): (Segment, Vec<u8>, Box<dyn Any>) = match self {

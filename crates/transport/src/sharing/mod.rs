@@ -11,6 +11,7 @@ mod backing;
 mod memfd;
 mod named;
 mod registry;
+mod room;
 
 use crate::{Loss, Rank, Result, Segment, Tag, Transport, TransportError};
 

@@ -1,0 +1,282 @@
+//! Ranks that leave: the others get an error, soon, and never wait for ever.
+
+use std::panic;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Case, Dice, Outcome, Setting, without_collectives};
+use crate::{Rank, Result, Tag, Transport, TransportError, Waiter};
+
+/// By when the others must have noticed: generous, since test machines are
+/// busy, but far from for ever.
+const NOTICE_WITHIN: Duration = Duration::from_secs(20);
+
+pub(super) fn cases() -> Vec<Case> {
+    let case = |name, check| Case {
+        name,
+        ranks: 2..=7,
+        check,
+    };
+    vec![
+        case("losses::a_rank_panics", a_rank_panics),
+        case("losses::a_rank_returns_early", a_rank_returns_early),
+        case("losses::a_rank_is_killed", a_rank_is_killed),
+        case("losses::every_call_notices", every_call_notices),
+        case("losses::last_words", last_words),
+        case("losses::all_sleep", all_sleep),
+    ]
+}
+
+/// How the victim of a trial leaves.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// It panics after so many operations.
+    Panic(u32),
+    /// It returns after so many operations.
+    Return(u32),
+    /// It is killed after a time, in the middle of anything.
+    Kill(fn(), Duration),
+}
+
+fn a_rank_panics(setting: &Setting<'_>) {
+    for trial in 0..setting.trials {
+        let after = setting.dice(u64::from(trial)).below(30) as u32;
+        try_end(setting, trial, End::Panic(after));
+    }
+}
+
+fn a_rank_returns_early(setting: &Setting<'_>) {
+    for trial in 0..setting.trials {
+        let after = setting.dice(u64::from(trial)).below(30) as u32;
+        try_end(setting, trial, End::Return(after));
+    }
+}
+
+fn a_rank_is_killed(setting: &Setting<'_>) {
+    let Some(kill) = setting.launcher.end_abruptly() else {
+        return;
+    };
+    for trial in 0..setting.trials * 3 {
+        let micros = setting.dice(u64::from(trial)).below(8_000);
+        try_end(
+            setting,
+            trial,
+            End::Kill(kill, Duration::from_micros(micros)),
+        );
+    }
+}
+
+/// All ranks work until they get an error, which is what they return.
+fn try_end(setting: &Setting<'_>, trial: u32, end: End) {
+    let stream = u64::from(trial);
+    let victim = Rank(setting.dice(stream).below(u64::from(setting.size())) as u32);
+    let job = |transport: Arc<dyn Transport>| {
+        let mut dice = setting.dice(stream);
+        if transport.rank() != victim {
+            let error = work(&transport, &mut dice, u32::MAX);
+            return error.map_or_else(|error| encode(&error), |()| Vec::new());
+        }
+        match end {
+            End::Panic(operations) => {
+                let _ = work(&transport, &mut dice, operations);
+                quiet_panic();
+            }
+            End::Return(operations) => {
+                let _ = work(&transport, &mut dice, operations);
+            }
+            End::Kill(kill, after) => {
+                thread::spawn(move || {
+                    thread::sleep(after);
+                    kill();
+                });
+                let _ = work(&transport, &mut dice, u32::MAX);
+            }
+        }
+        Vec::new()
+    };
+    let start = Instant::now();
+    let outcomes = setting.launcher.launch(setting.nodes, &job);
+    let context = format!("PARIO_SEED={}, trial {trial}, {end:?}", setting.seed);
+    assert!(start.elapsed() < NOTICE_WITHIN, "{context}: too late");
+    assert_eq!(
+        outcomes[victim.index()].is_ok(),
+        matches!(end, End::Return(_)),
+        "{context}: the victim: {:?}",
+        outcomes[victim.index()]
+    );
+    for (rank, outcome) in outcomes.iter().enumerate() {
+        if rank != victim.index() {
+            check_survivor(outcome, victim, end, &format!("{context}, rank {rank}"));
+        }
+    }
+}
+
+fn check_survivor(outcome: &Outcome, victim: Rank, end: End, context: &str) {
+    let error = match outcome {
+        Ok(bytes) => String::from_utf8_lossy(bytes),
+        Err(failure) => panic!("{context} did not survive: {failure}"),
+    };
+    let lost = match end {
+        // Others return because of the first one, and may be noticed before.
+        End::Return(_) => "PeerLost".to_owned(),
+        End::Panic(_) | End::Kill(..) => format!("PeerLost {{ rank: {victim:?}"),
+    };
+    assert!(error.starts_with(&lost), "{context} got: {error}");
+}
+
+fn encode(error: &TransportError) -> Vec<u8> {
+    format!("{error:?}").into_bytes()
+}
+
+/// A panic that prints nothing: it is part of the test.
+fn quiet_panic() -> ! {
+    panic::resume_unwind(Box::new("on purpose"))
+}
+
+/// A mix of everything that ranks do together, in an order that all know.
+fn work(transport: &Arc<dyn Transport>, dice: &mut Dice, operations: u32) -> Result<()> {
+    let size = transport.size();
+    let me = transport.rank().0;
+    let mut kept = Vec::new();
+    for operation in 0..operations {
+        let length = [0, 16, 3_000, 600_000][dice.below(4) as usize];
+        let body = vec![operation as u8; length];
+        let root = Rank(dice.below(u64::from(size)) as u32);
+        match dice.below(9) {
+            0 => transport.barrier()?,
+            1 => drop(transport.all_gather(&body)?),
+            2 => drop(transport.broadcast(root, body)?),
+            3 => {
+                transport.send(Rank((me + 1) % size), Tag(operation), &body)?;
+                transport.receive(Rank((me + size - 1) % size), Tag(operation))?;
+            }
+            4 => kept.push(transport.duplicate()?),
+            5 => kept.clear(),
+            6 => pass_token(transport)?,
+            7 => without_collectives::wrap(transport).barrier()?,
+            _ => drop(without_collectives::wrap(transport).broadcast(root, body)?),
+        }
+    }
+    Ok(())
+}
+
+/// Ranks of a node wait for each other by words in a segment.
+fn pass_token(transport: &Arc<dyn Transport>) -> Result<()> {
+    const EVENT: usize = 64;
+    let Some(segment) = transport.segment(128)? else {
+        return Ok(());
+    };
+    let node = transport.node_of(transport.rank());
+    let members = (0..transport.size()).filter(|rank| transport.node_of(Rank(*rank)) == node);
+    let everyone = members.count() as u64;
+    let arrived = segment.atomic_u64(0);
+    let attend = || transport.attend();
+    arrived.fetch_add(1, Ordering::AcqRel);
+    segment.event(EVENT).notify();
+    Waiter::new(&attend).wait(segment.event(EVENT), || {
+        Ok((arrived.load(Ordering::Acquire) == everyone).then_some(()))
+    })
+}
+
+/// One kind of call at a time, with a rank that never takes part.
+fn every_call_notices(setting: &Setting<'_>) {
+    type Call = fn(&Arc<dyn Transport>, Rank) -> Result<()>;
+    let calls: [(&str, Call); 9] = [
+        ("receive", |transport, gone| {
+            transport.receive(gone, Tag(0)).map(drop)
+        }),
+        ("try_receive", |transport, gone| {
+            loop {
+                transport.try_receive(gone, Tag(0))?;
+                thread::yield_now();
+            }
+        }),
+        ("long send", |transport, gone| {
+            loop {
+                transport.send(gone, Tag(0), &[0; 100_000])?;
+            }
+        }),
+        ("barrier", |transport, _| transport.barrier()),
+        ("all_gather", |transport, _| {
+            transport.all_gather(&[1]).map(drop)
+        }),
+        ("broadcast", |transport, gone| {
+            transport.broadcast(gone, vec![1]).map(drop)
+        }),
+        ("duplicate and barrier", |transport, _| {
+            transport.duplicate()?.barrier()
+        }),
+        ("generic barrier", |transport, _| {
+            without_collectives::wrap(transport).barrier()
+        }),
+        ("generic all_gather", |transport, _| {
+            let transport = without_collectives::wrap(transport);
+            transport.all_gather(&[1]).map(drop)
+        }),
+    ];
+    let gone = Rank(setting.size() - 1);
+    for panics in [End::Return(0), End::Panic(0)] {
+        for (name, call) in calls {
+            let outcomes = setting.launcher.launch(setting.nodes, &|transport| {
+                if transport.rank() == gone {
+                    match panics {
+                        End::Panic(_) => quiet_panic(),
+                        _ => return Vec::new(),
+                    }
+                }
+                call(&transport, gone).map_or_else(|error| encode(&error), |()| Vec::new())
+            });
+            for outcome in &outcomes[..gone.index()] {
+                check_survivor(outcome, gone, panics, name);
+            }
+        }
+    }
+}
+
+/// What a rank sent before it left can be received, all of it.
+fn last_words(setting: &Setting<'_>) {
+    const MESSAGES: u32 = 100;
+    setting.run(|transport| {
+        let gone = Rank(setting.size() - 1);
+        if transport.rank() == gone {
+            for to in 0..gone.0 {
+                for i in 0..MESSAGES {
+                    transport.send(Rank(to), Tag(i % 3), &vec![i as u8; i as usize * 20])?;
+                }
+            }
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(5));
+        for i in 0..MESSAGES {
+            let bytes = transport.receive(gone, Tag(i % 3))?;
+            assert_eq!(bytes, vec![i as u8; i as usize * 20]);
+        }
+        let error = transport.receive(gone, Tag(0));
+        assert!(matches!(error, Err(TransportError::PeerLost { .. })));
+        Ok(())
+    });
+}
+
+/// Ranks that have long been asleep are woken by the end of one of them.
+fn all_sleep(setting: &Setting<'_>) {
+    let gone = Rank(0);
+    let end: Box<dyn Fn() + Sync> = match setting.launcher.end_abruptly() {
+        Some(kill) => Box::new(kill),
+        None => Box::new(|| quiet_panic()),
+    };
+    let outcomes = setting.launcher.launch(setting.nodes, &|transport| {
+        if transport.rank() == gone {
+            thread::sleep(Duration::from_millis(60));
+            end();
+        }
+        let start = Instant::now();
+        let error = transport.receive(gone, Tag(0));
+        assert!(start.elapsed() < NOTICE_WITHIN);
+        error.map_or_else(|error| encode(&error), |_| Vec::new())
+    });
+    for outcome in &outcomes[1..] {
+        check_survivor(outcome, gone, End::Panic(0), "a sleeper");
+    }
+}

@@ -1,0 +1,83 @@
+//! The collectives made of messages, over any transport.
+
+use std::sync::Arc;
+
+use super::{Case, Setting, collectives};
+use crate::{Node, Rank, Result, Segment, Tag, Transport};
+
+/// A transport that has lost its own collectives, so that the provided ones are
+/// used.
+#[derive(Debug)]
+struct WithoutCollectives(Arc<dyn Transport>);
+
+impl Transport for WithoutCollectives {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn rank(&self) -> Rank {
+        self.0.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.0.size()
+    }
+
+    fn node_of(&self, rank: Rank) -> Node {
+        self.0.node_of(rank)
+    }
+
+    fn spans_processes(&self) -> bool {
+        self.0.spans_processes()
+    }
+
+    fn send(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()> {
+        self.0.send(to, tag, bytes)
+    }
+
+    fn receive(&self, from: Rank, tag: Tag) -> Result<Vec<u8>> {
+        self.0.receive(from, tag)
+    }
+
+    fn try_receive(&self, from: Rank, tag: Tag) -> Result<Option<Vec<u8>>> {
+        self.0.try_receive(from, tag)
+    }
+
+    fn attend(&self) -> Result<()> {
+        self.0.attend()
+    }
+
+    fn duplicate(&self) -> Result<Arc<dyn Transport>> {
+        Ok(wrap(&self.0.duplicate()?))
+    }
+
+    fn segment(&self, bytes: usize) -> Result<Option<Segment>> {
+        self.0.segment(bytes)
+    }
+}
+
+pub(super) fn wrap(transport: &Arc<dyn Transport>) -> Arc<dyn Transport> {
+    Arc::new(WithoutCollectives(Arc::clone(transport)))
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let case = |name, check| Case {
+        name,
+        ranks: 1..=7,
+        check,
+    };
+    vec![
+        case("generic::all_gather", |setting: &Setting<'_>| {
+            setting.run(|transport| collectives::all_gather(&wrap(transport), setting));
+        }),
+        case("generic::broadcast", |setting| {
+            setting.run(|transport| collectives::broadcast(&wrap(transport), setting));
+        }),
+        case("generic::barrier", |setting| {
+            setting.run(|transport| collectives::barrier(&wrap(transport)));
+        }),
+        case("generic::random_mix", |setting| {
+            setting.run(|transport| collectives::random_mix(&wrap(transport), setting));
+        }),
+    ]
+}
