@@ -1,0 +1,393 @@
+//! The choice between direct, list and sieving access, made for each access
+//! from its pattern, the hints and the rules of safety, and able to say why.
+
+use std::fmt;
+
+use pario_driver::Direction;
+use pario_hints::{Hints, Sieving};
+
+/// How pieces that are not contiguous in the file are reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// One call a piece.
+    Direct,
+    /// Many pieces a call.
+    List,
+    /// One large call for pieces and gaps.
+    Sieve,
+}
+
+impl Way {
+    const ALL: [Way; 3] = [Way::Direct, Way::List, Way::Sieve];
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Way::Direct => "direct",
+            Way::List => "list",
+            Way::Sieve => "sieve",
+        })
+    }
+}
+
+/// Whether a window with holes may be written back (semantics rule 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadModifyWrite {
+    /// No: someone may be writing into the holes.
+    Forbidden(&'static str),
+    /// Yes: nobody else can be writing.
+    Alone,
+    /// Yes: every writer locks what it writes.
+    Locked,
+}
+
+/// What the choice looks at.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    pub(crate) direction: Direction,
+    /// Contiguous pieces of the file.
+    pub(crate) pieces: u64,
+    /// Data bytes.
+    pub(crate) bytes: u64,
+    /// From the first byte to the end of the last.
+    pub(crate) span: u64,
+    /// Whether the pieces ascend without overlap.
+    pub(crate) increasing: bool,
+    /// Whether every piece is whole blocks of the file system.
+    pub(crate) block_aligned: bool,
+    pub(crate) read_modify_write: ReadModifyWrite,
+}
+
+impl Pattern {
+    /// A piece and the gap behind it, on average: the "extent" that paper 000
+    /// (section 6.3) found to decide.
+    fn extent(&self) -> u64 {
+        self.span / self.pieces.max(1)
+    }
+
+    fn density_percent(&self) -> u64 {
+        (u128::from(self.bytes) * 100 / u128::from(self.span.max(1))) as u64
+    }
+}
+
+/// Why a way was taken or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Reason {
+    OnePiece,
+    Asked(&'static str),
+    ExtentBelow { extent: u64, limit: u64 },
+    ExtentAbove { extent: u64, limit: u64 },
+    TooSparse { percent: u64, limit: u64 },
+    WholeBlocks,
+    NotIncreasing,
+    Unsafe(&'static str),
+    Disabled(&'static str),
+    FewerCalls { pieces: u64 },
+    MoreCalls { pieces: u64 },
+    AnotherAsked,
+    NothingToGather,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::OnePiece => write!(f, "the access is one contiguous piece of the file"),
+            Reason::Asked(hint) => write!(f, "the hint {hint} asks for it"),
+            Reason::ExtentBelow { extent, limit } => write!(
+                f,
+                "a piece and its gap are {extent} bytes on average, at most the {limit} of pario_sieve_extent"
+            ),
+            Reason::ExtentAbove { extent, limit } => write!(
+                f,
+                "a piece and its gap are {extent} bytes on average, more than the {limit} of pario_sieve_extent"
+            ),
+            Reason::TooSparse { percent, limit } => write!(
+                f,
+                "{percent} % of the bytes are wanted, less than the {limit} % of pario_sieve_density"
+            ),
+            Reason::WholeBlocks => write!(f, "every piece is whole blocks of the file system"),
+            Reason::NotIncreasing => write!(f, "the view's bytes do not strictly ascend"),
+            Reason::Unsafe(why) => write!(f, "bytes in the holes could be lost: {why}"),
+            Reason::Disabled(hint) => write!(f, "the hint {hint} disables it"),
+            Reason::FewerCalls { pieces } => write!(f, "{pieces} pieces go in fewer calls"),
+            Reason::MoreCalls { pieces } => write!(f, "it would take {pieces} calls"),
+            Reason::AnotherAsked => write!(f, "a hint asks for another way"),
+            Reason::NothingToGather => write!(f, "there is only one piece"),
+        }
+    }
+}
+
+/// A way and why it was chosen: prints as a short explanation.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    way: Way,
+    reason: Reason,
+    rejected: Vec<(Way, Reason)>,
+    pattern: Pattern,
+}
+
+impl Choice {
+    /// The way taken.
+    pub fn way(&self) -> Way {
+        self.way
+    }
+
+    /// Why, as a sentence.
+    pub fn reason(&self) -> String {
+        self.reason.to_string()
+    }
+
+    /// The other ways, each with the reason against it.
+    pub fn rejected(&self) -> impl Iterator<Item = (Way, String)> {
+        self.rejected
+            .iter()
+            .map(|(way, reason)| (*way, reason.to_string()))
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Pattern {
+            direction,
+            pieces,
+            bytes,
+            span,
+            ..
+        } = &self.pattern;
+        let verb = match direction {
+            Direction::Read => "read",
+            Direction::Write => "write",
+        };
+        writeln!(
+            f,
+            "{verb} {bytes} bytes in {pieces} pieces over {span} bytes of the file"
+        )?;
+        write!(f, "  {}: {}", self.way, self.reason)?;
+        for (way, reason) in &self.rejected {
+            write!(f, "\n  not {way}: {reason}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Chooses, with all reasons: for those who ask.
+pub(crate) fn explain(pattern: Pattern, hints: &Hints) -> Choice {
+    let (way, reason) = choose(&pattern, hints);
+    let rejected = Way::ALL
+        .into_iter()
+        .filter(|other| *other != way)
+        .map(|other| (other, objection(other, &pattern, hints)))
+        .collect();
+    Choice {
+        way,
+        reason,
+        rejected,
+        pattern,
+    }
+}
+
+/// Chooses: what each access does.
+pub(super) fn way(pattern: &Pattern, hints: &Hints) -> Way {
+    choose(pattern, hints).0
+}
+
+fn choose(pattern: &Pattern, hints: &Hints) -> (Way, Reason) {
+    let list = (
+        Way::List,
+        Reason::FewerCalls {
+            pieces: pattern.pieces,
+        },
+    );
+    match asked(pattern.direction, hints) {
+        Some((Way::Sieve, hint)) => match sieving_forbidden(pattern) {
+            None => (Way::Sieve, Reason::Asked(hint)),
+            Some(_) => list,
+        },
+        Some((way, hint)) => (way, Reason::Asked(hint)),
+        None if pattern.pieces <= 1 => (Way::Direct, Reason::OnePiece),
+        None => match sieving_objection(pattern, hints) {
+            None => {
+                let limit = hints.pario_sieve_extent;
+                (
+                    Way::Sieve,
+                    Reason::ExtentBelow {
+                        extent: pattern.extent(),
+                        limit,
+                    },
+                )
+            }
+            Some(_) => list,
+        },
+    }
+}
+
+/// The way that a hint names for this direction.
+fn asked(direction: Direction, hints: &Hints) -> Option<(Way, &'static str)> {
+    let (way, hint, sieving, sieving_hint) = match direction {
+        Direction::Read => (
+            hints.pario_way_read,
+            "pario_way_read",
+            hints.romio_ds_read,
+            "romio_ds_read",
+        ),
+        Direction::Write => (
+            hints.pario_way_write,
+            "pario_way_write",
+            hints.romio_ds_write,
+            "romio_ds_write",
+        ),
+    };
+    match way {
+        pario_hints::Way::Direct => Some((Way::Direct, hint)),
+        pario_hints::Way::List => Some((Way::List, hint)),
+        pario_hints::Way::Sieve => Some((Way::Sieve, hint)),
+        pario_hints::Way::Automatic => {
+            (sieving == Sieving::Enable).then_some((Way::Sieve, sieving_hint))
+        }
+    }
+}
+
+/// What speaks against sieving whatever a hint says.
+fn sieving_forbidden(pattern: &Pattern) -> Option<Reason> {
+    if !pattern.increasing {
+        return Some(Reason::NotIncreasing);
+    }
+    match (pattern.direction, pattern.read_modify_write) {
+        (Direction::Write, ReadModifyWrite::Forbidden(why)) => Some(Reason::Unsafe(why)),
+        _ => None,
+    }
+}
+
+/// What speaks against sieving by itself.
+fn sieving_objection(pattern: &Pattern, hints: &Hints) -> Option<Reason> {
+    let (setting, hint) = match pattern.direction {
+        Direction::Read => (hints.romio_ds_read, "romio_ds_read"),
+        Direction::Write => (hints.romio_ds_write, "romio_ds_write"),
+    };
+    let (extent, extent_limit) = (pattern.extent(), hints.pario_sieve_extent);
+    let (percent, percent_limit) = (pattern.density_percent(), hints.pario_sieve_density);
+    if pattern.pieces <= 1 {
+        Some(Reason::NothingToGather)
+    } else if setting == Sieving::Disable {
+        Some(Reason::Disabled(hint))
+    } else if let Some(forbidden) = sieving_forbidden(pattern) {
+        Some(forbidden)
+    } else if extent > extent_limit {
+        Some(Reason::ExtentAbove {
+            extent,
+            limit: extent_limit,
+        })
+    } else if percent < percent_limit {
+        Some(Reason::TooSparse {
+            percent,
+            limit: percent_limit,
+        })
+    } else if pattern.block_aligned {
+        Some(Reason::WholeBlocks)
+    } else {
+        None
+    }
+}
+
+/// Why a way was not taken.
+fn objection(way: Way, pattern: &Pattern, hints: &Hints) -> Reason {
+    match way {
+        Way::Sieve => sieving_objection(pattern, hints).unwrap_or(Reason::AnotherAsked),
+        _ if asked(pattern.direction, hints).is_some() => Reason::AnotherAsked,
+        Way::List if pattern.pieces <= 1 => Reason::NothingToGather,
+        Way::Direct | Way::List => Reason::MoreCalls {
+            pieces: pattern.pieces,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(direction: Direction, pieces: u64, piece: u64, extent: u64) -> Pattern {
+        Pattern {
+            direction,
+            pieces,
+            bytes: pieces * piece,
+            span: pieces * extent,
+            increasing: true,
+            block_aligned: false,
+            read_modify_write: ReadModifyWrite::Forbidden("others may write"),
+        }
+    }
+
+    #[test]
+    fn one_piece_goes_directly() {
+        let choice = explain(pattern(Direction::Read, 1, 100, 100), &Hints::default());
+        assert_eq!(choice.way(), Way::Direct);
+        assert_eq!(choice.rejected().count(), 2);
+    }
+
+    #[test]
+    fn the_extent_decides_between_sieve_and_list() {
+        let hints = Hints::default();
+        let limit = hints.pario_sieve_extent;
+        assert_eq!(
+            way(&pattern(Direction::Read, 100, limit / 2, limit), &hints),
+            Way::Sieve
+        );
+        assert_eq!(
+            way(&pattern(Direction::Read, 100, limit, limit + 1), &hints),
+            Way::List
+        );
+    }
+
+    #[test]
+    fn sparse_data_is_not_sieved() {
+        let hints = Hints::default();
+        let limit = hints.pario_sieve_extent;
+        let sparse = limit * hints.pario_sieve_density / 100 - 1;
+        assert_eq!(
+            way(&pattern(Direction::Read, 100, sparse, limit), &hints),
+            Way::List
+        );
+    }
+
+    #[test]
+    fn no_hint_makes_an_unsafe_write_sieve() {
+        for hint in ["romio_ds_write", "pario_way_write"] {
+            let mut hints = Hints::default();
+            let value = if hint == "romio_ds_write" {
+                "enable"
+            } else {
+                "sieve"
+            };
+            hints.update(&pario_hints::Info::from_pairs([(hint, value)]).unwrap());
+            let mut pattern = pattern(Direction::Write, 100, 8, 16);
+            let choice = explain(pattern.clone(), &hints);
+            assert_eq!(choice.way(), Way::List, "{hint}");
+            assert!(choice.to_string().contains("others may write"), "{choice}");
+            pattern.read_modify_write = ReadModifyWrite::Locked;
+            assert_eq!(way(&pattern, &hints), Way::Sieve, "{hint}");
+        }
+    }
+
+    #[test]
+    fn whole_blocks_are_not_sieved() {
+        let mut pattern = pattern(Direction::Read, 100, 4096, 8192);
+        pattern.block_aligned = true;
+        assert_eq!(way(&pattern, &Hints::default()), Way::List);
+    }
+
+    #[test]
+    fn an_explanation_gives_a_reason_against_every_other_way() {
+        let choice = explain(pattern(Direction::Read, 100, 8, 16), &Hints::default());
+        let text = choice.to_string();
+        assert!(
+            text.contains("sieve: a piece and its gap are 16 bytes"),
+            "{text}"
+        );
+        assert!(
+            text.contains("not direct: it would take 100 calls"),
+            "{text}"
+        );
+        assert!(text.contains("not list: it would take 100 calls"), "{text}");
+    }
+}

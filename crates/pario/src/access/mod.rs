@@ -1,0 +1,57 @@
+//! Moving data between memory and a view of the file, for one rank.
+//!
+//! A [`Transfer`] is the whole of it: it looks at the pattern, chooses a way
+//! and runs it, in chunks through a staging buffer where memory is scattered
+//! or data is stored in another representation.
+
+mod batches;
+mod choose;
+mod direct;
+mod list;
+mod sieve;
+mod span;
+mod staging;
+mod transfer;
+
+pub(crate) use choose::ReadModifyWrite;
+pub use choose::{Choice, Way};
+pub(crate) use staging::Buffers;
+pub(crate) use transfer::{Moved, Transfer};
+
+use pario_driver::{Direction, Handle, Outcome};
+use pario_hints::Hints;
+use span::{FileSpan, MemorySpan};
+
+/// Whether writes must lock the range they change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Locking {
+    /// No one read-modify-writes this file.
+    None,
+    /// Someone may: every write excludes them (semantics rule 1).
+    EachWrite,
+}
+
+/// What a way is given: both sides, of the same length, and its means.
+pub(crate) struct Job<'a> {
+    handle: &'a dyn Handle,
+    direction: Direction,
+    file: FileSpan<'a>,
+    memory: MemorySpan<'a>,
+    hints: &'a Hints,
+    locking: Locking,
+}
+
+/// A way to move data that is not contiguous in the file.
+trait Method {
+    /// Moves all it can, with the help of a buffer of the size it asked for;
+    /// the outcome counts data bytes from the first on.
+    fn run(&self, job: &Job<'_>, buffer: &mut [u8]) -> Outcome;
+}
+
+fn method(way: Way) -> &'static dyn Method {
+    match way {
+        Way::Direct => &direct::Direct,
+        Way::List => &list::List,
+        Way::Sieve => &sieve::Sieve,
+    }
+}

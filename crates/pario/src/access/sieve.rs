@@ -1,0 +1,117 @@
+//! Data sieving: a large contiguous window instead of many small pieces.
+//!
+//! Reading, the window's useful bytes are kept. Writing, a window with holes
+//! is read, changed and written back, which is safe only where no one else
+//! writes meanwhile: the choice of this way has made sure of that, by
+//! exclusive use or by locks that every writer takes (semantics rule 1).
+
+use std::io;
+
+use pario_driver::{Batch, Direction, Outcome};
+
+use super::{
+    Job, Method,
+    batches::lock_for_write,
+    span::{FileSpan, MemorySpan},
+};
+
+pub(super) struct Sieve;
+
+impl Method for Sieve {
+    fn run(&self, job: &Job<'_>, buffer: &mut [u8]) -> Outcome {
+        let mut moved = 0;
+        while moved < job.file.len {
+            let window = Window::new(job, moved, buffer.len() as u64);
+            let outcome = match job.direction {
+                Direction::Read => window.read(job, buffer),
+                Direction::Write => window.write(job, buffer),
+            };
+            moved += outcome.bytes;
+            if outcome.error.is_some() || outcome.bytes < window.file.len {
+                return Outcome {
+                    bytes: moved,
+                    error: outcome.error,
+                };
+            }
+        }
+        Outcome {
+            bytes: moved,
+            error: None,
+        }
+    }
+}
+
+/// A stretch of the file from one data byte to another, at most as long as
+/// the buffer.
+struct Window<'a> {
+    start: u64,
+    end: u64,
+    file: FileSpan<'a>,
+    memory: MemorySpan<'a>,
+}
+
+impl<'a> Window<'a> {
+    fn new(job: &'a Job<'_>, from: u64, buffer_bytes: u64) -> Window<'a> {
+        let start = job.file.file_byte(from);
+        let len = job.file.bytes_below(start.saturating_add(buffer_bytes)) - from;
+        let end = job.file.file_byte(from + len - 1) + 1;
+        let (file, memory) = (job.file.slice(from, len), job.memory.slice(from, len));
+        Window {
+            start,
+            end,
+            file,
+            memory,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    fn has_holes(&self) -> bool {
+        // The layout increases strictly, so equal lengths leave no hole.
+        self.file.len < self.end - self.start
+    }
+
+    fn read(&self, job: &Job<'_>, buffer: &mut [u8]) -> Outcome {
+        let bytes = &mut buffer[..self.bytes()];
+        let outcome = job.handle.transfer(&Batch::read(self.start, bytes));
+        let useful = self.file.bytes_below(self.start + outcome.bytes);
+        let (file, memory) = (self.file.slice(0, useful), self.memory.slice(0, useful));
+        memory.exchange(Direction::Read, &file, bytes, self.start);
+        Outcome {
+            bytes: useful,
+            error: outcome.error,
+        }
+    }
+
+    fn write(&self, job: &Job<'_>, buffer: &mut [u8]) -> Outcome {
+        let bytes = &mut buffer[..self.bytes()];
+        match self.write_locked(job, bytes) {
+            Ok(outcome) => Outcome {
+                bytes: self.file.bytes_below(self.start + outcome.bytes),
+                error: outcome.error,
+            },
+            Err(error) => Outcome {
+                bytes: 0,
+                error: Some(error),
+            },
+        }
+    }
+
+    fn write_locked(&self, job: &Job<'_>, bytes: &mut [u8]) -> io::Result<Outcome> {
+        let _lock = lock_for_write(job, self.start..self.end)?;
+        if self.has_holes() {
+            let Outcome { bytes: got, error } =
+                job.handle.transfer(&Batch::read(self.start, bytes));
+            if let Some(error) = error {
+                return Err(error);
+            }
+            // Past the end of the file, holes are zeros once it grows.
+            bytes[got as usize..].fill(0);
+        }
+        self.memory
+            .exchange(Direction::Write, &self.file, bytes, self.start);
+        Ok(job.handle.transfer(&Batch::write(self.start, bytes)))
+    }
+}

@@ -1,0 +1,266 @@
+//! The two sides of a transfer, each some data bytes of a tiled layout, and
+//! what may be done with them: the pieces both sides share, and copies.
+//!
+//! `unsafe` lives here because the memory side is an address. Whoever makes a
+//! `MemorySpan` promised that its bytes may be used for `'a`: a slice, or
+//! `Memory`, whose makers promise the same.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+
+use pario_driver::{Batch, Direction};
+use pario_layout::{Layout, Run, Runs};
+
+use crate::buffer::Memory;
+
+/// Data bytes `first..first + len` of a view.
+#[derive(Clone, Debug)]
+pub(crate) struct FileSpan<'a> {
+    pub(crate) displacement: u64,
+    pub(crate) layout: &'a Layout,
+    pub(crate) first: u64,
+    pub(crate) len: u64,
+}
+
+impl<'a> FileSpan<'a> {
+    pub(crate) fn slice(&self, start: u64, len: u64) -> FileSpan<'a> {
+        debug_assert!(start + len <= self.len);
+        FileSpan {
+            first: self.first + start,
+            len,
+            ..self.clone()
+        }
+    }
+
+    /// The byte of the file where data byte `index` of this span lies.
+    pub(crate) fn file_byte(&self, index: u64) -> u64 {
+        let offset = self.layout.offset_of(self.first + index);
+        offset
+            .and_then(|offset| self.displacement.checked_add_signed(offset))
+            .expect("the reach of an access is checked before it starts")
+    }
+
+    /// How many of this span's data bytes lie below a byte of the file. Only
+    /// for layouts that increase.
+    pub(crate) fn bytes_below(&self, file_byte: u64) -> u64 {
+        let reach = i64::try_from(file_byte.saturating_sub(self.displacement)).unwrap_or(i64::MAX);
+        self.layout
+            .bytes_below(reach)
+            .saturating_sub(self.first)
+            .min(self.len)
+    }
+}
+
+/// Data bytes `first..first + len` of memory.
+#[derive(Clone, Debug)]
+pub(crate) struct MemorySpan<'a> {
+    origin: *mut u8,
+    layout: &'a Layout,
+    first: u64,
+    len: u64,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> MemorySpan<'a> {
+    pub(crate) fn of(memory: &'a Memory) -> MemorySpan<'a> {
+        MemorySpan {
+            origin: memory.origin(),
+            layout: memory.datatype().layout(),
+            first: 0,
+            len: memory.bytes(),
+            memory: PhantomData,
+        }
+    }
+
+    /// A slice as it lies: `dense` is the layout of a byte.
+    pub(crate) fn dense(slice: &'a mut [u8], dense: &'a Layout) -> MemorySpan<'a> {
+        debug_assert!(dense.is_dense());
+        let (origin, len) = (slice.as_mut_ptr(), slice.len() as u64);
+        MemorySpan {
+            origin,
+            layout: dense,
+            first: 0,
+            len,
+            memory: PhantomData,
+        }
+    }
+
+    pub(crate) fn slice(&self, start: u64, len: u64) -> MemorySpan<'a> {
+        debug_assert!(start + len <= self.len);
+        MemorySpan {
+            first: self.first + start,
+            len,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn data(&self) -> std::ops::Range<u64> {
+        self.first..self.first + self.len
+    }
+
+    /// Gathers all its data bytes into `packed`, which has their length.
+    pub(crate) fn pack_into(&self, packed: &mut [u8]) {
+        assert_eq!(packed.len() as u64, self.len);
+        // SAFETY: the span's memory is valid, and `packed` takes its length.
+        unsafe {
+            self.layout
+                .pack(self.origin, self.data(), packed.as_mut_ptr())
+        }
+    }
+
+    /// Scatters `packed` over its first data bytes.
+    pub(crate) fn unpack_from(&self, packed: &[u8]) {
+        assert!(packed.len() as u64 <= self.len);
+        let data = self.first..self.first + packed.len() as u64;
+        // SAFETY: the span's memory is valid and at least this long.
+        unsafe { self.layout.unpack(packed.as_ptr(), self.origin, data) }
+    }
+
+    /// Copies between this memory and a window that holds the file from byte
+    /// `base` on, for all data bytes of `file`, which has this span's length.
+    pub(crate) fn exchange(
+        &self,
+        direction: Direction,
+        file: &FileSpan<'_>,
+        window: &mut [u8],
+        base: u64,
+    ) {
+        assert_eq!(self.len, file.len);
+        if file.len == 0 {
+            return;
+        }
+        assert!(file.file_byte(0) >= base);
+        assert!(file.file_byte(file.len - 1) - base < window.len() as u64);
+        // The window as if it reached back to the view's displacement; only
+        // bytes within the window are touched.
+        let shift = base as i64 - file.displacement as i64;
+        let origin = window.as_mut_ptr().wrapping_offset(-shift as isize);
+        // SAFETY: the memory side is valid; the layout increases and its
+        // first and last byte lie in the window, so all of its bytes do.
+        unsafe {
+            match direction {
+                Direction::Read => Layout::copy(
+                    (file.layout, origin.cast_const(), file.first),
+                    (self.layout, self.origin, self.first),
+                    self.len,
+                ),
+                Direction::Write => Layout::copy(
+                    (self.layout, self.origin.cast_const(), self.first),
+                    (file.layout, origin, file.first),
+                    self.len,
+                ),
+            }
+        }
+    }
+}
+
+/// The contiguous pieces of a layout, which can be taken in parts.
+struct Cursor<'a> {
+    runs: Runs<'a>,
+    run: Option<Run>,
+    /// Bytes taken of the run's first remaining piece.
+    taken: u64,
+}
+
+impl<'a> Cursor<'a> {
+    fn new(mut runs: Runs<'a>) -> Cursor<'a> {
+        let run = runs.next();
+        Cursor {
+            runs,
+            run,
+            taken: 0,
+        }
+    }
+
+    /// What is left of the current piece.
+    fn peek(&self) -> Option<(i64, u64)> {
+        self.run
+            .as_ref()
+            .map(|run| (run.offset + self.taken as i64, run.len - self.taken))
+    }
+
+    fn advance(&mut self, bytes: u64) {
+        let Some(run) = &mut self.run else { return };
+        self.taken += bytes;
+        if self.taken < run.len {
+            return;
+        }
+        self.taken = 0;
+        run.count -= 1;
+        if run.count == 0 {
+            self.run = self.runs.next();
+        } else {
+            run.offset += run.stride;
+        }
+    }
+}
+
+/// The pieces that are contiguous on both sides, in the order of the data.
+pub(crate) struct Pieces<'a> {
+    file: Cursor<'a>,
+    displacement: u64,
+    memory: Cursor<'a>,
+    origin: *mut u8,
+    lifetime: PhantomData<&'a mut [u8]>,
+}
+
+/// One of them.
+pub(crate) struct Shared {
+    pub(crate) offset: u64,
+    memory: *mut u8,
+    pub(crate) len: u64,
+}
+
+impl<'a> Pieces<'a> {
+    pub(crate) fn new(file: &FileSpan<'a>, memory: &MemorySpan<'a>) -> Pieces<'a> {
+        Pieces {
+            file: Cursor::new(file.layout.runs(file.first..file.first + file.len)),
+            displacement: file.displacement,
+            memory: Cursor::new(memory.layout.runs(memory.data())),
+            origin: memory.origin,
+            lifetime: PhantomData,
+        }
+    }
+
+    /// All pieces as a batch for the background; `None` if there are more
+    /// than `most`. The operation that this belongs to keeps the memory until
+    /// the batch is done.
+    pub(crate) fn detached(mut self, direction: Direction, most: u64) -> Option<Batch<'static>> {
+        let mut batch = Batch::new(direction);
+        while let Some(piece) = self.next() {
+            if batch.pieces().len() as u64 >= most {
+                return None;
+            }
+            // SAFETY: the piece lies in the span's memory, which the request
+            // owns, or its scope keeps, until the operation has completed.
+            unsafe { batch.push_raw(piece.offset, piece.memory, piece.len as usize) }
+        }
+        Some(batch)
+    }
+
+    /// Adds a piece to a batch that lives no longer than the memory.
+    pub(crate) fn push(&self, batch: &mut Batch<'a>, piece: &Shared) {
+        // SAFETY: the piece lies in the span's memory, valid for `'a`.
+        unsafe { batch.push_raw(piece.offset, piece.memory, piece.len as usize) }
+    }
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = Shared;
+
+    fn next(&mut self) -> Option<Shared> {
+        let (file_offset, file_len) = self.file.peek()?;
+        let (memory_offset, memory_len) = self.memory.peek()?;
+        let len = file_len.min(memory_len);
+        self.file.advance(len);
+        self.memory.advance(len);
+        Some(Shared {
+            offset: self
+                .displacement
+                .checked_add_signed(file_offset)
+                .expect("the reach of an access is checked before it starts"),
+            memory: self.origin.wrapping_offset(memory_offset as isize),
+            len,
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! Staging memory: reused between accesses, bounded for each file.
+
+use std::{
+    io,
+    ops::{Deref, DerefMut},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+};
+
+/// Idle buffers a file keeps: one for each of the two steps of an access
+/// (conversion and sieving) is what a rank uses again and again.
+const IDLE_BUFFERS_MAX: usize = 2;
+/// Larger buffers are given back to the system.
+const IDLE_BYTES_MAX: usize = 8 << 20;
+
+/// The staging memory of one open file. Takers wait while the bound is
+/// reached, except that one taker always gets what it needs.
+#[derive(Debug)]
+pub(crate) struct Buffers {
+    state: Mutex<State>,
+    returned: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    bound: u64,
+    used: u64,
+    idle: Vec<Vec<u8>>,
+}
+
+impl Buffers {
+    pub(crate) fn new(bound: u64) -> Buffers {
+        let state = State {
+            bound,
+            used: 0,
+            idle: Vec::new(),
+        };
+        Buffers {
+            state: Mutex::new(state),
+            returned: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn set_bound(&self, bound: u64) {
+        self.state().bound = bound;
+        self.returned.notify_all();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A buffer of at least so many bytes, with any content.
+    pub(crate) fn take(&self, bytes: u64) -> io::Result<Staging<'_>> {
+        let len = usize::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let mut state = self.state();
+        while state.used > 0 && state.used.saturating_add(bytes) > state.bound {
+            state = self
+                .returned
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        let fitting = state.idle.iter().position(|idle| idle.len() >= len);
+        let idle = fitting.map(|index| state.idle.swap_remove(index));
+        let memory = match idle {
+            Some(memory) => memory,
+            None => zeroed(len)?,
+        };
+        state.used += bytes;
+        drop(state);
+        Ok(Staging {
+            memory,
+            bytes,
+            owner: self,
+        })
+    }
+}
+
+/// Memory of a size that a user gave: refused, not aborted on.
+fn zeroed(len: usize) -> io::Result<Vec<u8>> {
+    let mut memory = Vec::new();
+    memory
+        .try_reserve_exact(len)
+        .map_err(|_| io::ErrorKind::OutOfMemory)?;
+    memory.resize(len, 0);
+    Ok(memory)
+}
+
+/// A buffer on loan.
+#[derive(Debug)]
+pub(crate) struct Staging<'a> {
+    memory: Vec<u8>,
+    bytes: u64,
+    owner: &'a Buffers,
+}
+
+impl Deref for Staging<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory
+    }
+}
+
+impl DerefMut for Staging<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory
+    }
+}
+
+impl Drop for Staging<'_> {
+    fn drop(&mut self) {
+        let mut state = self.owner.state();
+        state.used -= self.bytes;
+        if self.memory.len() <= IDLE_BYTES_MAX && state.idle.len() < IDLE_BUFFERS_MAX {
+            state.idle.push(std::mem::take(&mut self.memory));
+        }
+        drop(state);
+        self.owner.returned.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn takers_never_hold_more_than_the_bound() {
+        let buffers = Buffers::new(1000);
+        let held = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let buffer = buffers.take(400).unwrap();
+                        assert!(held.fetch_add(400, Ordering::SeqCst) + 400 <= 1000);
+                        std::thread::yield_now();
+                        held.fetch_sub(400, Ordering::SeqCst);
+                        drop(buffer);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn one_taker_gets_more_than_the_bound() {
+        let buffers = Buffers::new(10);
+        assert!(buffers.take(100).unwrap().len() >= 100);
+        assert!(buffers.take(100).unwrap().len() >= 100);
+    }
+
+    #[test]
+    fn a_size_that_cannot_be_had_is_an_error() {
+        let buffers = Buffers::new(u64::MAX);
+        let error = buffers.take(u64::MAX / 2).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+    }
+}

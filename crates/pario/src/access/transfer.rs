@@ -1,0 +1,423 @@
+//! A whole access: pattern, choice, staging, and the count at the end.
+
+use std::{io, ops::Range};
+
+use pario_datarep::Converter;
+use pario_driver::{Batch, Direction, Handle, Outcome};
+use pario_hints::Hints;
+use pario_layout::{Layout, Monotony};
+
+use super::{
+    Buffers, Choice, Job, Locking, ReadModifyWrite, Way,
+    choose::{self, Pattern},
+    method,
+    span::{FileSpan, MemorySpan, Pieces},
+};
+use crate::{Error, Result, buffer::Memory, operation::file_range, view::Lowered};
+
+/// Scattered memory is gathered into a staging buffer if its pieces are
+/// smaller than this on average: copying them costs less than handing each to
+/// the kernel.
+const GATHER_BELOW_BYTES: u64 = 4096;
+/// The most data that is staged at once: small enough to stay in the cache
+/// between the copy and the transfer.
+const STAGE_BYTES: u64 = 256 << 10;
+
+/// An access of one rank, ready to run.
+pub(crate) struct Transfer<'a> {
+    pub(crate) handle: &'a dyn Handle,
+    pub(crate) direction: Direction,
+    pub(crate) view: &'a Lowered,
+    /// First data byte of the view.
+    pub(crate) first: u64,
+    pub(crate) memory: &'a Memory,
+    pub(crate) hints: &'a Hints,
+    pub(crate) read_modify_write: ReadModifyWrite,
+    pub(crate) locking: Locking,
+    pub(crate) buffers: &'a Buffers,
+}
+
+/// What was moved: bytes of memory, and why no more.
+#[derive(Debug)]
+pub(crate) struct Moved {
+    pub(crate) bytes: u64,
+    pub(crate) error: Option<Error>,
+}
+
+/// How memory meets the file.
+enum Staging {
+    /// The file takes pieces of memory as they are.
+    None,
+    /// Memory is gathered and scattered.
+    Packed,
+    /// Elements are converted.
+    Converted(Converter),
+}
+
+/// How a view stores a memory's elements, where that is not as they are.
+fn converter(view: &Lowered, memory: &Memory) -> Result<Option<Converter>> {
+    if view.representation().is_identity() {
+        return Ok(None);
+    }
+    let converter = Converter::new(view.representation().clone(), memory.datatype())?;
+    Ok(Some(converter).filter(|converter| !converter.is_identity()))
+}
+
+impl Transfer<'_> {
+    /// The bytes that a memory's data takes in the file.
+    pub(crate) fn file_bytes(view: &Lowered, memory: &Memory) -> Result<u64> {
+        match converter(view, memory)? {
+            None => Ok(memory.bytes()),
+            Some(converter) => {
+                let elements = converter.elements_in_native(memory.bytes()).whole;
+                Ok(converter.file_bytes_of(elements)?)
+            }
+        }
+    }
+
+    /// From the first byte of the file that it touches to the end of the
+    /// last; nothing if it touches none.
+    pub(crate) fn range(&self) -> Option<Range<u64>> {
+        let bytes = Transfer::file_bytes(self.view, self.memory).ok()?;
+        if bytes == 0 {
+            None
+        } else {
+            file_range(self.view, self.first, bytes)
+        }
+    }
+
+    pub(crate) fn way(&self) -> Way {
+        match Transfer::file_bytes(self.view, self.memory) {
+            Ok(bytes) => choose::way(&self.pattern(bytes), self.hints),
+            Err(_) => Way::Direct,
+        }
+    }
+
+    pub(crate) fn explain(&self) -> Choice {
+        let bytes = Transfer::file_bytes(self.view, self.memory).unwrap_or(0);
+        choose::explain(self.pattern(bytes), self.hints)
+    }
+
+    /// Moves the data.
+    pub(crate) fn run(&self) -> Moved {
+        match self.try_run() {
+            Ok(moved) => moved,
+            Err(error) => Moved {
+                bytes: 0,
+                error: Some(error),
+            },
+        }
+    }
+
+    fn try_run(&self) -> Result<Moved> {
+        if self.memory.bytes() == 0 {
+            return Ok(Moved {
+                bytes: 0,
+                error: None,
+            });
+        }
+        if self.view.layout().size() == 0 {
+            return self.run_without_file();
+        }
+        let converter = converter(self.view, self.memory)?;
+        let bytes = match &converter {
+            None => self.memory.bytes(),
+            Some(_) => Transfer::file_bytes(self.view, self.memory)?,
+        };
+        let way = choose::way(&self.pattern(bytes), self.hints);
+        let staging = match converter {
+            Some(converter) => Staging::Converted(converter),
+            None if way != Way::Sieve && self.gathers() => Staging::Packed,
+            None => Staging::None,
+        };
+        let window_bytes = match (way, self.direction) {
+            (Way::Sieve, Direction::Read) => self.hints.ind_rd_buffer_size,
+            (Way::Sieve, Direction::Write) => self.hints.ind_wr_buffer_size,
+            _ => 0,
+        };
+        // No larger than what it is for.
+        let window_bytes =
+            window_bytes.min(self.range().map_or(0, |range| range.end - range.start));
+        let stage = Stage {
+            transfer: self,
+            way,
+            window_bytes,
+            file_bytes: bytes,
+        };
+        match staging {
+            Staging::None => stage.run_in_place(),
+            Staging::Packed => stage.run_packed(),
+            Staging::Converted(converter) => stage.run_converted(&converter),
+        }
+    }
+
+    /// A view without data: a read is at its end, a write has no place.
+    fn run_without_file(&self) -> Result<Moved> {
+        match self.direction {
+            Direction::Read => Ok(Moved {
+                bytes: 0,
+                error: None,
+            }),
+            Direction::Write => Err(Error::argument(
+                "the view shows no bytes of the file: there is no place to write",
+            )),
+        }
+    }
+
+    /// The access as one batch that the driver can carry in the background:
+    /// if it needs neither staging, nor sieving, nor locks, nor many pieces.
+    pub(crate) fn as_batch(&self) -> Option<Batch<'static>> {
+        let plain = self.memory.bytes() > 0
+            && self.view.layout().size() > 0
+            && self.locking == Locking::None
+            && matches!(converter(self.view, self.memory), Ok(None))
+            && !self.gathers();
+        if !plain || self.way() == Way::Sieve {
+            return None;
+        }
+        let (file, memory) = (self.file(self.memory.bytes()), MemorySpan::of(self.memory));
+        Pieces::new(&file, &memory).detached(self.direction, self.hints.pario_list_pieces)
+    }
+
+    /// What the outcome of that batch means.
+    pub(crate) fn moved(&self, outcome: Outcome) -> Moved {
+        let error = outcome
+            .error
+            .map(|error| self.error_at(outcome.bytes, error));
+        Moved {
+            bytes: outcome.bytes,
+            error,
+        }
+    }
+
+    fn file(&self, bytes: u64) -> FileSpan<'_> {
+        FileSpan {
+            displacement: self.view.displacement(),
+            layout: self.view.layout(),
+            first: self.first,
+            len: bytes,
+        }
+    }
+
+    fn gathers(&self) -> bool {
+        let layout = self.memory.datatype().layout();
+        if layout.is_dense() {
+            return false;
+        }
+        let stats = layout.piece_stats(0..self.memory.bytes());
+        stats.pieces > 1 && stats.bytes / stats.pieces < GATHER_BELOW_BYTES
+    }
+
+    fn pattern(&self, bytes: u64) -> Pattern {
+        let layout = self.view.layout();
+        let data = self.first..self.first + bytes;
+        let increasing = layout.order() == Monotony::Increasing;
+        let (pieces, span) = if layout.is_dense() {
+            (1, bytes)
+        } else {
+            let stats = layout.piece_stats(data.clone());
+            (stats.pieces, stats.span)
+        };
+        let block = self.handle.facts().block_size.max(1);
+        let block_aligned = pieces > 1
+            && layout.runs(data).next().is_some_and(|run| {
+                let start = self.view.displacement().wrapping_add_signed(run.offset);
+                run.count == pieces
+                    && [start, run.len, run.stride.unsigned_abs()]
+                        .iter()
+                        .all(|number| number.is_multiple_of(block))
+            });
+        Pattern {
+            direction: self.direction,
+            pieces,
+            bytes,
+            span,
+            increasing,
+            block_aligned,
+            read_modify_write: self.read_modify_write,
+        }
+    }
+
+    fn error_at(&self, file_bytes: u64, error: io::Error) -> Error {
+        let error = Error::from(error);
+        match file_range(self.view, self.first + file_bytes, 1) {
+            Some(range) => error.at_offset(range.start),
+            None => error,
+        }
+    }
+}
+
+/// A transfer with its choices made.
+struct Stage<'a> {
+    transfer: &'a Transfer<'a>,
+    way: Way,
+    window_bytes: u64,
+    file_bytes: u64,
+}
+
+impl Stage<'_> {
+    /// Moves part of the file's data bytes to or from a memory span of the
+    /// same length.
+    fn move_part(&self, file: FileSpan<'_>, memory: MemorySpan<'_>, window: &mut [u8]) -> Outcome {
+        let transfer = self.transfer;
+        let job = Job {
+            handle: transfer.handle,
+            direction: transfer.direction,
+            file,
+            memory,
+            hints: transfer.hints,
+            locking: transfer.locking,
+        };
+        method(self.way).run(&job, window)
+    }
+
+    fn run_in_place(&self) -> Result<Moved> {
+        let transfer = self.transfer;
+        let memory = MemorySpan::of(transfer.memory);
+        let file = transfer.file(self.file_bytes);
+        let outcome = if self.window_bytes == 0 {
+            self.move_part(file, memory, &mut [])
+        } else {
+            let mut window = transfer.buffers.take(self.window_bytes)?;
+            self.move_part(file, memory, &mut window[..self.window_bytes as usize])
+        };
+        Ok(transfer.moved(outcome))
+    }
+
+    fn run_packed(&self) -> Result<Moved> {
+        let transfer = self.transfer;
+        let dense = Layout::dense(1);
+        let chunk = STAGE_BYTES.min(self.file_bytes);
+        let mut buffer = transfer.buffers.take(chunk)?;
+        let (memory, file) = (
+            MemorySpan::of(transfer.memory),
+            transfer.file(self.file_bytes),
+        );
+        let mut moved = 0;
+        while moved < self.file_bytes {
+            let len = chunk.min(self.file_bytes - moved);
+            let part = memory.slice(moved, len);
+            let staged = &mut buffer[..len as usize];
+            if transfer.direction == Direction::Write {
+                part.pack_into(staged);
+            }
+            let dense_part = MemorySpan::dense(staged, &dense);
+            let outcome = self.move_part(file.slice(moved, len), dense_part, &mut []);
+            if transfer.direction == Direction::Read {
+                part.unpack_from(&staged[..outcome.bytes as usize]);
+            }
+            moved += outcome.bytes;
+            if outcome.error.is_some() || outcome.bytes < len {
+                return Ok(transfer.moved(Outcome {
+                    bytes: moved,
+                    error: outcome.error,
+                }));
+            }
+        }
+        Ok(Moved {
+            bytes: moved,
+            error: None,
+        })
+    }
+
+    /// Elements are converted in pieces that fit the staging buffer, which
+    /// holds them native, as the file has them, and the window of a sieve.
+    fn run_converted(&self, converter: &Converter) -> Result<Moved> {
+        let transfer = self.transfer;
+        let all = 0..converter.elements_in_native(transfer.memory.bytes()).whole;
+        // The largest element must fit even if it is larger than the limit.
+        let sizes = Sizes::of(converter, &all)?;
+        let total = sizes.native + sizes.file + self.window_bytes;
+        let mut buffer = transfer.buffers.take(total)?;
+        let (native, rest) = buffer.split_at_mut(sizes.native as usize);
+        let (file, rest) = rest.split_at_mut(sizes.file as usize);
+        let window = &mut rest[..self.window_bytes as usize];
+        let mut next = all.start;
+        while next < all.end {
+            let piece = converter.piece(next..all.end, STAGE_BYTES)?;
+            let (done, error) = self.move_piece(converter, &piece, native, file, window);
+            next = piece.start + done;
+            if error.is_some() || next < piece.end {
+                let bytes = converter.native_bytes_of(next)?;
+                return Ok(Moved { bytes, error });
+            }
+        }
+        Ok(Moved {
+            bytes: transfer.memory.bytes(),
+            error: None,
+        })
+    }
+
+    /// Converts and moves some elements; says how many went through.
+    fn move_piece(
+        &self,
+        converter: &Converter,
+        piece: &Range<u64>,
+        native: &mut [u8],
+        file: &mut [u8],
+        window: &mut [u8],
+    ) -> (u64, Option<Error>) {
+        match self.try_move_piece(converter, piece, native, file, window) {
+            Ok(result) => result,
+            Err(error) => (0, Some(error)),
+        }
+    }
+
+    fn try_move_piece(
+        &self,
+        converter: &Converter,
+        piece: &Range<u64>,
+        native: &mut [u8],
+        file: &mut [u8],
+        window: &mut [u8],
+    ) -> Result<(u64, Option<Error>)> {
+        let transfer = self.transfer;
+        let native_start = converter.native_bytes_of(piece.start)?;
+        let native_len = converter.native_bytes_of(piece.end)? - native_start;
+        let file_start = converter.file_bytes_of(piece.start)?;
+        let file_len = converter.file_bytes_of(piece.end)? - file_start;
+        let memory = MemorySpan::of(transfer.memory).slice(native_start, native_len);
+        let (native, file) = (
+            &mut native[..native_len as usize],
+            &mut file[..file_len as usize],
+        );
+        if transfer.direction == Direction::Write {
+            memory.pack_into(native);
+            converter.to_file(piece.start, native, file)?;
+        }
+        let dense = Layout::dense(1);
+        let span = transfer.file(self.file_bytes);
+        let part = span.slice(file_start, file_len);
+        let outcome = self.move_part(part, MemorySpan::dense(file, &dense), window);
+        let whole = converter.elements_in(file_start + outcome.bytes).whole;
+        if transfer.direction == Direction::Read {
+            let got_file = (converter.file_bytes_of(whole)? - file_start) as usize;
+            let got_native = (converter.native_bytes_of(whole)? - native_start) as usize;
+            converter.to_native(piece.start, &file[..got_file], &mut native[..got_native])?;
+            memory.unpack_from(&native[..got_native]);
+        }
+        let error = outcome
+            .error
+            .map(|error| transfer.error_at(file_start + outcome.bytes, error));
+        Ok((whole - piece.start, error))
+    }
+}
+
+/// Staging bytes that any piece of a conversion needs at most.
+struct Sizes {
+    native: u64,
+    file: u64,
+}
+
+impl Sizes {
+    fn of(converter: &Converter, all: &Range<u64>) -> Result<Sizes> {
+        /// The largest basic type, in memory or in any representation that
+        /// makes sense, is far below this.
+        const ELEMENT_BYTES_MAX: u64 = 4096;
+        let limit = |total: u64| total.min(STAGE_BYTES + ELEMENT_BYTES_MAX);
+        Ok(Sizes {
+            native: limit(converter.native_bytes_of(all.end)?),
+            file: limit(converter.file_bytes_of(all.end)?),
+        })
+    }
+}

@@ -1,0 +1,369 @@
+//! The user's memory: where data comes from and goes to, and its datatype.
+//!
+//! `unsafe` lives here because memory is kept by address: a datatype may
+//! describe bytes before the address that is given, C programs have no
+//! slices, and an operation in flight outlives the call that started it.
+#![allow(unsafe_code)]
+
+use std::{marker::PhantomData, mem};
+
+use pario_layout::{Basic, Datatype};
+
+use crate::{Error, ErrorKind, Result};
+
+/// A Rust number that is an element of a file.
+///
+/// # Safety
+/// Any bit pattern is a valid value, there is no padding, and `BASIC` has the
+/// size of the type.
+pub unsafe trait Element: Copy + Send + 'static {
+    /// The basic datatype that stands for it.
+    const BASIC: Basic;
+}
+
+macro_rules! elements {
+    ($($rust:ty => $basic:ident),* $(,)?) => {$(
+        // SAFETY: a primitive number has no padding and no invalid pattern.
+        unsafe impl Element for $rust {
+            const BASIC: Basic = Basic::$basic;
+        }
+    )*};
+}
+
+elements! {
+    u8 => Byte, i8 => Int8, i16 => Int16, u16 => Uint16, i32 => Int32, u32 => Uint32,
+    i64 => Int64, u64 => Uint64, f32 => Float, f64 => Double,
+}
+
+/// Items of a datatype at an address, so many that they have `bytes` bytes of
+/// data. Valid memory is promised by
+/// whoever made it: a slice, a vector that a request owns, or a caller of
+/// `from_raw`.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    origin: *mut u8,
+    datatype: Datatype,
+    bytes: u64,
+}
+
+// SAFETY: `Memory` is an address and a description; whoever made it promised
+// that the bytes may be used until the operation is done, by any thread.
+unsafe impl Send for Memory {}
+// SAFETY: as above; nothing is reachable through a shared reference.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    fn new(origin: *mut u8, count: u64, datatype: Datatype) -> Result<Memory> {
+        let bytes = datatype
+            .size()
+            .checked_mul(count)
+            .filter(|bytes| *bytes <= i64::MAX as u64);
+        let bytes = bytes.ok_or_else(|| {
+            let size = datatype.size();
+            Error::argument(format!(
+                "{count} items of {size} bytes are more than 2^63 - 1 bytes"
+            ))
+        })?;
+        Ok(Memory {
+            origin,
+            datatype,
+            bytes,
+        })
+    }
+
+    fn in_slice(
+        base: *mut u8,
+        len: usize,
+        origin: usize,
+        count: u64,
+        datatype: &Datatype,
+    ) -> Result<Memory> {
+        let memory = Memory::new(base.wrapping_add(origin), count, datatype.clone())?;
+        if memory.bytes == 0 {
+            return Ok(memory);
+        }
+        let bounds = datatype.layout().run_bounds(0..memory.bytes);
+        let (low, high) = bounds.ok_or_else(|| {
+            Error::argument(format!(
+                "{count} items of the datatype reach past 2^63 - 1 bytes"
+            ))
+        })?;
+        let (first, end) = (
+            origin as i128 + i128::from(low),
+            origin as i128 + i128::from(high),
+        );
+        if first < 0 || end > len as i128 {
+            return Err(Error::new(
+                ErrorKind::Buffer,
+                format!(
+                    "{count} items of the datatype cover bytes {first}..{end} of a buffer of {len} bytes"
+                ),
+            ));
+        }
+        Ok(memory)
+    }
+
+    fn of_elements<T: Element>(base: *mut T, len: usize) -> Memory {
+        Memory {
+            origin: base.cast(),
+            datatype: Datatype::basic(T::BASIC),
+            bytes: mem::size_of::<T>() as u64 * len as u64,
+        }
+    }
+
+    pub(crate) fn origin(&self) -> *mut u8 {
+        self.origin
+    }
+
+    pub(crate) fn datatype(&self) -> &Datatype {
+        &self.datatype
+    }
+
+    /// Data bytes, as they are in memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// What a write takes: a slice of numbers, or bytes described by a datatype.
+#[derive(Debug)]
+pub struct Source<'a> {
+    pub(crate) memory: Memory,
+    lifetime: PhantomData<&'a [u8]>,
+}
+
+/// What a read fills: a slice of numbers, or bytes described by a datatype.
+#[derive(Debug)]
+pub struct Target<'a> {
+    pub(crate) memory: Memory,
+    lifetime: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Source<'a> {
+    /// `count` items of `datatype`, the first at the start of `bytes`.
+    pub fn typed(bytes: &'a [u8], count: u64, datatype: &Datatype) -> Result<Source<'a>> {
+        Source::typed_at(bytes, 0, count, datatype)
+    }
+
+    /// Likewise, with the datatype's byte 0 at `bytes[origin]`: for datatypes
+    /// that reach below it.
+    pub fn typed_at(
+        bytes: &'a [u8],
+        origin: usize,
+        count: u64,
+        datatype: &Datatype,
+    ) -> Result<Source<'a>> {
+        let memory = Memory::in_slice(
+            bytes.as_ptr().cast_mut(),
+            bytes.len(),
+            origin,
+            count,
+            datatype,
+        )?;
+        Ok(Source {
+            memory,
+            lifetime: PhantomData,
+        })
+    }
+
+    /// Memory given by address.
+    ///
+    /// # Safety
+    /// Every byte that `count` items of `datatype` describe at `origin` can
+    /// be read for `'a`.
+    pub unsafe fn from_raw(
+        origin: *const u8,
+        count: u64,
+        datatype: &Datatype,
+    ) -> Result<Source<'a>> {
+        let memory = Memory::new(origin.cast_mut(), count, datatype.clone())?;
+        Ok(Source {
+            memory,
+            lifetime: PhantomData,
+        })
+    }
+}
+
+impl<'a> Target<'a> {
+    /// `count` items of `datatype`, the first at the start of `bytes`.
+    pub fn typed(bytes: &'a mut [u8], count: u64, datatype: &Datatype) -> Result<Target<'a>> {
+        Target::typed_at(bytes, 0, count, datatype)
+    }
+
+    /// Likewise, with the datatype's byte 0 at `bytes[origin]`.
+    pub fn typed_at(
+        bytes: &'a mut [u8],
+        origin: usize,
+        count: u64,
+        datatype: &Datatype,
+    ) -> Result<Target<'a>> {
+        let memory = Memory::in_slice(bytes.as_mut_ptr(), bytes.len(), origin, count, datatype)?;
+        Ok(Target {
+            memory,
+            lifetime: PhantomData,
+        })
+    }
+
+    /// Memory given by address.
+    ///
+    /// # Safety
+    /// Every byte that `count` items of `datatype` describe at `origin` can
+    /// be written, and is used by no one else, for `'a`.
+    pub unsafe fn from_raw(origin: *mut u8, count: u64, datatype: &Datatype) -> Result<Target<'a>> {
+        Ok(Target {
+            memory: Memory::new(origin, count, datatype.clone())?,
+            lifetime: PhantomData,
+        })
+    }
+}
+
+impl<'a, T: Element> From<&'a [T]> for Source<'a> {
+    fn from(slice: &'a [T]) -> Self {
+        let memory = Memory::of_elements(slice.as_ptr().cast_mut(), slice.len());
+        Source {
+            memory,
+            lifetime: PhantomData,
+        }
+    }
+}
+
+impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Source<'a> {
+    fn from(array: &'a [T; N]) -> Self {
+        Source::from(array.as_slice())
+    }
+}
+
+impl<'a, T: Element> From<&'a Vec<T>> for Source<'a> {
+    fn from(vec: &'a Vec<T>) -> Self {
+        Source::from(vec.as_slice())
+    }
+}
+
+impl<'a, T: Element> From<&'a mut [T]> for Target<'a> {
+    fn from(slice: &'a mut [T]) -> Self {
+        let memory = Memory::of_elements(slice.as_mut_ptr(), slice.len());
+        Target {
+            memory,
+            lifetime: PhantomData,
+        }
+    }
+}
+
+impl<'a, T: Element, const N: usize> From<&'a mut [T; N]> for Target<'a> {
+    fn from(array: &'a mut [T; N]) -> Self {
+        Target::from(array.as_mut_slice())
+    }
+}
+
+impl<'a, T: Element> From<&'a mut Vec<T>> for Target<'a> {
+    fn from(vec: &'a mut Vec<T>) -> Self {
+        Target::from(vec.as_mut_slice())
+    }
+}
+
+/// A vector that an operation in flight owns. It is kept as its raw parts, so
+/// that no Rust reference to the elements exists while others use them.
+#[derive(Debug)]
+pub struct Owned<T: Element> {
+    data: *mut T,
+    len: usize,
+    capacity: usize,
+    pub(crate) memory: Memory,
+}
+
+// SAFETY: it owns its elements, as the vector did, and elements are `Send`.
+unsafe impl<T: Element> Send for Owned<T> {}
+
+impl<T: Element> Owned<T> {
+    /// `count` items of `datatype`, with its byte 0 at byte `origin` of the
+    /// vector.
+    pub fn typed_at(
+        vec: Vec<T>,
+        origin: usize,
+        count: u64,
+        datatype: &Datatype,
+    ) -> Result<Owned<T>> {
+        let mut owned = Owned::from(vec);
+        let len = mem::size_of::<T>() * owned.len;
+        owned.memory = Memory::in_slice(owned.data.cast(), len, origin, count, datatype)?;
+        Ok(owned)
+    }
+
+    /// `count` items of `datatype`, the first at the start of the vector.
+    pub fn typed(vec: Vec<T>, count: u64, datatype: &Datatype) -> Result<Owned<T>> {
+        Owned::typed_at(vec, 0, count, datatype)
+    }
+
+    /// Gives the vector back. Only when no operation uses it any more.
+    pub(crate) fn into_vec(self) -> Vec<T> {
+        let this = mem::ManuallyDrop::new(self);
+        // SAFETY: the parts of a vector taken apart in `from`, put together
+        // once: `self` is not dropped.
+        unsafe { Vec::from_raw_parts(this.data, this.len, this.capacity) }
+    }
+}
+
+impl<T: Element> From<Vec<T>> for Owned<T> {
+    fn from(vec: Vec<T>) -> Owned<T> {
+        let mut vec = mem::ManuallyDrop::new(vec);
+        let memory = Memory::of_elements(vec.as_mut_ptr(), vec.len());
+        Owned {
+            data: vec.as_mut_ptr(),
+            len: vec.len(),
+            capacity: vec.capacity(),
+            memory,
+        }
+    }
+}
+
+impl<T: Element> Drop for Owned<T> {
+    fn drop(&mut self) {
+        // SAFETY: the parts of a vector, given back to it once.
+        drop(unsafe { Vec::from_raw_parts(self.data, self.len, self.capacity) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_that_reaches_outside_the_buffer_is_refused() {
+        let strided = Datatype::vector(4, 1, 2, &Basic::Int32.into()).unwrap();
+        let bytes = [0u8; 28];
+        assert_eq!(
+            Source::typed(&bytes, 1, &strided).unwrap().memory.bytes(),
+            16
+        );
+        let error = Source::typed(&bytes[..27], 1, &strided).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Buffer);
+        assert!(error.to_string().contains("0..28"), "{error}");
+    }
+
+    #[test]
+    fn a_type_below_its_origin_needs_room_there() {
+        let below = Datatype::hindexed(&[(1, -4)], &Basic::Int32.into()).unwrap();
+        assert!(Source::typed(&[0; 8], 1, &below).is_err());
+        assert!(Source::typed_at(&[0; 8], 4, 1, &below).is_ok());
+    }
+
+    #[test]
+    fn an_owned_vector_comes_back_whole() {
+        let mut vec = Vec::with_capacity(10);
+        vec.extend([1i64, 2, 3]);
+        let address = vec.as_ptr();
+        let back = Owned::from(vec).into_vec();
+        assert_eq!(
+            (back.as_ptr(), back.capacity(), &back[..]),
+            (address, 10, &[1, 2, 3][..])
+        );
+    }
+
+    #[test]
+    fn a_size_past_the_range_of_offsets_is_refused() {
+        let huge = Datatype::contiguous(1 << 40, &Basic::Double.into()).unwrap();
+        // SAFETY: nothing is read through the address.
+        let error = unsafe { Source::from_raw(std::ptr::null(), 1 << 40, &huge) }.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Argument);
+    }
+}

@@ -1,0 +1,137 @@
+//! What an open file consists of.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use pario_driver::{Driver, Handle};
+use pario_hints::Hints;
+use pario_transport::Transport;
+
+use super::Atomicity;
+use crate::{
+    Error, ErrorKind, Mode, Result,
+    access::Buffers,
+    agree,
+    gate::{Gate, Pending},
+    shared_pointer::SharedPointer,
+    view::Lowered,
+};
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) comm: Arc<dyn Transport>,
+    /// As the program gave it.
+    pub(crate) path: PathBuf,
+    /// As the driver knows it.
+    pub(crate) driver_path: PathBuf,
+    pub(crate) mode: Mode,
+    pub(crate) driver: Arc<dyn Driver>,
+    /// Why this driver.
+    pub(crate) driver_reason: String,
+    pub(crate) handle: Arc<dyn Handle>,
+    pub(crate) shared_pointer: SharedPointer,
+    pub(crate) buffers: Buffers,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) pending: Pending,
+    pub(crate) state: State,
+}
+
+/// What calls change.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) hints: RwLock<Arc<Hints>>,
+    pub(crate) view: RwLock<Arc<Lowered>>,
+    /// The individual pointer, in etypes.
+    pub(crate) pointer: Mutex<u64>,
+    pub(crate) atomicity: RwLock<Atomicity>,
+    pub(crate) closed: AtomicBool,
+}
+
+impl Inner {
+    pub(crate) fn hints(&self) -> Arc<Hints> {
+        self.state
+            .hints
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn view(&self) -> Arc<Lowered> {
+        self.state
+            .view
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn pointer(&self) -> MutexGuard<'_, u64> {
+        self.state
+            .pointer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn atomicity(&self) -> Atomicity {
+        *self
+            .state
+            .atomicity
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Names the call, the file and the rank in an error.
+    pub(crate) fn name_error(&self, error: Error, operation: &'static str) -> Error {
+        error
+            .in_operation(operation)
+            .on_path(&self.path)
+            .on_rank(self.comm.rank())
+    }
+
+    pub(crate) fn check_open(&self) -> Result<()> {
+        match self.state.closed.load(Ordering::Acquire) {
+            false => Ok(()),
+            true => Err(Error::new(ErrorKind::Handle, "the file is closed")),
+        }
+    }
+
+    /// Requests that are pending forbid what changes the file under them.
+    pub(crate) fn check_idle(&self) -> Result<()> {
+        match self.pending.count() {
+            0 => Ok(()),
+            count => Err(Error::new(
+                ErrorKind::FileInUse,
+                format!(
+                    "{count} nonblocking operations on the file are pending: wait for them first"
+                ),
+            )),
+        }
+    }
+
+    pub(crate) fn check_not_sequential(&self) -> Result<()> {
+        if self.mode.contains(Mode::SEQUENTIAL) {
+            return Err(Error::new(
+                ErrorKind::UnsupportedOperation,
+                "a file opened SEQUENTIAL does not allow this call",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Ends a collective call: all ranks succeed, or all get the same error.
+    pub(crate) fn agree<T>(&self, operation: &'static str, mine: Result<T>) -> Result<T> {
+        agree::agree(&*self.comm, mine).map_err(|error| self.name_error(error, operation))
+    }
+
+    /// Closes without a word to the others.
+    pub(crate) fn close_locally(&self) {
+        if !self.state.closed.swap(true, Ordering::AcqRel) {
+            // Nobody is left to hear of an error.
+            let _ = self.handle.close();
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Opening, closing and deleting: collective, agreed, one creator.
+
+use std::{
+    io,
+    os::unix::fs::MetadataExt,
+    path::Path,
+    sync::{
+        Arc, Mutex, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use pario_driver::{AsyncMethod, Create, Driver, Handle, IoMode, OpenHow, Resolved};
+use pario_hints::{Hints, Info, Sources};
+use pario_transport::{Rank, Transport};
+
+use super::{Atomicity, File, Inner, inner::State};
+use crate::{
+    Error, ErrorKind, Mode, Result,
+    access::Buffers,
+    agree,
+    gate::{Gate, Pending},
+    shared_pointer::{Preference, SharedPointer},
+    view::{Lowered, Sameness, Use, View},
+    warning::warn,
+};
+
+const ROOT: Rank = Rank(0);
+
+impl File {
+    /// Opens a file. *Collective*: the mode must be the same on all ranks; names may
+    /// differ if they name the same file; of differing hints, rank 0's count.
+    ///
+    /// A prefix of the name (`ufs:`, `mem:`, …) chooses the driver; without
+    /// one, the file system that holds the file does.
+    pub fn open(
+        comm: &Arc<dyn Transport>,
+        path: impl AsRef<Path>,
+        mode: Mode,
+        info: &Info,
+    ) -> Result<File> {
+        let path = path.as_ref();
+        open(comm, path, mode, info, resolve).map_err(|error| {
+            error
+                .in_operation("open")
+                .on_path(path)
+                .on_rank(comm.rank())
+        })
+    }
+
+    /// Opens a file through a given driver: for wrappers (faults, throttling,
+    /// traces) and for file systems that this crate does not know.
+    /// *Collective*.
+    pub fn open_with(
+        comm: &Arc<dyn Transport>,
+        driver: Arc<dyn Driver>,
+        path: impl AsRef<Path>,
+        mode: Mode,
+        info: &Info,
+    ) -> Result<File> {
+        let path = path.as_ref();
+        let given = |path: &Path, _: &Hints| {
+            let reason = format!("the program gave the driver {}", driver.name());
+            Ok(Resolved {
+                driver,
+                path: path.to_owned(),
+                reason,
+            })
+        };
+        open(comm, path, mode, info, given).map_err(|error| {
+            error
+                .in_operation("open")
+                .on_path(path)
+                .on_rank(comm.rank())
+        })
+    }
+
+    /// Deletes a file. Of several ranks, one does this.
+    pub fn delete(path: impl AsRef<Path>, info: &Info) -> Result<()> {
+        let path = path.as_ref();
+        let hints = Hints::resolve(info, &Sources::from_environment()).hints;
+        resolve(path, &hints)
+            .and_then(|resolved| Ok(resolved.driver.delete(&resolved.path)?))
+            .map_err(|error| error.in_operation("delete").on_path(path))
+    }
+
+    /// Closes the file: what was written is published, errors of the file
+    /// system are reported on all ranks, and nothing is left behind.
+    /// *Collective*. It does not make data durable: [`File::sync`] and the hint
+    /// `pario_sync_on_close` do.
+    ///
+    /// An operation that is still pending is an error on all ranks, and the
+    /// file stays open. After any other result it is closed.
+    pub fn close(&self) -> Result<()> {
+        let inner = &self.inner;
+        let ready = inner.check_open().and_then(|()| inner.check_idle());
+        inner.agree("close", ready)?;
+        inner.close_together()
+    }
+}
+
+impl Inner {
+    fn close_together(&self) -> Result<()> {
+        self.state.closed.store(true, Ordering::Release);
+        let synced = match self.hints().pario_sync_on_close && self.mode.can_write() {
+            true => self.handle.sync(),
+            false => Ok(()),
+        };
+        let closed = self.handle.close();
+        self.agree("close", synced.and(closed).map_err(Error::from))?;
+        if self.mode.contains(Mode::DELETE_ON_CLOSE) {
+            let deleted = match self.comm.rank() {
+                ROOT => self.driver.delete(&self.driver_path),
+                _ => Ok(()),
+            };
+            self.agree("close", deleted.map_err(Error::from))?;
+        }
+        Ok(())
+    }
+}
+
+fn resolve(path: &Path, hints: &Hints) -> Result<Resolved> {
+    let resolved = pario_driver::resolve(path.as_os_str(), hints.pario_driver.as_deref());
+    resolved.map_err(|error| Error::new(ErrorKind::BadFile, "no driver for it").with_source(error))
+}
+
+fn open(
+    comm: &Arc<dyn Transport>,
+    path: &Path,
+    mode: Mode,
+    info: &Info,
+    resolve: impl FnOnce(&Path, &Hints) -> Result<Resolved>,
+) -> Result<File> {
+    let comm = comm.duplicate()?;
+    let (hints, names) = agree_on_arguments(&*comm, path, mode, info)?;
+    let resolved = resolve(path, &hints).and_then(|resolved| {
+        check_reachable(&*comm, &resolved)?;
+        Ok(resolved)
+    });
+    let Resolved {
+        driver,
+        path: driver_path,
+        reason,
+    } = agree::agree(&*comm, resolved)?;
+    let how = open_how(mode, &hints);
+    let handle = open_everywhere(&*comm, &*driver, &driver_path, &how, names)?;
+    let ready = prepare(&comm, mode, &hints, &*handle, &driver_path);
+    let (shared_pointer, view, start) = match ready {
+        Ok(ready) => ready,
+        Err(error) => {
+            let _ = handle.close();
+            return Err(error);
+        }
+    };
+    Ok(File {
+        inner: Arc::new(Inner {
+            comm,
+            path: path.to_owned(),
+            driver_path,
+            mode,
+            driver,
+            driver_reason: reason,
+            handle,
+            shared_pointer,
+            buffers: Buffers::new(hints.pario_inflight_bytes),
+            gate: Arc::new(Gate::default()),
+            pending: Pending::default(),
+            state: State {
+                hints: RwLock::new(Arc::new(hints)),
+                view: RwLock::new(Arc::new(view)),
+                pointer: Mutex::new(start),
+                atomicity: RwLock::new(Atomicity::NonAtomic),
+                closed: AtomicBool::new(false),
+            },
+        }),
+    })
+}
+
+/// Whether the ranks gave the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Names {
+    Equal,
+    Different,
+}
+
+/// One exchange: the modes must be equal, rank 0's hints count.
+fn agree_on_arguments(
+    comm: &dyn Transport,
+    path: &Path,
+    mode: Mode,
+    info: &Info,
+) -> Result<(Hints, Names)> {
+    let mut resolved = Hints::resolve(info, &Sources::from_environment());
+    for warning in &resolved.warnings {
+        warn(&warning.to_string());
+    }
+    let mine = mode.validate().map(|()| {
+        let hints = resolved.hints.to_wire();
+        let hints_len = (hints.len() as u32).to_le_bytes();
+        [
+            &mode.bits().to_le_bytes(),
+            &hints_len[..],
+            &hints,
+            path.as_os_str().as_encoded_bytes(),
+        ]
+        .concat()
+    });
+    let all = agree::gather(comm, mine)?;
+    let modes: Vec<Vec<u8>> = all.iter().map(|message| message[..4].to_vec()).collect();
+    agree::same(&modes, "the access mode")?;
+    let parts: Vec<_> = all.iter().map(|message| hints_and_name(message)).collect();
+    let names = match parts.iter().all(|(_, name)| *name == parts[0].1) {
+        true => Names::Equal,
+        false => Names::Different,
+    };
+    if parts[0].0 != parts[comm.rank().index()].0 {
+        let theirs = Hints::from_wire(parts[0].0).map_err(|error| {
+            Error::new(ErrorKind::Io, "rank 0 sent hints that cannot be read").with_source(error)
+        })?;
+        for difference in resolved.hints.agree(&theirs) {
+            warn(&difference.to_string());
+        }
+    }
+    Ok((resolved.hints, names))
+}
+
+/// Takes the rest of a message apart: it was put together just above.
+fn hints_and_name(message: &[u8]) -> (&[u8], &[u8]) {
+    let len = message[4..8].try_into().map_or(0, u32::from_le_bytes) as usize;
+    message[8..].split_at(len)
+}
+
+fn check_reachable(comm: &dyn Transport, resolved: &Resolved) -> Result<()> {
+    if comm.spans_processes() && !resolved.driver.capabilities().between_processes {
+        return Err(Error::new(
+            ErrorKind::UnsupportedOperation,
+            format!(
+                "the driver {} keeps files inside one process, but the ranks are several processes",
+                resolved.driver.name()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn open_how(mode: Mode, hints: &Hints) -> OpenHow {
+    let io_mode = |direct| {
+        if direct {
+            IoMode::Direct
+        } else {
+            IoMode::Buffered
+        }
+    };
+    let create = if !mode.contains(Mode::CREATE) {
+        Create::Never
+    } else if mode.contains(Mode::EXCLUSIVE) {
+        Create::Exclusive
+    } else {
+        Create::IfMissing
+    };
+    let how = OpenHow::new(mode.access())
+        .create(create)
+        .reads(io_mode(hints.direct_read))
+        .writes(io_mode(hints.direct_write))
+        .asynchronous(match hints.pario_async {
+            pario_hints::AsyncMethod::Automatic => AsyncMethod::Automatic,
+            pario_hints::AsyncMethod::Uring => AsyncMethod::Uring,
+            pario_hints::AsyncMethod::Pool => AsyncMethod::Pool,
+        });
+    match hints.file_perm {
+        Some(permissions) => how.permissions(permissions),
+        None => how,
+    }
+}
+
+/// Rank 0 creates the file, then the others open it: one create, no race.
+fn open_everywhere(
+    comm: &dyn Transport,
+    driver: &dyn Driver,
+    path: &Path,
+    how: &OpenHow,
+    names: Names,
+) -> Result<Arc<dyn Handle>> {
+    let root = comm.rank() == ROOT;
+    let first = if root {
+        Some(driver.open(path, how))
+    } else {
+        None
+    };
+    let created = match &first {
+        Some(Err(error)) => Err(copy_of(error)),
+        _ => Ok(()),
+    };
+    agree::agree(comm, created)?;
+    let opened = match first {
+        Some(opened) => opened,
+        None => driver.open(path, &how.clone().create(Create::Never)),
+    };
+    let identity = match &opened {
+        Ok(_) => match names {
+            Names::Equal => Ok(Vec::new()),
+            Names::Different => identity(driver, path).map_err(Error::from),
+        },
+        Err(error) => Err(copy_of(error)),
+    };
+    let agreed = agree::gather(comm, identity)
+        .and_then(|all| agree::same(&all, "the file that the names lead to"));
+    match (agreed, opened) {
+        (Ok(()), Ok(handle)) => Ok(handle),
+        (Ok(()), Err(error)) => Err(error.into()),
+        (Err(error), opened) => {
+            if let Ok(handle) = opened {
+                let _ = handle.close();
+            }
+            Err(error)
+        }
+    }
+}
+
+/// What tells files apart whatever their names: device and inode where the
+/// kernel knows the file, the driver's path elsewhere.
+fn identity(driver: &dyn Driver, path: &Path) -> io::Result<Vec<u8>> {
+    if !driver.capabilities().between_processes {
+        return Ok(path.as_os_str().as_encoded_bytes().to_vec());
+    }
+    let metadata = std::fs::metadata(path)?;
+    Ok([metadata.dev().to_le_bytes(), metadata.ino().to_le_bytes()].concat())
+}
+
+fn copy_of(error: &io::Error) -> Error {
+    match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code).into(),
+        None => io::Error::new(error.kind(), error.to_string()).into(),
+    }
+}
+
+/// What follows once the file is open: the shared pointer, the view of all
+/// bytes, and where the pointers start.
+fn prepare(
+    comm: &Arc<dyn Transport>,
+    mode: Mode,
+    hints: &Hints,
+    handle: &dyn Handle,
+    path: &Path,
+) -> Result<(SharedPointer, Lowered, u64)> {
+    let preference = match hints.pario_shared_pointer {
+        pario_hints::SharedPointer::Automatic => Preference::Automatic,
+        pario_hints::SharedPointer::Memory => Preference::Memory,
+        pario_hints::SharedPointer::File => Preference::SideFile,
+    };
+    let shared_pointer = SharedPointer::new(&**comm, preference, path)?;
+    let view = Lowered::new(&View::bytes(), 0, Use::ReadOnly)?.with_sameness(Sameness::Same);
+    if !mode.contains(Mode::APPEND) {
+        return Ok((shared_pointer, view, 0));
+    }
+    // All ranks start at the same end, though some may be late.
+    let end = handle.size().map_err(Error::from);
+    let all = agree::gather(&**comm, end.map(|end| end.to_le_bytes().to_vec()))?;
+    let end = all[0].as_slice().try_into().map_or(0, u64::from_le_bytes);
+    let stored = match comm.rank() {
+        ROOT => shared_pointer.store(end),
+        _ => Ok(()),
+    };
+    agree::agree(&**comm, stored)?;
+    Ok((shared_pointer, view, end))
+}

@@ -1,0 +1,329 @@
+//! One access of one rank, from its arguments to its status. Explicit,
+//! individual and shared positions become an offset when it is prepared;
+//! blocking and nonblocking calls differ only in who runs it.
+
+use std::{
+    ops::Range,
+    panic::{self, AssertUnwindSafe},
+    sync::Arc,
+};
+
+use pario_driver::{Batch, Direction, LockMode, RangeLock};
+use pario_hints::{Hints, Rmw};
+
+use crate::{
+    Error, ErrorKind, Mode, Result, Status,
+    access::{Choice, Locking, Moved, ReadModifyWrite, Transfer, Way},
+    buffer::Memory,
+    file::{Atomicity, Inner},
+    gate::Pass,
+    request::{Completion, InFlight, Keep},
+    view::{Lowered, Sameness},
+};
+
+/// Where an access starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Position {
+    /// At an offset of the view, in etypes.
+    At(u64),
+    /// At the individual pointer, which moves on.
+    Individual,
+    /// At the shared pointer, which moves on.
+    Shared,
+    /// At an offset that a collective call made of the shared pointer.
+    Ordered(u64),
+}
+
+/// What a call asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub(crate) name: &'static str,
+    pub(crate) direction: Direction,
+    pub(crate) position: Position,
+}
+
+impl Call {
+    pub(crate) fn read(name: &'static str, position: Position) -> Call {
+        Call {
+            name,
+            direction: Direction::Read,
+            position,
+        }
+    }
+
+    pub(crate) fn write(name: &'static str, position: Position) -> Call {
+        Call {
+            name,
+            direction: Direction::Write,
+            position,
+        }
+    }
+}
+
+/// An access that passed all checks.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    file: Arc<Inner>,
+    call: Call,
+    view: Arc<Lowered>,
+    hints: Arc<Hints>,
+    /// First data byte of the view.
+    first: u64,
+    memory: Memory,
+    atomicity: Atomicity,
+}
+
+impl Operation {
+    /// Checks the arguments, finds the offset and moves the pointer on, by
+    /// the amount asked.
+    pub(crate) fn prepare(file: &Arc<Inner>, call: Call, memory: Memory) -> Result<Operation> {
+        let view = file.view();
+        check_allowed(file, &view, call)?;
+        let bytes = Transfer::file_bytes(&view, &memory)?;
+        let etypes = view.whole_etypes(bytes)?;
+        let first = match call.position {
+            Position::At(offset) | Position::Ordered(offset) => reach(&view, offset, bytes)?,
+            Position::Individual => {
+                let mut pointer = file.pointer();
+                let first = reach(&view, *pointer, bytes)?;
+                *pointer += etypes;
+                first
+            }
+            Position::Shared => reach(&view, file.shared_pointer.advance(etypes)?, bytes)?,
+        };
+        Ok(Operation {
+            file: file.clone(),
+            call,
+            view,
+            hints: file.hints(),
+            first,
+            memory,
+            atomicity: file.atomicity(),
+        })
+    }
+
+    /// Moves the data.
+    pub(crate) fn run(&self) -> Result<Status> {
+        self.run_unnamed()
+            .map_err(|error| self.file.name_error(error, self.call.name))
+    }
+
+    fn run_unnamed(&self) -> Result<Status> {
+        let (plan, _pass) = self.plan();
+        let transfer = self.transfer(plan);
+        let _lock = self.lock_atomic(&transfer)?;
+        self.result(transfer.run())
+    }
+
+    fn result(&self, moved: Moved) -> Result<Status> {
+        match moved.error {
+            None => Ok(Status::new(moved.bytes)),
+            Some(error) => Err(self
+                .file
+                .name_error(error.after(moved.bytes), self.call.name)),
+        }
+    }
+
+    /// Moves the data in the background.
+    pub(crate) fn start(self, keep: Keep) -> InFlight {
+        let completion = Arc::new(Completion::default());
+        let mark = self.file.pending.mark();
+        let in_flight = InFlight {
+            completion: completion.clone(),
+            _mark: mark.clone(),
+        };
+        let finish = move |result: Result<Status>| {
+            // The request's owner gets its buffer and sees the operation as
+            // no longer pending once the result is there.
+            drop(keep);
+            drop(mark);
+            completion.complete(result);
+        };
+        match self.submission() {
+            Some((batch, plan, pass)) => {
+                let handle = self.file.handle.clone();
+                let done = move |outcome| {
+                    let moved = self.transfer(plan).moved(outcome);
+                    drop(pass);
+                    finish(self.result(moved));
+                };
+                handle.submit(batch, Box::new(done));
+            }
+            None => pario_driver::spawn(Box::new(move || {
+                // A conversion function of the user may panic.
+                let result = panic::catch_unwind(AssertUnwindSafe(|| self.run()));
+                finish(result.unwrap_or_else(|_| {
+                    let error = Error::new(ErrorKind::Io, "the operation panicked");
+                    Err(self.file.name_error(error, self.call.name))
+                }));
+            })),
+        }
+        in_flight
+    }
+
+    /// What the driver can carry on its own: pieces of memory as they are,
+    /// without locks or steps in between.
+    fn submission(&self) -> Option<(Batch<'static>, Plan, Option<Pass>)> {
+        if self.atomicity == Atomicity::Atomic || self.file.gate.is_closed() {
+            return None;
+        }
+        let (plan, pass) = self.plan();
+        let batch = self.transfer(plan).as_batch()?;
+        Some((batch, plan, pass))
+    }
+
+    /// What it would do, and why.
+    pub(crate) fn explain(&self) -> Choice {
+        self.transfer(self.plan().0).explain()
+    }
+
+    fn transfer(&self, plan: Plan) -> Transfer<'_> {
+        Transfer {
+            handle: &*self.file.handle,
+            direction: self.call.direction,
+            view: &self.view,
+            first: self.first,
+            memory: &self.memory,
+            hints: &self.hints,
+            read_modify_write: plan.read_modify_write,
+            locking: plan.locking,
+            buffers: &self.file.buffers,
+        }
+    }
+
+    /// Whether it may read-modify-write and must lock, by semantics rule 1,
+    /// and its pass through the gate of writers.
+    fn plan(&self) -> (Plan, Option<Pass>) {
+        if self.call.direction == Direction::Read {
+            let plan = Plan {
+                read_modify_write: ReadModifyWrite::Alone,
+                locking: Locking::None,
+            };
+            return (plan, None);
+        }
+        let locked = self.hints.pario_rmw == Rmw::Locked;
+        // An atomic access locks all of its range itself.
+        let locking = match (locked, self.atomicity) {
+            (true, Atomicity::NonAtomic) => Locking::EachWrite,
+            _ => Locking::None,
+        };
+        let forbidden = |why| Plan {
+            read_modify_write: ReadModifyWrite::Forbidden(why),
+            locking,
+        };
+        let gate = &self.file.gate;
+        if !self.file.mode.can_read() {
+            (
+                forbidden("the file is open for writing only"),
+                Some(gate.enter()),
+            )
+        } else if locked {
+            (
+                Plan {
+                    read_modify_write: ReadModifyWrite::Locked,
+                    locking,
+                },
+                Some(gate.enter()),
+            )
+        } else if !self.file.mode.contains(Mode::UNIQUE_OPEN) || self.file.comm.size() > 1 {
+            let why = "others may write: the file is not open by one rank with UNIQUE_OPEN, and the hint pario_rmw does not say locked";
+            (forbidden(why), Some(gate.enter()))
+        } else {
+            let alone = Plan {
+                read_modify_write: ReadModifyWrite::Alone,
+                locking,
+            };
+            if self.transfer(alone).way() != Way::Sieve {
+                return (alone, Some(gate.enter()));
+            }
+            match gate.enter_alone() {
+                Some(pass) => (alone, Some(pass)),
+                None => (
+                    forbidden("another write on this handle is under way"),
+                    Some(gate.enter()),
+                ),
+            }
+        }
+    }
+
+    /// In atomic mode, the lock on all bytes from the first to the last.
+    fn lock_atomic(&self, transfer: &Transfer<'_>) -> Result<Option<RangeLock>> {
+        if self.atomicity == Atomicity::NonAtomic {
+            return Ok(None);
+        }
+        let mode = match self.call.direction {
+            Direction::Read => LockMode::Shared,
+            Direction::Write => LockMode::Exclusive,
+        };
+        Ok(match transfer.range() {
+            Some(range) => Some(self.file.handle.lock(range, mode)?),
+            None => None,
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    read_modify_write: ReadModifyWrite,
+    locking: Locking,
+}
+
+/// The first data byte of an access, all of which lies within reach.
+fn reach(view: &Lowered, offset: u64, bytes: u64) -> Result<u64> {
+    let first = view.data_byte(offset)?;
+    let inside = first
+        .checked_add(bytes)
+        .is_some_and(|end| end <= i64::MAX as u64)
+        && (bytes == 0 || file_range(view, first, bytes).is_some());
+    if !inside {
+        return Err(Error::argument(format!(
+            "an access of {bytes} bytes at offset {offset} of the view reaches past the last possible byte of a file, 2^63 - 1"
+        )));
+    }
+    Ok(first)
+}
+
+/// From the first byte of the file that an access touches to the end of the
+/// last.
+pub(crate) fn file_range(view: &Lowered, first: u64, bytes: u64) -> Option<Range<u64>> {
+    let (low, high) = view.layout().run_bounds(first..first + bytes)?;
+    let start = view.displacement().checked_add_signed(low)?;
+    let end = view.displacement().checked_add_signed(high)?;
+    (end <= i64::MAX as u64).then_some(start..end)
+}
+
+fn check_same_views(view: &Lowered) -> Result<()> {
+    match view.sameness() {
+        Sameness::Same => Ok(()),
+        Sameness::Different => Err(Error::new(
+            ErrorKind::NotSame,
+            "the shared pointer needs the same view on all ranks, but they set different ones",
+        )),
+    }
+}
+
+/// Whether the file's mode and view allow the call.
+pub(crate) fn check_allowed(file: &Inner, view: &Lowered, call: Call) -> Result<()> {
+    file.check_open()?;
+    let shared = matches!(call.position, Position::Shared | Position::Ordered(_));
+    if shared {
+        check_same_views(view)?;
+    }
+    if file.mode.contains(Mode::SEQUENTIAL) && !shared {
+        return Err(Error::new(
+            ErrorKind::UnsupportedOperation,
+            "a file opened SEQUENTIAL allows only shared-pointer accesses",
+        ));
+    }
+    match call.direction {
+        Direction::Read if !file.mode.can_read() => Err(Error::new(
+            ErrorKind::Access,
+            "the file was opened WRITE_ONLY: reading is not allowed",
+        )),
+        Direction::Write if !file.mode.can_write() => Err(Error::new(
+            ErrorKind::ReadOnly,
+            "the file was opened READ_ONLY: writing is not allowed",
+        )),
+        _ => Ok(()),
+    }
+}

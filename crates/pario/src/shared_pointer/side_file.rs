@@ -1,0 +1,147 @@
+//! The shared pointer in a locked file: for ranks that share no memory.
+//!
+//! Rank 0 makes the file next to the data under a name no one can guess
+//! (exclusive, mode 0600, no links followed), every rank opens it and checks
+//! that it is the one, and its name is removed before the open call returns:
+//! nothing is left behind, whoever is killed later.
+
+use std::{
+    ffi::OsString,
+    fs::{File, OpenOptions},
+    hash::{BuildHasher, Hasher, RandomState},
+    io,
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use pario_driver::{Access, Driver, Handle, LockMode, OpenHow, Posix};
+use pario_transport::{Rank, Transport};
+
+use super::Method;
+use crate::{Error, ErrorKind, Result, agree};
+
+const PLACE_BYTES: u64 = 8;
+const PLACES_BYTES: u64 = 2 * PLACE_BYTES;
+const NONCE_BYTES: usize = 16;
+
+#[derive(Debug)]
+pub(super) struct SideFile {
+    file: File,
+    /// The same file, for its locks: between ranks and between threads.
+    locks: Arc<dyn Handle>,
+}
+
+impl SideFile {
+    /// Collective.
+    pub(super) fn new(comm: &dyn Transport, beside: &Path) -> Result<SideFile> {
+        let root = Rank(0);
+        let made = if comm.rank() == root {
+            create(beside).map(Some)
+        } else {
+            Ok(None)
+        };
+        let told = made.as_ref().map_or_else(
+            |error| Err(error.clone()),
+            |made| {
+                Ok(made
+                    .as_ref()
+                    .map_or(Vec::new(), |(_, nonce)| nonce.to_vec()))
+            },
+        );
+        let result = open_together(comm, beside, told);
+        if let Ok(Some((path, _))) = made {
+            std::fs::remove_file(&path).map_err(|error| Error::from(error).on_path(&path))?;
+        }
+        result
+    }
+
+    fn place(place: usize) -> u64 {
+        place as u64 * PLACE_BYTES
+    }
+}
+
+impl Method for SideFile {
+    fn name(&self) -> &'static str {
+        "file"
+    }
+
+    fn update(&self, place: usize, change: &dyn Fn(u64) -> Option<u64>) -> io::Result<u64> {
+        let at = SideFile::place(place);
+        let _lock = self.locks.lock(at..at + PLACE_BYTES, LockMode::Exclusive)?;
+        let mut bytes = [0; PLACE_BYTES as usize];
+        self.file.read_exact_at(&mut bytes, at)?;
+        let old = u64::from_le_bytes(bytes);
+        if let Some(new) = change(old).filter(|new| *new != old) {
+            self.file.write_all_at(&new.to_le_bytes(), at)?;
+        }
+        Ok(old)
+    }
+}
+
+/// Every rank opens the file whose name rank 0 tells.
+fn open_together(comm: &dyn Transport, beside: &Path, told: Result<Vec<u8>>) -> Result<SideFile> {
+    let all = agree::gather(comm, told)?;
+    let nonce = all[0].as_slice().try_into();
+    let nonce = nonce.map_err(|_| Error::new(ErrorKind::Io, "rank 0 told no name"))?;
+    agree::agree(comm, open(&path_of(beside, nonce), nonce))
+}
+
+fn path_of(beside: &Path, nonce: [u8; NONCE_BYTES]) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(beside.file_name().unwrap_or_default());
+    name.push(format!(".pario-{:032x}", u128::from_le_bytes(nonce)));
+    beside.with_file_name(name)
+}
+
+/// Random bytes from the standard library's own source of hash keys.
+fn nonce() -> [u8; NONCE_BYTES] {
+    let mut nonce = [0; NONCE_BYTES];
+    for part in nonce.chunks_exact_mut(8) {
+        let mut hasher = RandomState::new().build_hasher();
+        hasher.write_u32(std::process::id());
+        part.copy_from_slice(&hasher.finish().to_le_bytes());
+    }
+    nonce
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW);
+    options
+}
+
+fn create(beside: &Path) -> Result<(PathBuf, [u8; NONCE_BYTES])> {
+    let nonce = nonce();
+    let path = path_of(beside, nonce);
+    let written = private().create_new(true).open(&path).and_then(|file| {
+        file.write_all_at(&[0; PLACES_BYTES as usize], 0)?;
+        file.write_all_at(&nonce, PLACES_BYTES)
+    });
+    match written {
+        Ok(()) => Ok((path, nonce)),
+        Err(error) => {
+            if error.kind() != io::ErrorKind::AlreadyExists {
+                let _ = std::fs::remove_file(&path);
+            }
+            Err(Error::from(error).on_path(&path))
+        }
+    }
+}
+
+fn open(path: &Path, nonce: [u8; NONCE_BYTES]) -> Result<SideFile> {
+    let opened = private().open(path).and_then(|file| {
+        let mut found = [0; NONCE_BYTES];
+        file.read_exact_at(&mut found, PLACES_BYTES)?;
+        if found != nonce {
+            return Err(io::Error::other("another file is in the side file's place"));
+        }
+        let locks = Posix::default().open(path, &OpenHow::new(Access::ReadWrite))?;
+        Ok(SideFile { file, locks })
+    });
+    opened.map_err(|error| Error::from(error).on_path(path))
+}
