@@ -1,0 +1,94 @@
+//! The folder of the benchmark's files.
+
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pario_driver::{Access, Create, Driver, FileSystem, OpenHow, Posix};
+use tempfile::TempDir;
+
+use crate::failure::Failure;
+
+/// Where the name of the benchmark's own folder starts.
+const PREFIX: &str = "pario-bench-";
+
+/// A folder of our own inside the one that is measured; it goes with all its files when dropped.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    parent: PathBuf,
+    own: TempDir,
+    file_system: FileSystem,
+}
+
+impl Folder {
+    /// Makes our own folder in `parent`, or in the system's folder for temporary files.
+    pub(crate) fn new(parent: Option<&Path>) -> Result<Self, Failure> {
+        let parent = parent.map_or_else(env::temp_dir, Path::to_owned);
+        let cannot = |source| Failure::Storage {
+            action: "create a file in",
+            path: parent.clone(),
+            source,
+        };
+        let own = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .tempdir_in(&parent)
+            // The error names a random path inside the folder; its kind says all.
+            .map_err(|error| cannot(error.kind().into()))?;
+        let file_system = file_system(own.path()).map_err(cannot)?;
+        Ok(Folder {
+            parent,
+            own,
+            file_system,
+        })
+    }
+
+    /// The folder that is measured.
+    pub(crate) fn parent(&self) -> &Path {
+        &self.parent
+    }
+
+    /// Our own folder in it.
+    pub(crate) fn path(&self) -> &Path {
+        self.own.path()
+    }
+
+    /// The file system it is on.
+    pub(crate) fn file_system(&self) -> &FileSystem {
+        &self.file_system
+    }
+}
+
+fn file_system(folder: &Path) -> io::Result<FileSystem> {
+    let how = OpenHow::new(Access::ReadWrite).create(Create::Exclusive);
+    let probe = folder.join("probe");
+    let handle = Posix::new().open(&probe, &how)?;
+    let file_system = handle.facts().file_system.clone();
+    handle.close()?;
+    std::fs::remove_file(&probe)?;
+    Ok(file_system)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_leaves_nothing_behind() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::new(Some(parent.path())).unwrap();
+        std::fs::write(folder.path().join("array"), [0; 100]).unwrap();
+        assert_eq!(folder.parent(), parent.path());
+        drop(folder);
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_used_is_named() {
+        let failure = Folder::new(Some(Path::new("/nowhere/at/all"))).unwrap_err();
+        assert_eq!(
+            failure.to_string(),
+            "cannot create a file in /nowhere/at/all: entity not found; \
+             choose a folder you can write to with --dir"
+        );
+    }
+}
