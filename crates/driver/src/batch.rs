@@ -5,7 +5,7 @@
 //! segments and from requests that outlive the call that made them.
 #![allow(unsafe_code)]
 
-use std::marker::PhantomData;
+use std::{io, marker::PhantomData};
 
 /// Which way the bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -152,6 +152,17 @@ impl<'a> Batch<'a> {
         self.bytes
     }
 
+    /// An error if any byte is beyond the 63 bits that file offsets have.
+    pub fn require_addressable(&self) -> io::Result<()> {
+        for piece in self.pieces.iter().filter(|piece| piece.len > 0) {
+            let end = piece.offset.checked_add(piece.len as u64);
+            if end.is_none_or(|end| i64::try_from(end).is_err()) {
+                return Err(beyond_files(piece.offset, piece.len as u64));
+            }
+        }
+        Ok(())
+    }
+
     /// The first `bytes` bytes, in the same memory.
     pub fn prefix(&self, bytes: u64) -> Batch<'a> {
         let mut left = bytes;
@@ -227,6 +238,15 @@ impl<'a> Batch<'a> {
                 .copy_to_nonoverlapping(target.as_mut_ptr(), target.len())
         }
     }
+}
+
+/// The error for bytes that no file can have.
+pub(crate) fn beyond_files(offset: u64, bytes: u64) -> io::Error {
+    let message = format!(
+        "{bytes} bytes at offset {offset}: a file ends at {} at the latest",
+        i64::MAX
+    );
+    io::Error::new(io::ErrorKind::FileTooLarge, message)
 }
 
 #[cfg(test)]

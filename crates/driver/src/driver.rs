@@ -38,9 +38,10 @@ pub trait Handle: Send + Sync + Debug {
     /// as needed.
     fn transfer(&self, batch: &Batch<'_>) -> Outcome;
 
-    /// Moves a batch in the background. `done` is called exactly once, from
-    /// any thread (the caller's own if the batch fails at once); it may submit
-    /// again, and must not wait for other submissions.
+    /// Moves a batch in the background. `done` is called exactly once, from a
+    /// thread of the driver, for a batch that fails at once too; it may submit
+    /// again, lock what the caller of `submit` holds, and close the file; it
+    /// must not wait for other submissions.
     ///
     /// Never blocks: what the engine cannot start yet is queued.
     fn submit(&self, batch: Batch<'static>, done: Completion);

@@ -7,6 +7,7 @@
 //! never sees another rank.
 //!
 //! - [`Posix`]: any file system that the kernel mounts, buffered or direct.
+//! - [`Uring`]: the same, lists of pieces through io_uring.
 //! - [`Memory`]: named files inside this process.
 //!
 //! [`resolve`] picks the driver for a file name and says why.
@@ -23,6 +24,7 @@ mod open;
 mod per_process;
 mod posix;
 mod resolve;
+mod uring;
 mod vector;
 
 pub use background::{THREADS_MAX, spawn};
@@ -34,3 +36,4 @@ pub use mem::Memory;
 pub use open::{Access, AsyncMethod, Create, IoMode, OpenHow};
 pub use posix::{Interference, Posix, SystemCall, Verdict};
 pub use resolve::{DriverEntry, REGISTRY, Resolved, resolve};
+pub use uring::Uring;

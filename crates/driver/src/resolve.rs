@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{Driver, FileSystem, Memory, Posix, detect};
+use crate::{Driver, FileSystem, Memory, Posix, Uring, detect};
 
 /// A driver that can be named.
 #[derive(Clone, Copy, Debug)]
@@ -45,46 +45,20 @@ macro_rules! posix_on {
 
 /// Every name, one line each. The names of ROMIO are among them, so that file
 /// names written for it keep their meaning.
+#[rustfmt::skip] // A line each.
 pub static REGISTRY: &[DriverEntry] = &[
-    entry(
-        "posix",
-        "any mounted file system",
-        || Arc::new(Posix::new()),
-    ),
-    entry("ufs", "any mounted file system (ROMIO's name)", || {
-        Arc::new(Posix::new())
-    }),
-    entry("mem", "files in the memory of this process", || {
-        Arc::new(Memory::new())
-    }),
+    entry("posix", "any mounted file system", || Arc::new(Posix::new())),
+    entry("ufs", "any mounted file system (ROMIO's name)", || Arc::new(Posix::new())),
+    entry("uring", "any mounted file system, lists of pieces by io_uring", || Arc::new(Uring)),
+    entry("mem", "files in the memory of this process", || Arc::new(Memory::new())),
+    entry("testfs", "files in memory (ROMIO's name)", || Arc::new(Memory::new())),
     entry("xfs", "POSIX files, taken to be on XFS", posix_on!(Xfs)),
     entry("nfs", "POSIX files, taken to be on NFS", posix_on!(Nfs)),
-    entry(
-        "lustre",
-        "POSIX files, taken to be on Lustre",
-        posix_on!(Lustre),
-    ),
+    entry("lustre", "POSIX files, taken to be on Lustre", posix_on!(Lustre)),
     entry("gpfs", "POSIX files, taken to be on GPFS", posix_on!(Gpfs)),
-    entry(
-        "panfs",
-        "POSIX files, taken to be on PanFS",
-        posix_on!(PanFs),
-    ),
-    entry(
-        "pvfs2",
-        "POSIX files, taken to be on OrangeFS",
-        posix_on!(OrangeFs),
-    ),
-    entry(
-        "ceph",
-        "POSIX files, taken to be on CephFS",
-        posix_on!(Ceph),
-    ),
-    entry(
-        "testfs",
-        "files in memory (ROMIO's test file system)",
-        || Arc::new(Memory::new()),
-    ),
+    entry("panfs", "POSIX files, taken to be on PanFS", posix_on!(PanFs)),
+    entry("pvfs2", "POSIX files, taken to be on OrangeFS", posix_on!(OrangeFs)),
+    entry("ceph", "POSIX files, taken to be on CephFS", posix_on!(Ceph)),
 ];
 
 /// The driver for a file, and why.
@@ -195,6 +169,7 @@ mod tests {
             ("mem:data", "mem", "data"),
             ("testfs:data", "mem", "data"),
             ("mem:", "mem", ""),
+            ("uring:x", "uring", "x"),
             ("./mem:x", "posix", "./mem:x"),
             ("/mem:x", "posix", "/mem:x"),
             ("unknown:x", "posix", "unknown:x"),

@@ -1,4 +1,7 @@
 //! From pieces to the vectors that system calls take.
+//!
+//! One of the files that may hold `unsafe`: the parts are raw pointers.
+#![allow(unsafe_code)]
 
 use std::marker::PhantomData;
 
@@ -67,6 +70,9 @@ pub(crate) struct Vector<'a> {
     memory: PhantomData<&'a mut [u8]>,
 }
 
+// SAFETY: the parts are memory of a batch, which is `Send`, and nothing else.
+unsafe impl Send for Vector<'_> {}
+
 impl<'a> Vector<'a> {
     /// No parts yet.
     pub(crate) fn new(direction: Direction) -> Self {
@@ -134,6 +140,37 @@ impl<'a> Vector<'a> {
     /// All bytes of the run.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Copies all bytes of a vector that writes to `target`, which has as
+    /// many.
+    pub(crate) fn gather(&self, mut target: &mut [u8]) {
+        assert!(self.direction == Direction::Write && target.len() == self.bytes);
+        for part in &self.parts {
+            let (now, later) = target.split_at_mut(part.iov_len);
+            // SAFETY: a part is memory of a live batch, valid for reads; the
+            // target is borrowed exclusively, so it is other memory.
+            unsafe {
+                now.as_mut_ptr()
+                    .copy_from_nonoverlapping(part.iov_base.cast(), now.len())
+            };
+            target = later;
+        }
+    }
+
+    /// Copies `source` to the first bytes of a vector that reads.
+    pub(crate) fn scatter(&self, mut source: &[u8]) {
+        assert!(self.direction == Direction::Read && source.len() <= self.bytes);
+        for part in &self.parts {
+            let (now, later) = source.split_at(part.iov_len.min(source.len()));
+            // SAFETY: a part is memory of a live batch, valid for writes and
+            // used by no one else; the source is other memory.
+            unsafe {
+                now.as_ptr()
+                    .copy_to_nonoverlapping(part.iov_base.cast(), now.len())
+            };
+            source = later;
+        }
     }
 
     /// The parts of memory, in file order.

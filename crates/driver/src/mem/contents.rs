@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use crate::{Batch, Direction, Outcome, Piece, posix::beyond_files};
+use crate::{Batch, Direction, Outcome, Piece, batch::beyond_files};
 
 const PAGE_BYTES: usize = 1 << 16;
 
@@ -50,7 +50,7 @@ impl Contents {
         self.size.load(Ordering::Acquire)
     }
 
-    /// Moves a batch, piece by piece in order.
+    /// Moves an addressable batch, piece by piece in order.
     pub(super) fn transfer(&self, batch: &Batch<'_>) -> Outcome {
         let mut moved = 0;
         for (number, piece) in batch.pieces().iter().enumerate() {
@@ -74,10 +74,6 @@ impl Contents {
         number: usize,
         piece: &Piece,
     ) -> Result<usize, (usize, io::Error)> {
-        let end = piece.offset.checked_add(piece.len as u64);
-        if piece.len > 0 && end.is_none_or(|end| i64::try_from(end).is_err()) {
-            return Err((0, beyond_files(piece.offset, piece.len as u64)));
-        }
         let mut at = 0;
         while at < piece.len {
             let offset = piece.offset + at as u64;

@@ -44,6 +44,13 @@ impl MemoryHandle {
         }
     }
 
+    /// A pass for a transfer.
+    fn enter_to_move(&self, batch: &Batch<'_>) -> io::Result<Pass<Arc<Node>>> {
+        let pass = self.enter(batch.direction())?;
+        batch.require_addressable()?;
+        Ok(pass)
+    }
+
     fn enter(&self, direction: Direction) -> io::Result<Pass<Arc<Node>>> {
         let pass = self.node.enter()?;
         self.access.require(direction)?;
@@ -72,16 +79,16 @@ impl MemoryHandle {
 
 impl Handle for MemoryHandle {
     fn transfer(&self, batch: &Batch<'_>) -> Outcome {
-        match self.enter(batch.direction()) {
+        match self.enter_to_move(batch) {
             Ok(node) => node.contents.transfer(batch),
             Err(error) => Outcome::failed(0, error),
         }
     }
 
     fn submit(&self, batch: Batch<'static>, done: Completion) {
-        let node = match self.enter(batch.direction()) {
+        let node = match self.enter_to_move(&batch) {
             Ok(node) => node,
-            Err(error) => return done(Outcome::failed(0, error)),
+            Err(error) => return background::fail(error, done),
         };
         background::spawn(Box::new(move || {
             let outcome = node.contents.transfer(&batch);

@@ -51,6 +51,11 @@ impl Calls {
         }
     }
 
+    /// Whether nothing interferes, so that calls need not be made one by one.
+    pub(super) fn undisturbed(&self) -> bool {
+        self.interference.is_none()
+    }
+
     /// Makes a call of `bytes` bytes until it is not interrupted; `call` gets
     /// how many of them to move.
     pub(super) fn make<T>(

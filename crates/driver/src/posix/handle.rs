@@ -1,33 +1,22 @@
 //! An open file.
 
-use std::{
-    fmt, io,
-    ops::Range,
-    os::fd::{AsFd, OwnedFd},
-    path::Path,
-};
+use std::{fmt, io, ops::Range, path::Path};
 
 use super::{
     calls::{Calls, SystemCall},
+    descriptor::{Descriptor, ListMethod},
     locks::{Locks, Patience},
     preallocate, sys,
-    transfer::{self, beyond_files},
 };
 use crate::{
-    Access, Batch, Completion, Create, Direction, Facts, FileSystem, Handle, LockMode, OpenHow,
+    AsyncMethod, Batch, Completion, Direction, Facts, FileSystem, Handle, LockMode, OpenHow,
     Outcome, RangeLock, background,
+    batch::beyond_files,
     closing::{Closing, Pass},
-    detect,
+    detect, uring,
 };
 
-/// What the kernel gave us.
-#[derive(Debug)]
-pub(crate) struct Descriptor {
-    /// Locks are on this one's open file description.
-    pub(super) buffered: OwnedFd,
-}
-
-/// One open file description, and what goes with it.
+/// One rank's open file.
 pub(super) struct PosixHandle {
     file: Closing<Descriptor>,
     how: OpenHow,
@@ -36,20 +25,27 @@ pub(super) struct PosixHandle {
     facts: Facts,
 }
 
+/// What a handle takes over from its driver.
+pub(super) struct Setup {
+    pub(super) calls: Calls,
+    pub(super) lists: ListMethod,
+    pub(super) assumed: Option<FileSystem>,
+}
+
 impl PosixHandle {
-    pub(super) fn open(
-        path: &Path,
-        how: &OpenHow,
-        calls: Calls,
-        assumed: Option<&FileSystem>,
-    ) -> io::Result<Self> {
-        let buffered = sys::open(path, flags(how), how.permissions)?;
-        if sys::is_directory(buffered.as_fd())? {
-            return Err(io::Error::from_raw_os_error(libc::EISDIR));
+    pub(super) fn open(path: &Path, how: &OpenHow, setup: Setup) -> io::Result<Self> {
+        if how.asynchronous == AsyncMethod::Uring {
+            uring::require()?;
         }
-        let facts = detect::facts(buffered.as_fd(), assumed)?;
+        let Setup {
+            calls,
+            lists,
+            assumed,
+        } = setup;
+        let file = Descriptor::open(path, how, calls.clone(), lists)?;
+        let facts = detect::facts(file.buffered(), assumed.as_ref())?;
         Ok(PosixHandle {
-            file: Closing::new(Descriptor { buffered }),
+            file: Closing::new(file),
             how: how.clone(),
             locks: Locks::new(how.access, calls.clone()),
             calls,
@@ -68,68 +64,72 @@ impl PosixHandle {
     fn enter_to_move(&self, batch: &Batch<'_>) -> io::Result<Pass<Descriptor>> {
         let pass = self.file.enter()?;
         self.how.access.require(batch.direction())?;
+        batch.require_addressable()?;
         Ok(pass)
+    }
+
+    /// Whether the ring takes this batch.
+    fn goes_by_ring(&self, file: &Descriptor, batch: &Batch<'_>) -> bool {
+        let wanted = match self.how.asynchronous {
+            AsyncMethod::Automatic => {
+                batch.pieces().len() <= RING_PIECES_MAX && uring::require().is_ok()
+            }
+            AsyncMethod::Uring => true,
+            AsyncMethod::Pool => false,
+        };
+        wanted && file.is_plain(batch)
     }
 }
 
-/// The flags of `open(2)`.
-fn flags(how: &OpenHow) -> libc::c_int {
-    let access = match how.access {
-        Access::Read => libc::O_RDONLY,
-        Access::Write => libc::O_WRONLY,
-        Access::ReadWrite => libc::O_RDWR,
-    };
-    let create = match how.create {
-        Create::Never => 0,
-        Create::IfMissing => libc::O_CREAT,
-        Create::Exclusive => libc::O_CREAT | libc::O_EXCL,
-    };
-    access | create
-}
+/// Longer lists go to a thread unless the ring is asked for: a thread makes
+/// one call after the other without a round trip through the ring's server.
+const RING_PIECES_MAX: usize = 64;
 
 impl Handle for PosixHandle {
     fn transfer(&self, batch: &Batch<'_>) -> Outcome {
         match self.enter_to_move(batch) {
-            Ok(pass) => transfer::run(&self.calls, pass.buffered.as_fd(), batch),
+            Ok(file) => file.transfer(batch),
             Err(error) => Outcome::failed(0, error),
         }
     }
 
     fn submit(&self, batch: Batch<'static>, done: Completion) {
-        let pass = match self.enter_to_move(&batch) {
-            Ok(pass) => pass,
-            Err(error) => return done(Outcome::failed(0, error)),
+        let file = match self.enter_to_move(&batch) {
+            Ok(file) => file,
+            Err(error) => return background::fail(error, done),
         };
-        let calls = self.calls.clone();
+        if self.goes_by_ring(&file, &batch) {
+            return uring::submit(uring::Operation::new(file, batch, done));
+        }
         background::spawn(Box::new(move || {
-            let outcome = transfer::run(&calls, pass.buffered.as_fd(), &batch);
+            let outcome = file.transfer(&batch);
             // `done` may close the file, which waits for passes.
-            drop(pass);
+            drop(file);
             done(outcome);
         }));
     }
 
     fn size(&self) -> io::Result<u64> {
-        sys::size(self.file.enter()?.buffered.as_fd())
+        sys::size(self.file.enter()?.buffered())
     }
 
     fn set_size(&self, bytes: u64) -> io::Result<()> {
-        let pass = self.enter_to_change()?;
+        let file = self.enter_to_change()?;
         let end = i64::try_from(bytes).map_err(|_| beyond_files(0, bytes))?;
         self.calls.make(SystemCall::Truncate, 0, |_| {
-            sys::truncate(pass.buffered.as_fd(), end)
+            sys::truncate(file.buffered(), end)
         })
     }
 
     fn preallocate(&self, bytes: u64) -> io::Result<()> {
-        let pass = self.enter_to_change()?;
-        preallocate::run(&self.calls, pass.buffered.as_fd(), bytes)
+        let file = self.enter_to_change()?;
+        preallocate::run(&self.calls, file.buffered(), bytes)
     }
 
     fn sync(&self) -> io::Result<()> {
-        let pass = self.file.enter()?;
+        let file = self.file.enter()?;
         self.calls
-            .make(SystemCall::Sync, 0, |_| sys::sync(pass.buffered.as_fd()))
+            .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()))
     }
 
     fn lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<RangeLock> {
@@ -146,7 +146,7 @@ impl Handle for PosixHandle {
     }
 
     fn close(&self) -> io::Result<()> {
-        sys::close(self.file.close()?.buffered)
+        self.file.close()?.close()
     }
 }
 

@@ -5,16 +5,11 @@
 //! threads never ask it for conflicting ranges; nothing in the table waits
 //! for a thread that waits for the table.
 
-use std::{
-    io,
-    ops::Range,
-    os::fd::{AsFd, BorrowedFd},
-    sync::Arc,
-};
+use std::{io, ops::Range, os::fd::BorrowedFd, sync::Arc};
 
 use super::{
     calls::{Calls, SystemCall},
-    handle::Descriptor,
+    descriptor::Descriptor,
     sys::{self, KernelLock},
 };
 use crate::{
@@ -67,7 +62,7 @@ impl Locks {
                 None => return Ok(None),
             },
         };
-        let fd = pass.buffered.as_fd();
+        let fd = pass.buffered();
         match self.take_from_kernel(fd, &range, kernel, patience) {
             Ok(true) => {
                 let (table, door) = (self.table.clone(), file.door());
@@ -118,6 +113,6 @@ impl Locks {
 /// one; no one can act on that, and closing the file unlocks all.
 fn unlock(pass: Option<&Pass<Descriptor>>, part: Range<u64>) {
     if let Some(pass) = pass {
-        let _ = sys::lock_try(pass.buffered.as_fd(), part, KernelLock::None);
+        let _ = sys::lock_try(pass.buffered(), part, KernelLock::None);
     }
 }

@@ -1,6 +1,8 @@
 //! Files that the kernel mounts, through libc's file calls.
 
 mod calls;
+mod descriptor;
+mod direct;
 mod handle;
 mod locks;
 mod preallocate;
@@ -8,13 +10,13 @@ pub(crate) mod sys;
 mod transfer;
 
 pub use calls::{Interference, SystemCall, Verdict};
-pub(crate) use transfer::beyond_files;
+pub(crate) use descriptor::{Descriptor, ListMethod};
 
 use std::{io, path::Path, sync::Arc};
 
 use crate::{Background, Capabilities, Driver, FileSystem, Handle, OpenHow};
 use calls::Calls;
-use handle::PosixHandle;
+use handle::{PosixHandle, Setup};
 
 /// Any file system that the kernel mounts.
 ///
@@ -25,6 +27,7 @@ use handle::PosixHandle;
 pub struct Posix {
     assumed: Option<FileSystem>,
     calls: Calls,
+    lists: ListMethod,
 }
 
 impl Posix {
@@ -52,6 +55,11 @@ impl Posix {
             ..self
         }
     }
+
+    /// Sets how lists of pieces get to the kernel.
+    pub(crate) fn with_lists(self, lists: ListMethod) -> Self {
+        Posix { lists, ..self }
+    }
 }
 
 impl Driver for Posix {
@@ -69,7 +77,12 @@ impl Driver for Posix {
     }
 
     fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {
-        let handle = PosixHandle::open(path, how, self.calls.clone(), self.assumed.as_ref())?;
+        let setup = Setup {
+            calls: self.calls.clone(),
+            lists: self.lists,
+            assumed: self.assumed.clone(),
+        };
+        let handle = PosixHandle::open(path, how, setup)?;
         Ok(Arc::new(handle))
     }
 

@@ -5,8 +5,8 @@ use std::{io, os::fd::BorrowedFd};
 use super::{
     calls::{Calls, SystemCall},
     sys,
-    transfer::beyond_files,
 };
+use crate::batch::beyond_files;
 
 /// Zeros written by one call where the file system cannot reserve.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];

@@ -50,6 +50,16 @@ pub(crate) fn open(path: &Path, flags: c_int, permissions: u32) -> io::Result<Ow
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Opens the file of a descriptor once more, with other flags: a description
+/// of its own.
+pub(crate) fn reopen(fd: BorrowedFd<'_>, flags: c_int) -> io::Result<OwnedFd> {
+    open(
+        Path::new(&format!("/proc/self/fd/{}", fd.as_raw_fd())),
+        flags,
+        0,
+    )
+}
+
 /// Closes. The descriptor is gone whatever the result; Linux frees it even
 /// when interrupted, which is therefore no failure.
 pub(crate) fn close(fd: OwnedFd) -> io::Result<()> {
@@ -258,6 +268,22 @@ pub(crate) fn attribute(fd: BorrowedFd<'_>, name: &CStr, limit: usize) -> io::Re
     })?;
     value.truncate(bytes);
     Ok(value)
+}
+
+/// A counter that starts at zero and can be waited for.
+pub(crate) fn counter() -> io::Result<OwnedFd> {
+    // SAFETY: no memory is passed.
+    let fd = checked(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) })?;
+    // SAFETY: just made, so no one else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Raises a counter. It cannot fail: the counter is far from full, and a
+/// raise that does not block is not interrupted.
+pub(crate) fn raise(counter: BorrowedFd<'_>) {
+    let one = 1u64.to_ne_bytes();
+    // SAFETY: the bytes outlive the call.
+    unsafe { libc::write(counter.as_raw_fd(), one.as_ptr().cast(), one.len()) };
 }
 
 /// The size of a page.

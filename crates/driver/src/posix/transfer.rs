@@ -30,12 +30,12 @@ pub(super) fn run(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Outco
 }
 
 /// Moves some of the vector, at least one byte; zero is the end of the file.
+/// The batch it comes from is addressable.
 pub(super) fn step(
     calls: &Calls,
     fd: BorrowedFd<'_>,
     vector: &mut Vector<'_>,
 ) -> io::Result<usize> {
-    addressable(vector)?;
     let (kind, stuck) = match vector.direction() {
         Direction::Read => (SystemCall::Read, Ok(0)),
         Direction::Write => (SystemCall::Write, Err(io::ErrorKind::WriteZero.into())),
@@ -45,23 +45,4 @@ pub(super) fn step(
         sys::transfer(fd, vector)
     })?;
     if moved == 0 { stuck } else { Ok(moved) }
-}
-
-/// An error if the run leaves the 63-bit space of file offsets.
-pub(crate) fn addressable(vector: &Vector<'_>) -> io::Result<()> {
-    match vector.offset().checked_add(vector.bytes() as u64) {
-        Some(end) if i64::try_from(end).is_ok() => Ok(()),
-        _ => Err(beyond_files(vector.offset(), vector.bytes() as u64)),
-    }
-}
-
-/// The error for bytes that no file can have.
-pub(crate) fn beyond_files(offset: u64, bytes: u64) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::FileTooLarge,
-        format!(
-            "{bytes} bytes at offset {offset}: a file ends at {} at the latest",
-            i64::MAX
-        ),
-    )
 }

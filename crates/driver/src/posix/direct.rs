@@ -1,0 +1,162 @@
+//! Transfers past the page cache.
+//!
+//! Whole aligned blocks go direct; the edges of a run that fill a block only
+//! in part go through the buffered descriptor. So no block is read, changed
+//! and written back, no neighbour's byte is touched, and the file never
+//! becomes longer than what was written. Blocks are whole pages: a direct
+//! transfer and someone's buffered edge never meet in a page of the cache,
+//! which could be written back with the old content of the other part.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+use super::{calls::Calls, sys, transfer::step};
+use crate::{
+    Batch, Direction, Outcome,
+    vector::{Cursor, Vector},
+};
+
+/// Bytes that pass through an aligned buffer at a time, where the caller's
+/// memory is not aligned.
+const BOUNCE_BYTES: usize = 1 << 20;
+
+/// A second descriptor of the file, and what it asks of transfers.
+#[derive(Debug)]
+pub(super) struct Direct {
+    fd: OwnedFd,
+    /// Of offsets and lengths: whole pages.
+    block: usize,
+    /// Of memory addresses.
+    memory: usize,
+}
+
+/// The two descriptors of a transfer.
+pub(super) struct Route<'f> {
+    pub(super) calls: &'f Calls,
+    pub(super) buffered: BorrowedFd<'f>,
+    pub(super) direct: &'f Direct,
+}
+
+impl Direct {
+    /// Opens the file again for direct transfers; `None` where the file
+    /// system has none, or does not let it be opened again.
+    pub(super) fn reopen(buffered: BorrowedFd<'_>, flags: libc::c_int) -> Option<Direct> {
+        let extended = sys::extended(buffered).ok()?;
+        let page = usize::try_from(sys::page_size()).ok()?;
+        let block = usize::try_from(extended.direct_offset).ok()?;
+        if block == 0 {
+            return None;
+        }
+        let fd = sys::reopen(buffered, flags | libc::O_DIRECT).ok()?;
+        let memory = usize::try_from(extended.direct_memory).ok()?.max(1);
+        Some(Direct {
+            fd,
+            block: block.max(page),
+            memory,
+        })
+    }
+
+    pub(super) fn into_descriptor(self) -> OwnedFd {
+        self.fd
+    }
+
+    fn aligned(&self, vector: &Vector<'_>) -> bool {
+        vector.parts().iter().all(|part| {
+            part.iov_base.addr().is_multiple_of(self.memory)
+                && part.iov_len.is_multiple_of(self.block)
+        })
+    }
+}
+
+/// Moves a batch.
+pub(super) fn run(route: &Route<'_>, batch: &Batch<'_>) -> Outcome {
+    let mut cursor = Cursor::default();
+    let mut vector = Vector::new(batch.direction());
+    let mut bounce = Bounce::default();
+    let mut moved = 0;
+    while vector.load(batch, cursor) {
+        match route.step(&mut vector, &mut bounce) {
+            Ok(0) => break,
+            Ok(bytes) => {
+                cursor.advance(batch, bytes);
+                moved += bytes as u64;
+            }
+            Err(error) => return Outcome::failed(moved, error),
+        }
+    }
+    Outcome::moved(moved)
+}
+
+impl Route<'_> {
+    /// Moves the first part of a run that goes one way; zero is the end of
+    /// the file.
+    fn step(&self, vector: &mut Vector<'_>, bounce: &mut Bounce) -> io::Result<usize> {
+        let block = self.direct.block;
+        let within = (vector.offset() % block as u64) as usize;
+        if within > 0 || vector.bytes() < block {
+            vector.shorten(block - within);
+            return step(self.calls, self.buffered, vector);
+        }
+        vector.shorten(vector.bytes() / block * block);
+        let moved = if self.direct.aligned(vector) {
+            step(self.calls, self.direct.fd.as_fd(), vector)
+        } else {
+            vector.shorten(BOUNCE_BYTES.next_multiple_of(block));
+            self.step_by_bounce(vector, bounce)
+        };
+        match moved {
+            // The file system has further wishes about alignment.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                step(self.calls, self.buffered, vector)
+            }
+            moved => moved,
+        }
+    }
+
+    fn step_by_bounce(&self, vector: &Vector<'_>, bounce: &mut Bounce) -> io::Result<usize> {
+        let buffer = bounce.get(vector.bytes(), self.direct.block.max(self.direct.memory))?;
+        let fd = self.direct.fd.as_fd();
+        match vector.direction() {
+            Direction::Write => {
+                vector.gather(buffer);
+                self.step_once(fd, Batch::write(vector.offset(), buffer))
+            }
+            Direction::Read => {
+                let moved = self.step_once(fd, Batch::read(vector.offset(), buffer))?;
+                vector.scatter(&buffer[..moved]);
+                Ok(moved)
+            }
+        }
+    }
+
+    fn step_once(&self, fd: BorrowedFd<'_>, batch: Batch<'_>) -> io::Result<usize> {
+        let mut vector = Vector::new(batch.direction());
+        vector.load(&batch, Cursor::default());
+        step(self.calls, fd, &mut vector)
+    }
+}
+
+/// Aligned memory, made when first needed.
+#[derive(Default)]
+struct Bounce {
+    memory: Vec<u8>,
+}
+
+impl Bounce {
+    /// `bytes` bytes at an address that `alignment` divides.
+    fn get(&mut self, bytes: usize, alignment: usize) -> io::Result<&mut [u8]> {
+        let needed = bytes + alignment;
+        if self.memory.len() < needed {
+            self.memory.clear();
+            self.memory
+                .try_reserve_exact(needed)
+                .map_err(|_| io::ErrorKind::OutOfMemory)?;
+            self.memory.resize(needed, 0);
+        }
+        let address = self.memory.as_ptr().addr();
+        let start = address.next_multiple_of(alignment) - address;
+        Ok(&mut self.memory[start..start + bytes])
+    }
+}

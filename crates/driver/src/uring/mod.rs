@@ -1,0 +1,51 @@
+//! io_uring: POSIX files whose lists of pieces go to the kernel in one call,
+//! and the engine of background transfers.
+
+mod blocking;
+mod engine;
+mod ring;
+mod window;
+
+pub(crate) use blocking::transfer;
+pub(crate) use engine::{Operation, submit};
+pub(crate) use ring::require;
+
+use std::{io, path::Path, sync::Arc};
+
+use crate::{
+    Background, Capabilities, Driver, Handle, OpenHow,
+    posix::{ListMethod, Posix},
+};
+
+/// POSIX files whose lists of pieces are handed to the kernel many at a time,
+/// through io_uring. A contiguous run is one system call either way and is
+/// made directly.
+///
+/// Opening fails where the kernel does not allow io_uring. Libraries that
+/// intercept file calls do not see what goes through a ring.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Uring;
+
+impl Driver for Uring {
+    fn name(&self) -> &'static str {
+        "uring"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            between_processes: true,
+            locks: true,
+            durable: true,
+            background: Background::Kernel,
+        }
+    }
+
+    fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {
+        require()?;
+        Posix::new().with_lists(ListMethod::Ring).open(path, how)
+    }
+
+    fn delete(&self, path: &Path) -> io::Result<()> {
+        Posix::new().delete(path)
+    }
+}
