@@ -22,8 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             file.read_at(24, &mut row)?;
             println!("row 3: {row:?}");
         }
-        file.close()?;
-        Ok(())
+        file.close()
     });
     for rank in ranks {
         rank??;

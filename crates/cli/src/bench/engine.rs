@@ -139,7 +139,7 @@ impl<'a> Engine<'a> {
                 blocking(&file, self.method.call, direction, memory)?
             }
         };
-        file.close().map_err(pario::Error::from)?;
+        file.close()?;
         let end = Instant::now();
         if found != expected {
             return Err(Stop::Fault(Fault::Count {
