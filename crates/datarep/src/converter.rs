@@ -1,5 +1,6 @@
 //! A representation applied to the elements of a datatype.
 
+use crate::columns::Columns;
 use crate::error::DatarepError;
 use crate::representation::Representation;
 use crate::sizes::FileSizes;
@@ -29,6 +30,8 @@ pub struct Converter {
     pub(crate) representation: Arc<dyn Representation>,
     pub(crate) datatype: Datatype,
     sizes: FileSizes,
+    /// Where the datatype is a short structure.
+    columns: Option<Columns>,
 }
 
 /// A number of bytes in elements.
@@ -47,10 +50,12 @@ impl Converter {
         datatype: &Datatype,
     ) -> Result<Converter, DatarepError> {
         let sizes = FileSizes::of(&*representation, datatype.signature())?;
+        let columns = Columns::of(datatype.signature(), &sizes);
         Ok(Converter {
             representation,
             datatype: datatype.clone(),
             sizes,
+            columns,
         })
     }
 
@@ -109,14 +114,15 @@ impl Converter {
     pub fn to_file(&self, first: u64, native: &[u8], file: &mut [u8]) -> Result<(), DatarepError> {
         let elements = self.check_buffers(first, native.len(), file.len())?;
         let (mut native, mut file) = (native, file);
-        let mut element = first;
-        for (basic, count) in self.datatype.signature().runs(elements) {
-            let (run, native_rest) = native.split_at((count * basic.size()) as usize);
-            let (target, file_rest) = file.split_at_mut((count * self.sizes.get(basic)) as usize);
-            let converted = self.representation.to_file(basic, run, target);
-            converted.map_err(|error| error.after(element))?;
+        for stretch in self.stretches(elements)? {
+            let (from, native_rest) = native.split_at(stretch.native_len);
+            let (to, file_rest) = file.split_at_mut(stretch.file_len);
+            let converted = match &stretch.content {
+                Content::Run(basic) => self.representation.to_file(*basic, from, to),
+                Content::Instances(columns) => columns.to_file(&*self.representation, from, to),
+            };
+            converted.map_err(|error| error.after(stretch.first))?;
             (native, file) = (native_rest, file_rest);
-            element += count;
         }
         Ok(())
     }
@@ -131,16 +137,77 @@ impl Converter {
     ) -> Result<(), DatarepError> {
         let elements = self.check_buffers(first, native.len(), file.len())?;
         let (mut native, mut file) = (native, file);
-        let mut element = first;
-        for (basic, count) in self.datatype.signature().runs(elements) {
-            let (run, file_rest) = file.split_at((count * self.sizes.get(basic)) as usize);
-            let (target, native_rest) = native.split_at_mut((count * basic.size()) as usize);
-            let converted = self.representation.to_native(basic, run, target);
-            converted.map_err(|error| error.after(element))?;
+        for stretch in self.stretches(elements)? {
+            let (to, native_rest) = native.split_at_mut(stretch.native_len);
+            let (from, file_rest) = file.split_at(stretch.file_len);
+            let converted = match &stretch.content {
+                Content::Run(basic) => self.representation.to_native(*basic, from, to),
+                Content::Instances(columns) => columns.to_native(&*self.representation, from, to),
+            };
+            converted.map_err(|error| error.after(stretch.first))?;
             (native, file) = (native_rest, file_rest);
-            element += count;
         }
         Ok(())
+    }
+
+    /// The elements in stretches that convert in one go: whole instances of a
+    /// short structure together, what is before and after them in runs.
+    fn stretches(
+        &self,
+        elements: Range<u64>,
+    ) -> Result<impl Iterator<Item = Stretch<'_>>, DatarepError> {
+        let Range { start, end } = elements;
+        let whole = match &self.columns {
+            Some(Columns { period, .. }) if end - start >= 2 * period => {
+                start.next_multiple_of(*period)..end / period * period
+            }
+            _ => end..end,
+        };
+        let instances = self
+            .columns
+            .as_ref()
+            .filter(|_| !whole.is_empty())
+            .map(|columns| {
+                Ok(Stretch {
+                    first: whole.start,
+                    native_len: self.len_of(&whole, &Basic::size)?,
+                    file_len: self.file_len(&whole)?,
+                    content: Content::Instances(columns),
+                })
+            });
+        let instances = instances.transpose()?;
+        Ok(self
+            .runs(start..whole.start)
+            .chain(instances)
+            .chain(self.runs(whole.end..end)))
+    }
+
+    fn runs(&self, elements: Range<u64>) -> impl Iterator<Item = Stretch<'_>> {
+        let mut next = elements.start;
+        self.datatype
+            .signature()
+            .runs(elements)
+            .map(move |(basic, count)| {
+                let first = next;
+                next += count;
+                Stretch {
+                    first,
+                    native_len: (count * basic.size()) as usize,
+                    file_len: (count * self.sizes.get(basic)) as usize,
+                    content: Content::Run(basic),
+                }
+            })
+    }
+
+    /// The file's bytes of a range of elements.
+    pub(crate) fn file_len(&self, elements: &Range<u64>) -> Result<usize, DatarepError> {
+        self.len_of(elements, &|basic| self.sizes.get(basic))
+    }
+
+    fn len_of(&self, elements: &Range<u64>, size_of: SizeOf<'_>) -> Result<usize, DatarepError> {
+        let bytes =
+            self.bytes_of(elements.end, size_of)? - self.bytes_of(elements.start, size_of)?;
+        usize::try_from(bytes).map_err(|_| DatarepError::TooLarge)
     }
 
     /// The elements from `first` on that buffers of these lengths hold; an
@@ -184,6 +251,21 @@ impl Converter {
             None => Elements { whole: 0, rest: 0 },
         }
     }
+}
+
+/// Elements that convert in one go.
+struct Stretch<'a> {
+    first: u64,
+    native_len: usize,
+    file_len: usize,
+    content: Content<'a>,
+}
+
+enum Content<'a> {
+    /// Elements of one type.
+    Run(Basic),
+    /// Whole instances of a structure.
+    Instances(&'a Columns),
 }
 
 type SizeOf<'a> = &'a dyn Fn(Basic) -> u64;

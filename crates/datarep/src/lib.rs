@@ -8,6 +8,7 @@
 //! Conversion happens at the owner of the buffer: only it knows the types of
 //! the elements, and what travels to a file may cut one in two.
 
+mod columns;
 mod converter;
 mod error;
 mod fixed;

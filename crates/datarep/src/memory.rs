@@ -105,11 +105,6 @@ impl Converter {
         Ok(self.native_bytes_of(elements.start)?..self.native_bytes_of(elements.end)?)
     }
 
-    fn file_len(&self, elements: &Range<u64>) -> Result<usize, DatarepError> {
-        let bytes = self.file_bytes_of(elements.end)? - self.file_bytes_of(elements.start)?;
-        usize::try_from(bytes).map_err(|_| DatarepError::TooLarge)
-    }
-
     fn check_file_length(&self, elements: &Range<u64>, file: usize) -> Result<(), DatarepError> {
         let native = self.native_range(elements)?;
         let native = native.end.saturating_sub(native.start) as usize;
