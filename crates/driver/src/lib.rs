@@ -15,6 +15,7 @@
 mod background;
 mod batch;
 mod closing;
+pub mod conformance;
 mod detect;
 mod driver;
 mod facts;

@@ -1,0 +1,51 @@
+//! A second process for checks between processes.
+//!
+//! One of the files that may hold `unsafe`: `fork`.
+#![allow(unsafe_code)]
+
+use std::{
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+/// Exit code of a child whose part panicked.
+const PANICKED: libc::c_int = 101;
+
+/// A child process that has been forked.
+pub(super) struct Child {
+    process: libc::pid_t,
+}
+
+impl Child {
+    /// Runs `part` in a child, which ends with it.
+    pub(super) fn run(part: impl FnOnce()) -> Child {
+        // SAFETY: the child has this thread only. It uses the allocator, which
+        // libc keeps usable across fork, and a driver, whose locks another
+        // thread could hold only while it uses the same handle.
+        match unsafe { libc::fork() } {
+            -1 => panic!("cannot fork: {}", io::Error::last_os_error()),
+            0 => {
+                let code = match catch_unwind(AssertUnwindSafe(part)) {
+                    Ok(()) => 0,
+                    Err(_) => PANICKED,
+                };
+                // SAFETY: ends the child without running the parent's exit
+                // handlers in it.
+                unsafe { libc::_exit(code) }
+            }
+            process => Child { process },
+        }
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// If it failed.
+    pub(super) fn join(self) {
+        let mut status = 0;
+        // SAFETY: the status outlives the call.
+        let waited = unsafe { libc::waitpid(self.process, &mut status, 0) };
+        assert_eq!(waited, self.process, "{}", io::Error::last_os_error());
+        assert_eq!(status, 0, "the child process failed");
+    }
+}

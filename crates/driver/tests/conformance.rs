@@ -1,0 +1,65 @@
+//! Every driver passes the suite, on a disk's file system and in memory.
+
+use std::{path::Path, sync::Arc};
+
+use pario_driver::{
+    Access, AsyncMethod, Driver, IoMode, Memory, OpenHow, Posix, Uring, conformance::Suite,
+};
+
+/// Runs the suite in the folder for temporary files and in `/dev/shm`.
+fn check(driver: impl Driver + Clone + 'static, how: OpenHow) {
+    for parent in [std::env::temp_dir().as_path(), Path::new("/dev/shm")] {
+        let folder = tempfile::tempdir_in(parent).expect("the folder can be written");
+        let driver = Arc::new(driver.clone());
+        Suite::new(driver, folder.path()).opening(how.clone()).run();
+        let left: Vec<_> = folder
+            .path()
+            .read_dir()
+            .expect("the folder is there")
+            .collect();
+        assert!(left.is_empty(), "files left behind: {left:?}");
+    }
+}
+
+fn plain() -> OpenHow {
+    OpenHow::new(Access::ReadWrite)
+}
+
+#[test]
+fn posix_with_threads() {
+    check(Posix::new(), plain().asynchronous(AsyncMethod::Pool));
+}
+
+#[test]
+fn posix_with_ring() {
+    check(Posix::new(), plain().asynchronous(AsyncMethod::Uring));
+}
+
+#[test]
+fn posix_automatic() {
+    check(Posix::new(), plain());
+}
+
+#[test]
+fn posix_direct() {
+    check(
+        Posix::new(),
+        plain().reads(IoMode::Direct).writes(IoMode::Direct),
+    );
+}
+
+#[test]
+fn posix_direct_one_way() {
+    check(Posix::new(), plain().reads(IoMode::Direct));
+    check(Posix::new(), plain().writes(IoMode::Direct));
+}
+
+#[test]
+fn uring() {
+    check(Uring, plain());
+}
+
+#[test]
+fn memory() {
+    check(Memory::separate(), plain());
+}
