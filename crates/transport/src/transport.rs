@@ -54,8 +54,15 @@ pub trait Transport: Send + Sync + Debug {
     /// What a rank does now and then while it waits for something that the
     /// transport knows nothing about, such as a word in a [`Segment`]: takes in
     /// messages, keeps the host's progress moving, and fails when a rank
-    /// panicked or was killed. Meant for [`Waiter`](crate::Waiter).
+    /// panicked or was killed. Meant for [`Waiter`](crate::Waiter), together
+    /// with [`check`](Transport::check): a rank that has returned is not an
+    /// error as long as no one waits for it. Long messages to a rank that waits
+    /// in this way move on only when it attends.
     fn attend(&self) -> Result<()>;
+
+    /// Fails if a rank has left, in whatever way: it will not do anything any
+    /// more. For waits in a [`Segment`] for that rank.
+    fn check(&self, rank: Rank) -> Result<()>;
 
     /// Returns when all ranks have called it.
     fn barrier(&self) -> Result<()> {

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Case, Dice, Outcome, Setting, without_collectives};
-use crate::{Rank, Result, Tag, Transport, TransportError, Waiter};
+use crate::{Rank, Result, Segment, Tag, Transport, TransportError, Waiter};
 
 /// By when the others must have noticed: generous, since test machines are
 /// busy, but far from for ever.
@@ -170,9 +170,13 @@ fn pass_token(transport: &Arc<dyn Transport>) -> Result<()> {
     };
     let node = transport.node_of(transport.rank());
     let members = (0..transport.size()).filter(|rank| transport.node_of(Rank(*rank)) == node);
-    let everyone = members.count() as u64;
+    let members = members.map(Rank).collect::<Vec<_>>();
+    let everyone = members.len() as u64;
     let arrived = segment.atomic_u64(0);
-    let attend = || transport.attend();
+    let attend = || {
+        transport.attend()?;
+        members.iter().try_for_each(|rank| transport.check(*rank))
+    };
     arrived.fetch_add(1, Ordering::AcqRel);
     segment.event(EVENT).notify();
     Waiter::new(&attend).wait(segment.event(EVENT), || {
@@ -183,7 +187,7 @@ fn pass_token(transport: &Arc<dyn Transport>) -> Result<()> {
 /// One kind of call at a time, with a rank that never takes part.
 fn every_call_notices(setting: &Setting<'_>) {
     type Call = fn(&Arc<dyn Transport>, Rank) -> Result<()>;
-    let calls: [(&str, Call); 9] = [
+    let calls: [(&str, Call); 10] = [
         ("receive", |transport, gone| {
             transport.receive(gone, Tag(0)).map(drop)
         }),
@@ -207,6 +211,11 @@ fn every_call_notices(setting: &Setting<'_>) {
         }),
         ("duplicate and barrier", |transport, _| {
             transport.duplicate()?.barrier()
+        }),
+        ("wait in a segment", |transport, gone| {
+            let segment = Segment::anonymous(8).expect("a page of memory");
+            let attend = || transport.attend().and_then(|()| transport.check(gone));
+            Waiter::new(&attend).wait(segment.event(0), || Ok(None))
         }),
         ("generic barrier", |transport, _| {
             without_collectives::wrap(transport).barrier()

@@ -47,6 +47,10 @@ impl Transport for WithoutCollectives {
         self.0.attend()
     }
 
+    fn check(&self, rank: Rank) -> Result<()> {
+        self.0.check(rank)
+    }
+
     fn duplicate(&self) -> Result<Arc<dyn Transport>> {
         Ok(wrap(&self.0.duplicate()?))
     }

@@ -164,6 +164,14 @@ impl Transport for Endpoint {
         self.room.world.check()
     }
 
+    fn check(&self, rank: Rank) -> Result<()> {
+        self.check_rank(rank)?;
+        match self.room.world.absence(rank) {
+            Some(lost) => Err(lost),
+            None => Ok(()),
+        }
+    }
+
     fn barrier(&self) -> Result<()> {
         let Some(board) = self.board else {
             return collectives::barrier(self);

@@ -16,6 +16,9 @@ const SLOT_BYTES: usize = size_of::<u64>() + INLINE_BYTES;
 /// What a rank has on a board: its count of operations, and two slots.
 const PLACE_BYTES: usize = LINE + 2 * SLOT_BYTES;
 
+/// A line for bell and state, then the flags.
+const RANK_BYTES: usize = LINE + (super::RANKS_MAX as usize / 8).next_multiple_of(LINE);
+
 const LARGEST_RING_BYTES: usize = 256 << 10;
 const SMALLEST_RING_BYTES: usize = 16 << 10;
 /// What the rings of a world should take together, as far as their smallest
@@ -25,7 +28,7 @@ const RINGS_BYTES: usize = 64 << 20;
 /// The arrangement of a world's memory:
 ///
 /// - the world: first loss, next context;
-/// - one line a rank: its bell and its state;
+/// - two lines a rank: its bell and its state, and the flags of its rings;
 /// - boards: one header line, then one place a rank;
 /// - rings, one for each sender and receiver.
 #[derive(Clone, Copy, Debug)]
@@ -53,15 +56,20 @@ impl Geometry {
     }
 
     pub(super) fn bell(&self, rank: usize) -> usize {
-        (2 + rank) * LINE
+        2 * LINE + rank * RANK_BYTES
     }
 
     pub(super) fn state(&self, rank: usize) -> usize {
         self.bell(rank) + crate::Event::BYTES
     }
 
+    /// The flags of the rings that lead to a rank, one bit a sender.
+    pub(super) fn flags(&self, rank: usize) -> usize {
+        self.bell(rank) + LINE
+    }
+
     fn boards(&self) -> usize {
-        (2 + self.ranks) * LINE
+        self.bell(self.ranks)
     }
 
     fn board_bytes(&self) -> usize {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
+use super::flags::Flags;
 use super::ring::Consumer;
 use crate::{Rank, Tag};
 
@@ -70,6 +71,12 @@ struct Stream {
     partial: Option<Partial>,
 }
 
+/// A message that has come to its end; one for a closed context is dropped.
+struct Step {
+    envelope: Envelope,
+    arrival: Option<Arrival>,
+}
+
 /// What a look at the rings has brought.
 #[derive(Debug, Default)]
 pub(super) struct Harvest {
@@ -77,13 +84,12 @@ pub(super) struct Harvest {
     pub(super) starved: Vec<Rank>,
     /// Whether a message is complete now.
     pub(super) completed: bool,
-    /// Whether anything was taken out of a ring.
-    pub(super) progress: bool,
 }
 
 /// All that has arrived at a rank, and the streams in which it arrives.
 #[derive(Debug)]
 pub(super) struct Inbox {
+    flags: Flags,
     streams: Vec<Stream>,
     queues: HashMap<(ContextId, Rank, Tag), VecDeque<Arrival>>,
     contexts: Contexts,
@@ -91,12 +97,13 @@ pub(super) struct Inbox {
 
 impl Inbox {
     /// An inbox fed by one ring from each rank.
-    pub(super) fn new(consumers: impl Iterator<Item = Consumer>) -> Self {
+    pub(super) fn new(flags: Flags, consumers: impl Iterator<Item = Consumer>) -> Self {
         let streams = consumers.map(|consumer| Stream {
             consumer,
             partial: None,
         });
         Inbox {
+            flags,
             streams: streams.collect(),
             queues: HashMap::new(),
             contexts: Contexts::default(),
@@ -130,38 +137,44 @@ impl Inbox {
         queue.push_back(arrival);
     }
 
-    /// Moves what has arrived out of the rings. Each ring is looked at once, so
-    /// that a busy sender cannot keep the caller here.
+    /// Moves what has arrived out of the rings.
     pub(super) fn harvest(&mut self) -> Harvest {
         let mut harvest = Harvest::default();
-        for index in 0..self.streams.len() {
-            if self.streams[index].consumer.available() == 0 {
-                continue;
-            }
-            harvest.progress = true;
-            let from = Rank(index as u32);
-            while let Some((envelope, arrival)) = self.streams[index].advance(&self.contexts) {
-                if let Some(arrival) = arrival {
-                    self.deposit(envelope.context, from, envelope.tag, arrival);
-                    harvest.completed = true;
-                }
-            }
-            if self.streams[index].consumer.release() {
-                harvest.starved.push(from);
-            }
+        for from in self.flags.take() {
+            self.harvest_from(from, &mut harvest);
         }
         harvest
+    }
+
+    /// The same for one ring, without its flag: a sender that was killed may
+    /// not have come to raise it.
+    pub(super) fn harvest_from(&mut self, from: Rank, harvest: &mut Harvest) {
+        let stream = &mut self.streams[from.index()];
+        // What arrives from here on is left for the next time: a busy sender
+        // must not keep the caller here.
+        let mut budget = stream.consumer.available();
+        while let Some(step) = stream.advance(&self.contexts, &mut budget) {
+            if let Some(arrival) = step.arrival {
+                let key = (step.envelope.context, from, step.envelope.tag);
+                self.queues.entry(key).or_default().push_back(arrival);
+                harvest.completed = true;
+            }
+        }
+        if stream.consumer.release() {
+            harvest.starved.push(from);
+        }
     }
 }
 
 impl Stream {
-    /// Reads until a message is complete or nothing is left. A message for a
-    /// closed context comes without its bytes.
-    fn advance(&mut self, contexts: &Contexts) -> Option<(Envelope, Option<Arrival>)> {
+    /// Reads until a message is complete or the budget is used up. An envelope
+    /// is always published whole.
+    fn advance(&mut self, contexts: &Contexts, budget: &mut usize) -> Option<Step> {
         let mut partial = match self.partial.take() {
             Some(partial) => partial,
-            None if self.consumer.available() < Envelope::BYTES => return None,
+            None if *budget < Envelope::BYTES => return None,
             None => {
+                *budget -= Envelope::BYTES;
                 let envelope = Envelope::decode(&self.consumer.read_array());
                 Partial {
                     envelope,
@@ -170,11 +183,13 @@ impl Stream {
                 }
             }
         };
-        let limit = usize::try_from(partial.missing).unwrap_or(usize::MAX);
+        let limit =
+            usize::try_from(partial.missing).map_or(*budget, |missing| missing.min(*budget));
         let read = match &mut partial.body {
             Some(body) => self.consumer.read_into(body, limit),
             None => self.consumer.skip(limit),
         };
+        *budget -= read;
         partial.missing -= read as u64;
         if partial.missing > 0 {
             self.partial = Some(partial);
@@ -186,7 +201,7 @@ impl Stream {
             Some(body) => Some(Arrival::Message(body)),
             None => Some(Arrival::Dropped(envelope.bytes)),
         };
-        Some((envelope, arrival))
+        Some(Step { envelope, arrival })
     }
 }
 

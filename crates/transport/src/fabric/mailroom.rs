@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use super::inbox::{Arrival, ContextId, Envelope, Inbox};
+use super::flags::Flags;
+use super::inbox::{Arrival, ContextId, Envelope, Harvest, Inbox};
 use super::ring::{Consumer, Producer};
 use super::world::World;
 use crate::{Rank, Result, Tag, TransportError, Waiter};
@@ -11,10 +12,17 @@ use crate::{Rank, Result, Tag, TransportError, Waiter};
 /// enough that both copy at the same time.
 const BURST_BYTES: usize = 64 << 10;
 
+/// The room that is worth going on for with a long message; less than the
+/// smallest ring.
+const ROOM_BYTES: usize = 8 << 10;
+
 /// The outgoing end of a ring.
 #[derive(Debug)]
 struct Outgoing {
+    to: Rank,
     producer: Producer,
+    /// The receiver's.
+    flags: Flags,
     /// Why a message was left unfinished: nothing can follow it.
     broken: Option<TransportError>,
 }
@@ -44,15 +52,18 @@ impl Mailroom {
             let base = geometry.ring(from, rank.index());
             Consumer::new(memory.clone(), base, capacity)
         });
+        let flags = |of| Flags::new(memory.clone(), geometry.flags(of), world.ranks);
         let producers = (0..ranks).map(|to| {
             let base = geometry.ring(rank.index(), to);
             Mutex::new(Outgoing {
+                to: Rank(to as u32),
                 producer: Producer::new(memory.clone(), base, capacity),
+                flags: flags(to),
                 broken: None,
             })
         });
         Mailroom {
-            inbox: Mutex::new(Inbox::new(consumers)),
+            inbox: Mutex::new(Inbox::new(flags(rank.index()), consumers)),
             outgoing: producers.collect(),
             rank,
             world,
@@ -86,35 +97,31 @@ impl Mailroom {
         if let Some(lost) = self.world.absence(to) {
             return Err(lost);
         }
-        let sent = self.stream(to, &mut outgoing.producer, &envelope.encode(), bytes);
+        let sent = self.stream(&mut outgoing, &envelope.encode(), bytes);
         outgoing.broken = sent.as_ref().err().cloned();
         sent
     }
 
-    fn stream(
-        &self,
-        to: Rank,
-        producer: &mut Producer,
-        envelope: &[u8],
-        mut bytes: &[u8],
-    ) -> Result<()> {
-        if producer.room() < envelope.len() {
-            self.wait_for_room(to, producer, envelope.len())?;
-        }
-        producer.write(envelope);
+    fn stream(&self, outgoing: &mut Outgoing, envelope: &[u8], mut bytes: &[u8]) -> Result<()> {
+        self.wait_for_room(outgoing, envelope.len())?;
+        outgoing.producer.write(envelope);
         loop {
-            let written = producer.write(&bytes[..bytes.len().min(BURST_BYTES)]);
+            let burst = &bytes[..bytes.len().min(BURST_BYTES)];
+            let written = outgoing.producer.write(burst);
             bytes = &bytes[written..];
-            producer.publish();
-            self.world.bell(to).notify();
+            outgoing.producer.publish();
+            outgoing.flags.raise(self.rank);
+            self.world.bell(outgoing.to).notify();
             if bytes.is_empty() {
                 return Ok(());
             }
-            self.wait_for_room(to, producer, bytes.len().min(BURST_BYTES / 4))?;
+            // Not for each byte that gets free.
+            self.wait_for_room(outgoing, bytes.len().min(ROOM_BYTES))?;
         }
     }
 
-    fn wait_for_room(&self, to: Rank, producer: &Producer, bytes: usize) -> Result<()> {
+    fn wait_for_room(&self, outgoing: &Outgoing, bytes: usize) -> Result<()> {
+        let producer = &outgoing.producer;
         if producer.room() >= bytes {
             return Ok(());
         }
@@ -124,7 +131,7 @@ impl Mailroom {
                 return Ok(Some(()));
             }
             self.harvest();
-            match self.world.absence(to) {
+            match self.world.absence(outgoing.to) {
                 Some(lost) => Err(lost),
                 None => Ok(None),
             }
@@ -147,13 +154,13 @@ impl Mailroom {
         let absence = self.world.absence(from).filter(|_| from != self.rank);
         let mut inbox = lock(&self.inbox);
         let mut arrival = inbox.take(context, from, tag);
-        while arrival.is_none() {
-            let progress = self.harvest_locked(&mut inbox);
-            arrival = inbox.take(context, from, tag);
-            // A lost rank's ring is emptied to the end before it is given up.
-            if absence.is_none() || !progress {
-                break;
+        if arrival.is_none() {
+            let mut harvest = inbox.harvest();
+            if absence.is_some() {
+                inbox.harvest_from(from, &mut harvest);
             }
+            self.announce(&harvest);
+            arrival = inbox.take(context, from, tag);
         }
         match (arrival, absence) {
             (Some(Arrival::Message(bytes)), _) => Ok(Some(bytes)),
@@ -165,20 +172,17 @@ impl Mailroom {
 
     /// Takes in what has arrived, unless another thread is doing that.
     pub(super) fn harvest(&self) {
-        match self.inbox.try_lock() {
-            Ok(mut inbox) => {
-                self.harvest_locked(&mut inbox);
-            }
-            Err(TryLockError::Poisoned(poisoned)) => {
-                self.harvest_locked(&mut poisoned.into_inner());
-            }
-            Err(TryLockError::WouldBlock) => {}
-        }
+        let mut inbox = match self.inbox.try_lock() {
+            Ok(inbox) => inbox,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        let harvest = inbox.harvest();
+        self.announce(&harvest);
     }
 
-    /// Whether something was taken in.
-    fn harvest_locked(&self, inbox: &mut Inbox) -> bool {
-        let harvest = inbox.harvest();
+    /// Wakes those to whom a harvest matters.
+    fn announce(&self, harvest: &Harvest) {
         for sender in &harvest.starved {
             self.world.bell(*sender).notify();
         }
@@ -186,6 +190,5 @@ impl Mailroom {
             // It may be for another thread of this rank.
             self.world.bell(self.rank).notify();
         }
-        harvest.progress
     }
 }

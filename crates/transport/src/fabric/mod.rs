@@ -3,8 +3,9 @@
 //!
 //! A world is one stretch of shared memory ([`world`], arranged by
 //! [`geometry`]): a ring of bytes for each pair of ranks ([`ring`]), boards for
-//! short collectives ([`board`]), and for each rank a bell on which it sleeps
-//! and a word that says whether it is still there. There are no locks in it.
+//! short collectives ([`board`]), and for each rank a bell on which it sleeps,
+//! flags for the rings that have something for it ([`flags`]), and a word that
+//! says whether it is still there. There are no locks in it.
 //! Each word has one writer at a time, and is written after the data that it
 //! announces, so a rank may be killed between any two instructions.
 //!
@@ -15,6 +16,7 @@
 
 mod board;
 mod endpoint;
+mod flags;
 mod geometry;
 mod inbox;
 mod mailroom;

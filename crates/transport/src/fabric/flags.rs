@@ -1,0 +1,56 @@
+//! Which rings have something for a rank: one bit a sender, so that a rank that
+//! waits need not look into the ring of every other.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{Rank, Segment};
+
+const BITS: u32 = u64::BITS;
+
+/// The flags of the rings that lead to one rank.
+#[derive(Debug)]
+pub(super) struct Flags {
+    memory: Segment,
+    base: usize,
+    words: usize,
+}
+
+impl Flags {
+    pub(super) fn new(memory: Segment, base: usize, ranks: u32) -> Self {
+        Flags {
+            memory,
+            base,
+            words: ranks.div_ceil(BITS) as usize,
+        }
+    }
+
+    /// Raises the flag of a sender, after it has published something.
+    pub(super) fn raise(&self, sender: Rank) {
+        let bit = 1 << (sender.0 % BITS);
+        let word = self.word((sender.0 / BITS) as usize);
+        // A flag that is up and is being taken down now is not enough: the
+        // receiver may have looked into the ring already. So this is always a
+        // read-modify-write, which comes either before or after that.
+        word.fetch_or(bit, Ordering::Release);
+    }
+
+    /// Takes all flags down and returns whose they were. What these senders
+    /// published before is visible to the caller.
+    pub(super) fn take(&self) -> impl Iterator<Item = Rank> + use<> {
+        let words = (0..self.words).map(|index| match self.word(index).load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.word(index).swap(0, Ordering::Acquire),
+        });
+        // Few words, and a rank that finds no flag allocates nothing.
+        let raised = (0..).zip(words).filter(|(_, word)| *word != 0);
+        let raised = raised.collect::<Vec<_>>();
+        raised.into_iter().flat_map(|(index, word)| {
+            let bits = (0..BITS).filter(move |bit| word >> bit & 1 == 1);
+            bits.map(move |bit| Rank(index * BITS + bit))
+        })
+    }
+
+    fn word(&self, index: usize) -> &AtomicU64 {
+        self.memory.atomic_u64(self.base + index * size_of::<u64>())
+    }
+}
