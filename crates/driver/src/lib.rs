@@ -9,6 +9,8 @@
 //! - [`Posix`]: any file system that the kernel mounts, buffered or direct.
 //! - [`Uring`]: the same, lists of pieces through io_uring.
 //! - [`Memory`]: named files inside this process.
+//! - [`Around`]: one of these inside of a wrapper that fails ([`Faults`]),
+//!   slows down ([`Throttle`]) or records ([`Log`]) what it does.
 //!
 //! [`resolve`] picks the driver for a file name and says why.
 
@@ -27,6 +29,7 @@ mod posix;
 mod resolve;
 mod uring;
 mod vector;
+mod wrap;
 
 pub use background::{THREADS_MAX, spawn};
 pub use batch::{Batch, Direction, Piece};
@@ -38,3 +41,4 @@ pub use open::{Access, AsyncMethod, Create, IoMode, OpenHow};
 pub use posix::{Interference, Posix, SystemCall, Verdict};
 pub use resolve::{DriverEntry, REGISTRY, Resolved, resolve};
 pub use uring::Uring;
+pub use wrap::{Around, Call, Event, Fault, Faults, Log, Operation, Throttle, Wrapped, Wrapper};

@@ -100,7 +100,7 @@ impl Route<'_> {
             return step(self.calls, self.buffered, vector);
         }
         vector.shorten(vector.bytes() / block * block);
-        let moved = if self.direct.aligned(vector) {
+        let moved = if self.direct.aligned(vector) && self.ends_inside(vector)? {
             step(self.calls, self.direct.fd.as_fd(), vector)
         } else {
             vector.shorten(BOUNCE_BYTES.next_multiple_of(block));
@@ -113,6 +113,24 @@ impl Route<'_> {
             }
             moved => moved,
         }
+    }
+
+    /// Whether a run may go straight to the caller's memory, after cutting it
+    /// to the whole blocks of the file: a direct read of the file's last block
+    /// may fill memory up to the end of the block, though it counts the bytes
+    /// before the end of the file only.
+    fn ends_inside(&self, vector: &mut Vector<'_>) -> io::Result<bool> {
+        if vector.direction() == Direction::Write {
+            return Ok(true);
+        }
+        let block = self.direct.block as u64;
+        let inside = sys::size(self.buffered)?.saturating_sub(vector.offset()) / block * block;
+        vector.shorten(
+            usize::try_from(inside)
+                .unwrap_or(usize::MAX)
+                .max(self.direct.block),
+        );
+        Ok(inside > 0)
     }
 
     fn step_by_bounce(&self, vector: &Vector<'_>, bounce: &mut Bounce) -> io::Result<usize> {

@@ -1,0 +1,223 @@
+//! Faults on demand: the n-th operation fails.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+use super::{Call, Operation, Wrapped, Wrapper};
+use crate::{
+    Batch, Completion, Handle, Interference, Outcome, SystemCall, Verdict, background,
+    closing::lock,
+};
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The operation fails with this `errno` and does nothing; closing fails
+    /// and closes.
+    Error(i32),
+    /// Half of a transfer's bytes (rounded down) move before it fails with
+    /// this `errno`: a full disk. Other operations just fail.
+    Partial(i32),
+    /// A transfer stops half-way without an error, and whoever is responsible
+    /// continues it: the loops of a driver, if this happens to its system
+    /// calls ([`Posix::with_interference`](crate::Posix::with_interference));
+    /// else the wrapper, in the driver's place. Other operations just work.
+    Short,
+    /// As `Short`, but nothing has moved: the system call was interrupted.
+    Interruption,
+}
+
+/// A plan of faults, and the count of operations that it goes by. Clones share
+/// both, and so do all files of the driver that it wraps.
+///
+/// As a [`Wrapper`] it counts what a driver is asked; as an [`Interference`]
+/// it counts the system calls below one.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    rules: Vec<Rule>,
+    operations: u64,
+    fired: u64,
+}
+
+#[derive(Debug)]
+struct Rule {
+    operations: Vec<Operation>,
+    /// Matching operations still to let pass.
+    pass: u64,
+    fault: Fault,
+    span: Span,
+}
+
+/// How long a rule holds once it has begun to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Span {
+    Once,
+    Forever,
+}
+
+impl Faults {
+    /// No faults yet.
+    pub fn new() -> Self {
+        Faults::default()
+    }
+
+    /// The `nth` of these operations from now on (the first is 1) goes wrong.
+    pub fn fail_nth(&self, nth: u64, operations: &[Operation], fault: Fault) {
+        self.plan(nth, operations, fault, Span::Once);
+    }
+
+    /// The `nth` of these operations and all later ones go wrong.
+    pub fn fail_from_nth(&self, nth: u64, operations: &[Operation], fault: Fault) {
+        self.plan(nth, operations, fault, Span::Forever);
+    }
+
+    fn plan(&self, nth: u64, operations: &[Operation], fault: Fault, span: Span) {
+        let (operations, pass) = (operations.to_vec(), nth.saturating_sub(1));
+        lock(&self.state).rules.push(Rule {
+            operations,
+            pass,
+            fault,
+            span,
+        });
+    }
+
+    /// Forgets the faults to come.
+    pub fn clear(&self) {
+        lock(&self.state).rules.clear();
+    }
+
+    /// Operations so far.
+    pub fn operations(&self) -> u64 {
+        lock(&self.state).operations
+    }
+
+    /// Faults so far.
+    pub fn fired(&self) -> u64 {
+        lock(&self.state).fired
+    }
+
+    /// Counts an operation; its fault, if the plan has one.
+    fn next(&self, operation: Operation) -> Option<Fault> {
+        let mut state = lock(&self.state);
+        state.operations += 1;
+        let mut due = None;
+        for (at, rule) in state.rules.iter_mut().enumerate() {
+            if !rule.operations.contains(&operation) {
+                continue;
+            }
+            if rule.pass > 0 {
+                rule.pass -= 1;
+            } else if due.is_none() {
+                due = Some((at, rule.fault, rule.span));
+            }
+        }
+        let (at, fault, span) = due?;
+        if span == Span::Once {
+            state.rules.remove(at);
+        }
+        state.fired += 1;
+        Some(fault)
+    }
+}
+
+/// How many bytes of a transfer move before a fault, and what then.
+fn cut(fault: Fault, bytes: u64) -> (u64, Option<i32>) {
+    match fault {
+        Fault::Error(errno) => (0, Some(errno)),
+        Fault::Partial(errno) => (bytes / 2, Some(errno)),
+        Fault::Short => (bytes / 2, None),
+        Fault::Interruption => (0, None),
+    }
+}
+
+impl Wrapper for Faults {
+    const NAME: &'static str = "fault";
+
+    fn call<T>(&self, call: &Call<'_>, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        match self.next(call.operation) {
+            Some(Fault::Error(errno) | Fault::Partial(errno)) => {
+                if call.operation == Operation::Close {
+                    make()?;
+                }
+                Err(io::Error::from_raw_os_error(errno))
+            }
+            Some(Fault::Short | Fault::Interruption) | None => make(),
+        }
+    }
+
+    fn transfer(&self, file: &Wrapped<dyn Handle>, batch: &Batch<'_>) -> Outcome {
+        let Some(fault) = self.next(batch.direction().into()) else {
+            return file.inner.transfer(batch);
+        };
+        let (keep, errno) = cut(fault, batch.bytes());
+        let first = file.inner.transfer(&batch.prefix(keep));
+        if first.error.is_some() || first.bytes < keep {
+            return first;
+        }
+        match errno {
+            Some(errno) => Outcome::failed(keep, io::Error::from_raw_os_error(errno)),
+            None => after(keep, file.inner.transfer(&batch.suffix(keep))),
+        }
+    }
+
+    fn submit(&self, file: &Wrapped<dyn Handle>, batch: Batch<'static>, done: Completion) {
+        let Some(fault) = self.next(batch.direction().into()) else {
+            return file.inner.submit(batch, done);
+        };
+        let (keep, errno) = cut(fault, batch.bytes());
+        if let (0, Some(errno)) = (keep, errno) {
+            return background::fail(io::Error::from_raw_os_error(errno), done);
+        }
+        let (prefix, suffix) = (batch.prefix(keep), batch.suffix(keep));
+        let inner = file.inner.clone();
+        let then: Completion = Box::new(move |first| {
+            if first.error.is_some() || first.bytes < keep {
+                return done(first);
+            }
+            match errno {
+                Some(errno) => done(Outcome::failed(keep, io::Error::from_raw_os_error(errno))),
+                None => inner.submit(suffix, Box::new(move |rest| done(after(keep, rest)))),
+            }
+        });
+        file.inner.submit(prefix, then);
+    }
+}
+
+/// The outcome of a rest, counted from the beginning.
+fn after(bytes: u64, rest: Outcome) -> Outcome {
+    Outcome {
+        bytes: bytes + rest.bytes,
+        ..rest
+    }
+}
+
+impl Interference for Faults {
+    fn before(&self, call: SystemCall, bytes: usize) -> Verdict {
+        let operation = match call {
+            SystemCall::Read => Operation::Read,
+            SystemCall::Write => Operation::Write,
+            SystemCall::Truncate => Operation::SetSize,
+            SystemCall::Allocate => Operation::Preallocate,
+            SystemCall::Sync => Operation::Sync,
+            SystemCall::Lock => Operation::Lock,
+        };
+        match self.next(operation) {
+            None => Verdict::Proceed,
+            Some(Fault::Error(errno)) => Verdict::Fail(errno),
+            Some(Fault::Partial(errno)) if bytes < 2 => Verdict::Fail(errno),
+            Some(Fault::Partial(errno)) => {
+                self.fail_nth(1, &[operation], Fault::Error(errno));
+                Verdict::Shorten(bytes / 2)
+            }
+            Some(Fault::Short) => Verdict::Shorten(bytes / 2),
+            Some(Fault::Interruption) => Verdict::Fail(libc::EINTR),
+        }
+    }
+}

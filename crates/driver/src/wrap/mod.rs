@@ -1,0 +1,235 @@
+//! Drivers around drivers: to fail, slow down or record what they do.
+
+mod fault;
+mod throttle;
+mod trace;
+
+pub use fault::{Fault, Faults};
+pub use throttle::Throttle;
+pub use trace::{Event, Log};
+
+use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
+
+use crate::{
+    Batch, Capabilities, Completion, Direction, Driver, Facts, Handle, LockMode, OpenHow, Outcome,
+    RangeLock,
+};
+
+/// What a driver is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Operation {
+    /// Open a file.
+    Open,
+    /// Delete a file.
+    Delete,
+    /// Read, at once or in the background.
+    Read,
+    /// Write, at once or in the background.
+    Write,
+    /// Ask for the size.
+    Size,
+    /// Truncate or extend.
+    SetSize,
+    /// Reserve storage.
+    Preallocate,
+    /// Make durable.
+    Sync,
+    /// Take a lock.
+    Lock,
+    /// Close.
+    Close,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: &'static [Operation] = &[
+        Operation::Open,
+        Operation::Delete,
+        Operation::Read,
+        Operation::Write,
+        Operation::Size,
+        Operation::SetSize,
+        Operation::Preallocate,
+        Operation::Sync,
+        Operation::Lock,
+        Operation::Close,
+    ];
+
+    /// Those that move data.
+    pub const TRANSFERS: &'static [Operation] = &[Operation::Read, Operation::Write];
+}
+
+impl From<Direction> for Operation {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Read => Operation::Read,
+            Direction::Write => Operation::Write,
+        }
+    }
+}
+
+/// One call to a wrapped driver that moves no data.
+#[derive(Clone, Debug)]
+pub struct Call<'c> {
+    /// What is asked.
+    pub operation: Operation,
+    /// Of which file.
+    pub path: &'c Path,
+    /// About which bytes; empty where it is about none.
+    pub range: Range<u64>,
+}
+
+/// What a wrapper does around calls. Clones share their state.
+pub trait Wrapper: Clone + Debug + Send + Sync + 'static {
+    /// The name of the wrapping driver.
+    const NAME: &'static str;
+
+    /// Makes a call that moves no data, or fails it.
+    fn call<T>(&self, call: &Call<'_>, make: impl FnOnce() -> io::Result<T>) -> io::Result<T>;
+
+    /// Moves a batch.
+    fn transfer(&self, file: &Wrapped<dyn Handle>, batch: &Batch<'_>) -> Outcome;
+
+    /// Moves a batch in the background.
+    fn submit(&self, file: &Wrapped<dyn Handle>, batch: Batch<'static>, done: Completion);
+}
+
+/// A wrapped file: what its wrapper gets to see.
+#[derive(Debug)]
+pub struct Wrapped<H: ?Sized> {
+    /// Its name.
+    pub path: Arc<Path>,
+    /// The file.
+    pub inner: Arc<H>,
+}
+
+/// A driver around another one.
+///
+/// ```
+/// use pario_driver::{Around, Driver, Fault, Faults, Memory, Operation};
+/// use std::{path::Path, sync::Arc};
+/// let faults = Faults::new();
+/// let driver = Around::new(Arc::new(Memory::separate()), faults.clone());
+/// faults.fail_nth(1, &[Operation::Delete], Fault::Error(5));
+/// assert!(driver.delete(Path::new("file")).is_err());
+/// assert_eq!(faults.fired(), 1);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Around<W> {
+    inner: Arc<dyn Driver>,
+    wrapper: W,
+}
+
+impl<W: Wrapper> Around<W> {
+    /// Wraps a driver.
+    pub fn new(inner: Arc<dyn Driver>, wrapper: W) -> Self {
+        Around { inner, wrapper }
+    }
+}
+
+impl<W: Wrapper> Driver for Around<W> {
+    fn name(&self) -> &'static str {
+        W::NAME
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {
+        let call = Call {
+            operation: Operation::Open,
+            path,
+            range: 0..0,
+        };
+        let inner = self.wrapper.call(&call, || self.inner.open(path, how))?;
+        let file = Wrapped {
+            path: Arc::from(path),
+            inner,
+        };
+        Ok(Arc::new(AroundHandle {
+            file,
+            wrapper: self.wrapper.clone(),
+        }))
+    }
+
+    fn delete(&self, path: &Path) -> io::Result<()> {
+        let call = Call {
+            operation: Operation::Delete,
+            path,
+            range: 0..0,
+        };
+        self.wrapper.call(&call, || self.inner.delete(path))
+    }
+}
+
+/// A handle of a wrapped driver.
+#[derive(Debug)]
+struct AroundHandle<W> {
+    file: Wrapped<dyn Handle>,
+    wrapper: W,
+}
+
+impl<W: Wrapper> AroundHandle<W> {
+    fn call<T>(
+        &self,
+        operation: Operation,
+        range: Range<u64>,
+        make: impl FnOnce(&dyn Handle) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let call = Call {
+            operation,
+            path: &self.file.path,
+            range,
+        };
+        self.wrapper.call(&call, || make(&*self.file.inner))
+    }
+}
+
+impl<W: Wrapper> Handle for AroundHandle<W> {
+    fn transfer(&self, batch: &Batch<'_>) -> Outcome {
+        self.wrapper.transfer(&self.file, batch)
+    }
+
+    fn submit(&self, batch: Batch<'static>, done: Completion) {
+        self.wrapper.submit(&self.file, batch, done);
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.call(Operation::Size, 0..0, |file| file.size())
+    }
+
+    fn set_size(&self, bytes: u64) -> io::Result<()> {
+        self.call(Operation::SetSize, 0..bytes, |file| file.set_size(bytes))
+    }
+
+    fn preallocate(&self, bytes: u64) -> io::Result<()> {
+        self.call(Operation::Preallocate, 0..bytes, |file| {
+            file.preallocate(bytes)
+        })
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.call(Operation::Sync, 0..0, |file| file.sync())
+    }
+
+    fn lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<RangeLock> {
+        self.call(Operation::Lock, range.clone(), |file| {
+            file.lock(range, mode)
+        })
+    }
+
+    fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
+        self.call(Operation::Lock, range.clone(), |file| {
+            file.try_lock(range, mode)
+        })
+    }
+
+    fn facts(&self) -> &Facts {
+        self.file.inner.facts()
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.call(Operation::Close, 0..0, |file| file.close())
+    }
+}

@@ -1,0 +1,88 @@
+//! A slow file system: latency and bandwidth as given.
+
+use std::{
+    io,
+    num::NonZeroU64,
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{Call, Wrapped, Wrapper};
+use crate::{Batch, Completion, Handle, Outcome, background, closing::lock};
+
+/// Makes each operation take its time: a latency of its own, and its turn on
+/// a line of limited bandwidth that all files share.
+///
+/// Background transfers wait on I/O threads, so no more than
+/// [`THREADS_MAX`](crate::THREADS_MAX) latencies run side by side.
+#[derive(Clone, Debug)]
+pub struct Throttle {
+    latency: Duration,
+    bytes_per_second: Option<NonZeroU64>,
+    /// When the line is free.
+    free: Arc<Mutex<Instant>>,
+}
+
+impl Throttle {
+    /// With this latency for each operation and any bandwidth.
+    pub fn new(latency: Duration) -> Self {
+        Throttle {
+            latency,
+            bytes_per_second: None,
+            free: Arc::new(Mutex::new(Instant::now())),
+        }
+    }
+
+    /// Limits the bandwidth.
+    #[must_use]
+    pub fn bandwidth(self, bytes_per_second: NonZeroU64) -> Self {
+        Throttle {
+            bytes_per_second: Some(bytes_per_second),
+            ..self
+        }
+    }
+
+    /// Takes a turn on the line; the time when the operation is over.
+    fn reserve(&self, bytes: u64) -> Instant {
+        let now = Instant::now();
+        let Some(bandwidth) = self.bytes_per_second else {
+            return now + self.latency;
+        };
+        let time = Duration::from_secs_f64(bytes as f64 / bandwidth.get() as f64);
+        let mut free = lock(&self.free);
+        *free = now.max(*free) + time;
+        *free + self.latency
+    }
+
+    /// Runs an operation of so many bytes.
+    fn run<T>(&self, bytes: u64, make: impl FnOnce() -> T) -> T {
+        let over = self.reserve(bytes);
+        let result = make();
+        thread::sleep(over.saturating_duration_since(Instant::now()));
+        result
+    }
+}
+
+impl Wrapper for Throttle {
+    const NAME: &'static str = "throttle";
+
+    fn call<T>(&self, _: &Call<'_>, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.run(0, make)
+    }
+
+    fn transfer(&self, file: &Wrapped<dyn Handle>, batch: &Batch<'_>) -> Outcome {
+        self.run(batch.bytes(), || file.inner.transfer(batch))
+    }
+
+    fn submit(&self, file: &Wrapped<dyn Handle>, batch: Batch<'static>, done: Completion) {
+        let over = self.reserve(batch.bytes());
+        let slowly = move |outcome| {
+            background::spawn(Box::new(move || {
+                thread::sleep(over.saturating_duration_since(Instant::now()));
+                done(outcome);
+            }));
+        };
+        file.inner.submit(batch, Box::new(slowly));
+    }
+}

@@ -1,0 +1,145 @@
+//! The loops below the driver's surface: what short, interrupted and failing
+//! system calls do to transfers, and what they must not do.
+
+use std::{fs, path::Path, sync::Arc};
+
+use pario_driver::{
+    Access, Batch, Create, Direction, Driver, Fault, Faults, Handle, IoMode, OpenHow, Operation,
+    Posix, conformance::Suite,
+};
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("there is a place for temporary files")
+}
+
+fn open(driver: &dyn Driver, path: &Path, mode: IoMode) -> Arc<dyn Handle> {
+    let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
+    let how = how.reads(mode).writes(mode);
+    driver.open(path, &how).expect("the file can be opened")
+}
+
+/// Memory at an address and of a length that direct transfers like.
+fn aligned(memory: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    const PAGE: usize = 4096;
+    memory.resize(len + PAGE, b'.');
+    let start = memory.as_ptr().addr().next_multiple_of(PAGE) - memory.as_ptr().addr();
+    &mut memory[start..start + len]
+}
+
+/// Half of every transfer is short, some calls are interrupted: the whole
+/// suite passes all the same.
+#[test]
+fn short_and_interrupted_calls_are_continued() {
+    for mode in [IoMode::Buffered, IoMode::Direct] {
+        let faults = Faults::new();
+        for nth in 1..2000 {
+            faults.fail_nth(nth * 2, Operation::TRANSFERS, Fault::Short);
+            faults.fail_nth(nth * 7, Operation::ALL, Fault::Interruption);
+        }
+        let driver = Posix::new().with_interference(Arc::new(faults.clone()));
+        let how = OpenHow::new(Access::ReadWrite).reads(mode).writes(mode);
+        let folder = folder();
+        Suite::new(Arc::new(driver), folder.path())
+            .opening(how)
+            .run();
+        assert!(faults.fired() > 1000, "only {} faults", faults.fired());
+    }
+}
+
+/// A disk that fills up in the middle of a list: what was counted is there.
+#[test]
+fn a_full_disk_counts_the_prefix() {
+    let folder = folder();
+    for nth in 1..5 {
+        let faults = Faults::new();
+        let driver = Posix::new().with_interference(Arc::new(faults.clone()));
+        let path = folder.path().join("file");
+        let file = open(&driver, &path, IoMode::Buffered);
+        faults.fail_nth(nth, &[Operation::Write], Fault::Partial(libc::ENOSPC));
+        let mut memory: Vec<u8> = (1..=40).collect();
+        let places: Vec<_> = (0..4).map(|at| (at * 20, at as usize * 10, 10)).collect();
+        let batch = Batch::gather(Direction::Write, &mut memory, &places);
+        let outcome = file.transfer(&batch);
+        assert_eq!(outcome.bytes, nth * 10 - 5);
+        let error = outcome.error.expect("a full disk is an error");
+        assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+        let written = fs::read(&path).expect("the file is there");
+        assert_eq!(written.len() as u64, (nth - 1) * 20 + 5);
+        for (at, &byte) in written.iter().enumerate() {
+            let expected = if at % 20 < 10 {
+                at / 20 * 10 + at % 20 + 1
+            } else {
+                0
+            };
+            assert_eq!(byte as usize, expected, "byte {at}");
+        }
+        fs::remove_file(&path).expect("the file can be deleted");
+    }
+}
+
+/// Without `fallocate`, zeros are appended and nothing before them is touched.
+#[test]
+fn preallocation_without_fallocate_touches_no_data() {
+    let folder = folder();
+    for nth in 1..=4 {
+        let faults = Faults::new();
+        faults.fail_from_nth(1, &[Operation::Preallocate], Fault::Error(libc::EOPNOTSUPP));
+        faults.fail_nth(nth, &[Operation::Write], Fault::Short);
+        let path = folder.path().join("file");
+        fs::write(&path, b"data").expect("the folder can be written");
+        let driver = Posix::new().with_interference(Arc::new(faults));
+        let file = open(&driver, &path, IoMode::Buffered);
+        file.preallocate(200_000).expect("appending zeros works");
+        let bytes = fs::read(&path).expect("the file is there");
+        assert_eq!(bytes.len(), 200_000);
+        assert_eq!(&bytes[..4], b"data");
+        assert!(bytes[4..].iter().all(|&byte| byte == 0));
+        file.preallocate(10).expect("there is nothing to do");
+        assert_eq!(fs::read(&path).expect("the file is there").len(), 200_000);
+    }
+}
+
+/// A direct read into aligned memory filled it up to the end of the file's
+/// last block, beyond the bytes that it counted.
+#[test]
+fn direct_reads_touch_no_memory_beyond_the_end() {
+    let folder = folder();
+    let path = folder.path().join("file");
+    fs::write(&path, [7; 10_000]).expect("the folder can be written");
+    let file = open(&Posix::new(), &path, IoMode::Direct);
+    let mut memory = Vec::new();
+    let target = aligned(&mut memory, 16_384);
+    let outcome = file.transfer(&Batch::read(0, target));
+    assert_eq!((outcome.bytes, outcome.error.is_none()), (10_000, true));
+    assert!(target[..10_000].iter().all(|&byte| byte == 7));
+    assert!(target[10_000..].iter().all(|&byte| byte == b'.'));
+}
+
+/// Neighbours write the two sides of every page, one of them directly: a
+/// read-modify-write of whole pages would lose bytes.
+#[test]
+fn direct_edges_spare_the_neighbours() {
+    const SHARE: usize = 5000;
+    const ROUNDS: u64 = 60;
+    let folder = folder();
+    let path = folder.path().join("file");
+    let modes = [IoMode::Direct, IoMode::Buffered, IoMode::Direct];
+    std::thread::scope(|scope| {
+        for (rank, mode) in modes.into_iter().enumerate() {
+            let file = open(&Posix::new(), &path, mode);
+            scope.spawn(move || {
+                let share = vec![rank as u8 + 1; SHARE];
+                for round in 0..ROUNDS {
+                    let offset = (round * 3 + rank as u64) * SHARE as u64;
+                    let outcome = file.transfer(&Batch::write(offset, &share));
+                    assert_eq!(outcome.into_result().expect("writing works"), SHARE as u64);
+                }
+            });
+        }
+    });
+    let bytes = fs::read(&path).expect("the file is there");
+    assert_eq!(bytes.len() as u64, ROUNDS * 3 * SHARE as u64);
+    for (at, &byte) in bytes.iter().enumerate() {
+        assert_eq!(byte as usize, at / SHARE % 3 + 1, "byte {at}");
+    }
+}
