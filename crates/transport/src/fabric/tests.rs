@@ -58,3 +58,15 @@ fn a_panic_reaches_the_others() {
     assert_eq!(results[2], Ok(Err(lost)));
     assert!(results[1].is_err());
 }
+
+#[test]
+#[should_panic(expected = "1025 ranks are too many: a world has at most 1024")]
+fn worlds_have_a_largest_size() {
+    let _ = threads::World::new(threads::World::RANKS_MAX + 1);
+}
+
+#[test]
+#[should_panic(expected = "a placement names the node of each rank")]
+fn placements_name_every_rank() {
+    let _ = threads::World::new(2).nodes(&[0, 0, 0]);
+}

@@ -33,6 +33,11 @@ impl Test {
             body: Box::new(body),
         }
     }
+
+    #[allow(dead_code)] // for programs that run a part of the suite
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 /// The conformance suite: one test for each case and placement.
