@@ -5,6 +5,7 @@ mod array;
 mod cells;
 mod engine;
 mod folder;
+mod layout;
 mod memory;
 mod methods;
 mod raw;
@@ -35,7 +36,22 @@ const RANKS_MAX: i64 = threads::World::RANKS_MAX as i64;
 
 /// What to measure.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: Option<What>,
+    #[command(flatten)]
+    array: ArrayArguments,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Measure datatypes instead: memory, look-ups, packing and unpacking
+    Layout,
+}
+
+#[derive(clap::Args)]
+struct ArrayArguments {
     /// Number of ranks, each a thread
     #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=RANKS_MAX))]
     ranks: u32,
@@ -61,6 +77,13 @@ const QUICK: (Shape, u32) = (Shape([16, 64, 64]), 2);
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
+    match arguments.what {
+        Some(What::Layout) => layout::run(out).map_err(Failure::Output),
+        None => compare(&arguments.array, out),
+    }
+}
+
+fn compare(arguments: &ArrayArguments, out: &mut impl Write) -> Result<(), Failure> {
     let (size, repeat) = match arguments.quick {
         true => QUICK,
         false => (arguments.size, arguments.repeat),
