@@ -137,3 +137,36 @@ fn unseal(mut bytes: Vec<u8>, from: Rank, operation: &'static str) -> Result<Vec
         _ => Err(malformed),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FROM: Rank = Rank(3);
+
+    #[test]
+    fn seals_carry_data_and_errors() {
+        let sealed = seal(vec![1, 2], &Ok(()));
+        assert_eq!(unseal(sealed, FROM, "a test"), Ok(vec![1, 2]));
+        let lost = TransportError::PeerLost {
+            rank: Rank(9),
+            reason: Loss::Killed { signal: 9 },
+        };
+        let sealed = seal(vec![1, 2], &Err(lost.clone()));
+        assert_eq!(unseal(sealed, FROM, "a test"), Err(lost));
+    }
+
+    #[test]
+    fn other_errors_and_nonsense_are_malformed() {
+        let malformed = TransportError::Malformed {
+            rank: FROM,
+            operation: "a test",
+        };
+        let broken = seal(Vec::new(), &Err(TransportError::TooLarge { bytes: 1 }));
+        let nonsense = [vec![], vec![7], vec![LOST], vec![0, 0, 0, 0, LOST], broken];
+        for message in nonsense {
+            let result = unseal(message.clone(), FROM, "a test");
+            assert_eq!(result, Err(malformed.clone()), "{message:?}");
+        }
+    }
+}

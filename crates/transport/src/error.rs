@@ -152,3 +152,48 @@ impl fmt::Display for TransportError {
 }
 
 impl std::error::Error for TransportError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_have_codes() {
+        let losses = [
+            Loss::Returned,
+            Loss::Panicked,
+            Loss::Killed { signal: 9 },
+            Loss::Exited { status: 255 },
+            Loss::NotStarted,
+        ];
+        for loss in losses {
+            assert_ne!(loss.code(), 0);
+            assert_eq!(Loss::from_code(loss.code()), Some(loss));
+        }
+        assert_eq!(Loss::from_code(0), None);
+        assert_eq!(Loss::from_code(u32::MAX), None);
+    }
+
+    #[test]
+    fn errors_are_sentences() {
+        let rank = Rank(3);
+        let reason = Loss::Killed { signal: 9 };
+        let cases = [
+            (
+                TransportError::PeerLost { rank, reason },
+                "rank 3 is lost: signal 9 ended its process",
+            ),
+            (
+                TransportError::BadRank { rank, size: 2 },
+                "rank 3 does not exist: ranks go from 0 to 1",
+            ),
+            (
+                TransportError::TooLarge { bytes: 7 },
+                "there is no memory for a message of 7 bytes",
+            ),
+        ];
+        for (error, text) in cases {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+}

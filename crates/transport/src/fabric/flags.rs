@@ -54,3 +54,21 @@ impl Flags {
         self.memory.atomic_u64(self.base + index * size_of::<u64>())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_go_up_and_down() {
+        let memory = Segment::anonymous(4096).expect("a page of memory");
+        let flags = Flags::new(memory, 128, 200);
+        assert_eq!(flags.take().count(), 0);
+        for rank in [199, 0, 64, 63, 0] {
+            flags.raise(Rank(rank));
+        }
+        let raised = flags.take().collect::<Vec<_>>();
+        assert_eq!(raised, [0, 63, 64, 199].map(Rank));
+        assert_eq!(flags.take().count(), 0);
+    }
+}

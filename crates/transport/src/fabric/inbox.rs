@@ -241,3 +241,47 @@ impl Contexts {
         Some(body)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn envelopes_survive_the_way() {
+        let envelope = Envelope {
+            context: ContextId(u64::MAX - 1),
+            tag: Tag(0xffff_0001),
+            bytes: 1 << 40,
+        };
+        let decoded = Envelope::decode(&envelope.encode());
+        assert_eq!(decoded.context, envelope.context);
+        assert_eq!(decoded.tag, envelope.tag);
+        assert_eq!(decoded.bytes, envelope.bytes);
+    }
+
+    #[test]
+    fn contexts_are_early_then_open_then_closed() {
+        let mut contexts = Contexts::default();
+        contexts.open(ContextId(0));
+        // Two threads may open their duplicates in any order.
+        contexts.open(ContextId(2));
+        assert!(!contexts.is_closed(ContextId(1)), "1 may still come");
+        contexts.open.remove(&ContextId(2));
+        assert!(contexts.is_closed(ContextId(2)));
+        assert!(!contexts.is_closed(ContextId(1)));
+        contexts.open(ContextId(1));
+        assert!(!contexts.is_closed(ContextId(0)));
+        assert!(contexts.seen_beyond.is_empty(), "nothing to remember");
+    }
+
+    #[test]
+    fn no_memory_is_asked_for_impossible_lengths() {
+        let contexts = Contexts::default();
+        let envelope = Envelope {
+            context: ContextId(0),
+            tag: Tag(0),
+            bytes: u64::MAX,
+        };
+        assert_eq!(contexts.body_for(&envelope), None);
+    }
+}

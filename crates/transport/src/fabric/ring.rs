@@ -172,3 +172,100 @@ impl Consumer {
         starved.load(Ordering::Relaxed) != 0 && starved.swap(0, Ordering::Relaxed) != 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::thread;
+
+    use super::*;
+    use crate::conformance::Dice;
+
+    const CAPACITY: usize = 256;
+
+    fn ring() -> (Producer, Consumer) {
+        let memory = Segment::anonymous(HEADER_BYTES + CAPACITY).expect("a page of memory");
+        let producer = Producer::new(memory.clone(), 0, CAPACITY);
+        (producer, Consumer::new(memory, 0, CAPACITY))
+    }
+
+    #[test]
+    fn behaves_like_a_bounded_queue() {
+        for seed in 0..50 {
+            let mut dice = Dice::new(seed, 0);
+            let (mut producer, mut consumer) = ring();
+            let mut queue = VecDeque::new();
+            for _ in 0..1000 {
+                let length = dice.below(300) as usize;
+                if dice.below(2) == 0 {
+                    let bytes = dice.bytes(length);
+                    let room = CAPACITY - queue.len();
+                    assert_eq!(producer.room(), room, "seed {seed}");
+                    let written = producer.write(&bytes);
+                    assert_eq!(written, length.min(room), "seed {seed}");
+                    assert_eq!(consumer.available(), queue.len(), "seed {seed}");
+                    producer.publish();
+                    queue.extend(&bytes[..written]);
+                } else {
+                    let mut bytes = Vec::with_capacity(length);
+                    let read = consumer.read_into(&mut bytes, length);
+                    assert!(!consumer.release(), "no one asked for room");
+                    let expected = queue.drain(..length.min(queue.len()));
+                    assert!(bytes.iter().copied().eq(expected), "seed {seed}");
+                    assert_eq!(read, bytes.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_published_is_not_seen() {
+        let (mut producer, consumer) = ring();
+        producer.write(&[1; 10]);
+        assert_eq!(consumer.available(), 0);
+        // A producer that takes over starts from what was published.
+        let mut successor = Producer::new(producer.ring.memory.clone(), 0, CAPACITY);
+        successor.write(&[2; 3]);
+        successor.publish();
+        assert_eq!(consumer.available(), 3);
+    }
+
+    #[test]
+    fn a_starved_producer_is_noticed_once() {
+        let (mut producer, mut consumer) = ring();
+        producer.write(&[0; CAPACITY]);
+        producer.publish();
+        producer.ask_for_room();
+        assert_eq!(consumer.skip(1), 1);
+        assert!(consumer.release());
+        assert_eq!(consumer.skip(1), 1);
+        assert!(!consumer.release());
+        assert_eq!(producer.room(), 2);
+    }
+
+    #[test]
+    fn streams_between_threads() {
+        const TOTAL: usize = 1 << 20;
+        let (mut producer, mut consumer) = ring();
+        let bytes = Dice::new(7, 7).bytes(TOTAL);
+        let expected = bytes.clone();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut rest = bytes.as_slice();
+                while !rest.is_empty() {
+                    let written = producer.write(rest);
+                    producer.publish();
+                    rest = &rest[written..];
+                    thread::yield_now();
+                }
+            });
+            let mut received = Vec::with_capacity(TOTAL);
+            while received.len() < TOTAL {
+                consumer.read_into(&mut received, 100);
+                let _ = consumer.release();
+                thread::yield_now();
+            }
+            assert!(received == expected);
+        });
+    }
+}

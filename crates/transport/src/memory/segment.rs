@@ -194,3 +194,57 @@ impl Segment {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_go_in_and_out() {
+        let segment = Segment::anonymous(64).expect("a page of memory");
+        segment.store_bytes(8, &[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        let mut bytes = [0; 10];
+        segment.load_bytes(8, &mut bytes);
+        assert_eq!(bytes, [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]);
+        // SAFETY: no one else has this segment.
+        unsafe {
+            segment.copy_in(60, [5; 4].as_ptr(), 4);
+            segment.copy_out(58, bytes.as_mut_ptr(), 6);
+        }
+        assert_eq!(bytes[..6], [0, 0, 5, 5, 5, 5]);
+        assert_eq!(segment.atomic_u32(60).load(Ordering::Relaxed), 0x0505_0505);
+    }
+
+    #[test]
+    fn parts_and_clones_share_the_memory() {
+        let whole = Segment::anonymous(256).expect("a page of memory");
+        let part = whole.part(64, 100);
+        assert_eq!(part.bytes(), 100);
+        part.atomic_u64(8).store(3, Ordering::Relaxed);
+        let clone = whole.clone();
+        drop(whole);
+        assert_eq!(clone.atomic_u64(72).load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    #[should_panic(expected = "8 bytes at offset 96 are not within a segment of 100 bytes")]
+    fn words_stay_within() {
+        let segment = Segment::anonymous(100).expect("a page of memory");
+        let _ = segment.atomic_u64(96);
+    }
+
+    #[test]
+    #[should_panic(expected = "offset 12 is not a multiple of 8")]
+    fn words_are_aligned() {
+        let segment = Segment::anonymous(100).expect("a page of memory");
+        let _ = segment.atomic_u64(12);
+    }
+
+    #[test]
+    #[should_panic(expected = "are not within a segment")]
+    fn offsets_do_not_wrap() {
+        let segment = Segment::anonymous(100).expect("a page of memory");
+        // SAFETY: panics before anything is copied.
+        unsafe { segment.copy_in(usize::MAX, [0; 2].as_ptr(), 2) };
+    }
+}

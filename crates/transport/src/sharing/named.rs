@@ -107,3 +107,83 @@ fn options() -> OpenOptions {
         .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
     options
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    const SECRET: Secret = [7; 16];
+
+    /// A new folder, removed when dropped.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let name = format!("pario-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            fs::create_dir(&path).expect("a new folder");
+            Scratch(path)
+        }
+
+        fn names(&self) -> usize {
+            fs::read_dir(&self.0).expect("a folder").count()
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_file_is_private_and_its_name_goes() {
+        let scratch = Scratch::new("private");
+        let folder = NamedFolder::new(&scratch.0);
+        let (file, name) = folder.create(&SECRET, 10_000).expect("it is new");
+        let metadata = file.metadata().expect("it is open");
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+        assert_eq!(metadata.len(), 10_000);
+        assert!(folder.create(&SECRET, 10).is_err(), "the name is taken");
+        assert!(folder.open(&SECRET).is_ok());
+        drop(name);
+        assert!(folder.open(&SECRET).is_err());
+        assert_eq!(scratch.names(), 0);
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let scratch = Scratch::new("link");
+        let folder = NamedFolder::new(&scratch.0);
+        let target = scratch.0.join("target");
+        fs::write(&target, "precious").expect("a new file");
+        symlink(&target, folder.path(&SECRET)).expect("a new link");
+        assert!(folder.create(&SECRET, 10).is_err());
+        assert!(folder.open(&SECRET).is_err());
+        assert_eq!(fs::read(&target).expect("it exists"), b"precious");
+    }
+
+    #[test]
+    fn a_sweep_takes_what_is_its_own() {
+        let scratch = Scratch::new("sweep");
+        let (mine, other) = (NamedFolder::new(&scratch.0), NamedFolder::new(&scratch.0));
+        let (_, left) = mine.create(&SECRET, 10).expect("it is new");
+        let (_, kept) = other.create(&SECRET, 10).expect("it is new");
+        mine.sweep();
+        assert!(!left.path.exists());
+        assert!(kept.path.exists());
+    }
+
+    /// A forked child that drops what it inherited must not take the name.
+    #[test]
+    fn only_the_maker_removes_a_name() {
+        let scratch = Scratch::new("owner");
+        let folder = NamedFolder::new(&scratch.0);
+        let (_, mut name) = folder.create(&SECRET, 10).expect("it is new");
+        name.owner += 1;
+        drop(name);
+        assert_eq!(scratch.names(), 1);
+    }
+}
