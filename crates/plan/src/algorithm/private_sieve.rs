@@ -1,0 +1,51 @@
+//! Private sieve: every rank streams the whole region through a small buffer
+//! and keeps its own pieces. No exchange at all; each byte of the file is
+//! read once a rank.
+
+use super::{Algorithm, Choices};
+use crate::{Case, Client, Direction, Pattern, Plan, Verdict};
+
+/// Every rank reads everything in its way.
+#[derive(Debug)]
+pub struct PrivateSieve;
+
+/// With more ranks on a node, reading everything that often costs more than
+/// exchanging it.
+const RANKS_A_NODE_MAX: u32 = 2;
+
+impl Algorithm for PrivateSieve {
+    fn name(&self) -> &'static str {
+        "private-sieve"
+    }
+
+    fn suit(&self, case: &Case<'_>) -> Verdict {
+        if case.direction == Direction::Write {
+            return Verdict::unfit("only reads can be sieved privately");
+        }
+        if !case.is_increasing() {
+            return Verdict::unfit("some rank's bytes do not ascend");
+        }
+        if case.facts.client == Client::Library {
+            return Verdict::suits(
+                1,
+                "every rank would fetch the whole region from the servers",
+            );
+        }
+        let pattern = Pattern::of(case);
+        let ranks = case.ranks();
+        match (pattern.is_interleaved, ranks <= RANKS_A_NODE_MAX) {
+            (true, true) => Verdict::suits(70, "few ranks read small interleaved pieces"),
+            (true, false) => Verdict::suits(
+                15,
+                format!("{ranks} ranks would each read the whole region"),
+            ),
+            (false, _) => Verdict::suits(15, "the ranks' pieces are not interleaved"),
+        }
+    }
+
+    fn plan(&self, case: &Case<'_>, _choices: &Choices<'_>) -> Plan {
+        Plan::PrivateSieve {
+            buffer_bytes: case.tuning.slice_bytes.max(1),
+        }
+    }
+}

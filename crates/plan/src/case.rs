@@ -1,0 +1,116 @@
+//! What a plan is made from: data that all ranks agree on.
+
+use std::ops::Range;
+
+use crate::{Access, Facts};
+
+/// Which way the bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the file to memory.
+    Read,
+    /// From memory to the file.
+    Write,
+}
+
+/// Numbers and names that a user or a tuning profile gave. `None` leaves the
+/// choice to the planner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// The most bytes that an aggregator gathers before it moves them.
+    pub buffer_bytes: u64,
+    /// The slice that is copied at once where ranks share memory: small
+    /// enough to stay in the cache.
+    pub slice_bytes: u64,
+    /// How many aggregators (`cb_nodes`).
+    pub aggregators: Option<u32>,
+    /// The most aggregators on a node (`cb_config_list`).
+    pub aggregators_per_node: Option<u32>,
+    /// Boundary that realms are aligned to (`romio_cb_fr_alignment`).
+    pub realm_alignment: Option<u64>,
+    /// Bytes with which one process saturates its path to the file system.
+    pub saturation_bytes: u64,
+    /// A partition by name.
+    pub partition: Option<String>,
+    /// An algorithm by name.
+    pub algorithm: Option<String>,
+    /// An exchange by name.
+    pub exchange: Option<String>,
+    /// Pause between timed groups (paper 003), in microseconds.
+    pub timed_delay_us: u64,
+    /// Agents a server (paper 003).
+    pub agents_per_server: u32,
+}
+
+impl Default for Tuning {
+    fn default() -> Tuning {
+        Tuning {
+            buffer_bytes: 16 << 20,
+            slice_bytes: 256 << 10,
+            aggregators: None,
+            aggregators_per_node: None,
+            realm_alignment: None,
+            saturation_bytes: 1 << 20,
+            partition: None,
+            algorithm: None,
+            exchange: None,
+            timed_delay_us: 500,
+            agents_per_server: 1,
+        }
+    }
+}
+
+/// What earlier calls on the file left for later ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// The block of persistent realms, from the first call that used them.
+    pub persistent_block: Option<u64>,
+}
+
+/// One collective call, as all ranks see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'a> {
+    /// Which way.
+    pub direction: Direction,
+    /// What each rank moves.
+    pub accesses: &'a [Access],
+    /// The machine and the file system.
+    pub facts: &'a Facts,
+    /// What was asked for.
+    pub tuning: &'a Tuning,
+    /// What earlier calls decided.
+    pub history: &'a History,
+}
+
+impl Case<'_> {
+    /// How many ranks there are.
+    pub fn ranks(&self) -> u32 {
+        self.accesses.len() as u32
+    }
+
+    /// The aggregate access region: from the lowest byte that any rank moves
+    /// to the end of the highest.
+    pub fn region(&self) -> Range<u64> {
+        let spans = || {
+            self.accesses
+                .iter()
+                .filter(|a| !a.is_empty())
+                .map(Access::span)
+        };
+        let start = spans().map(|span| span.start).min();
+        let end = spans().map(|span| span.end).max();
+        start.unwrap_or(0)..end.unwrap_or(0)
+    }
+
+    /// Data bytes of all ranks.
+    pub fn bytes(&self) -> u64 {
+        self.accesses
+            .iter()
+            .fold(0, |sum, access| sum.saturating_add(access.len()))
+    }
+
+    /// Whether windows can be used at all: every rank's bytes ascend.
+    pub fn is_increasing(&self) -> bool {
+        self.accesses.iter().all(Access::is_increasing)
+    }
+}

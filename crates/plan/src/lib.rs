@@ -1,0 +1,27 @@
+//! Plans of collective I/O.
+//!
+//! Planning is a pure function: what the ranks access, facts about the
+//! machine and the file system, and hints give a [`Plan`]. All ranks compute
+//! it from the same agreed data, so all compute the same. Nothing here knows
+//! of messages or files.
+
+mod access;
+pub mod aggregators;
+pub mod algorithm;
+mod case;
+mod facts;
+pub mod partition;
+mod pattern;
+mod plan;
+mod realm;
+mod select;
+mod verdict;
+
+pub use access::Access;
+pub use case::{Case, Direction, History, Tuning};
+pub use facts::{Client, Facts, LockProtocol, ServerPart, Striping};
+pub use pattern::Pattern;
+pub use plan::{Aggregator, Group, Issuer, Members, Plan, Rounds, Segments, Timed};
+pub use realm::{Realm, Window};
+pub use select::{Decision, decide};
+pub use verdict::Verdict;
