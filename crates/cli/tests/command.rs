@@ -1,5 +1,7 @@
 //! The command as a user types it.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use std::path::Path;
 use std::process::{Command, Output};
 
