@@ -11,7 +11,11 @@ fn main() {
         let mode = Mode::CREATE | Mode::READ_WRITE | Mode::DELETE_ON_CLOSE;
         let file = File::open(&comm, &path, mode, &Info::new())?;
         let byte = Datatype::basic(Basic::Byte);
-        for (name, size, strided) in [("8 B", 8, false), ("4 KiB", 4096, false), ("64 x 8 B at stride 16", 512, true)] {
+        for (name, size, strided) in [
+            ("8 B", 8, false),
+            ("4 KiB", 4096, false),
+            ("64 x 8 B at stride 16", 512, true),
+        ] {
             let data = vec![1u8; size];
             if strided {
                 let eight = Datatype::contiguous(8, &byte)?;
@@ -28,14 +32,17 @@ fn main() {
                     .fold(f64::MAX, f64::min)
             };
             let ours = best(&|n| {
-                file.write_at((n % 1000) * size as u64, &data).expect("it can be written");
+                file.write_at((n % 1000) * size as u64, &data)
+                    .expect("it can be written");
             });
             let plain = best(&|n| {
-                raw.write_all_at(&data, (n % 1000) * size as u64).expect("it can be written");
+                raw.write_all_at(&data, (n % 1000) * size as u64)
+                    .expect("it can be written");
             });
             let read = best(&|n| {
                 let mut back = [0u8; 4096];
-                file.read_at((n % 1000) * size as u64, &mut back[..size]).expect("it can be read");
+                file.read_at((n % 1000) * size as u64, &mut back[..size])
+                    .expect("it can be read");
             });
             println!("{name}: pario write {ours:.0} ns, read {read:.0} ns, pwrite {plain:.0} ns");
         }

@@ -37,6 +37,7 @@
 mod access;
 mod agree;
 mod buffer;
+mod collective;
 mod error;
 mod file;
 mod gate;

@@ -8,12 +8,12 @@ use std::{
     sync::Arc,
 };
 
-use pario_driver::{Batch, Direction, LockMode, RangeLock};
+use pario_driver::{Batch, Direction, Handle, LockMode, RangeLock};
 use pario_hints::{Hints, Rmw};
 
 use crate::{
     Error, ErrorKind, Mode, Result, Status,
-    access::{Choice, Locking, Moved, ReadModifyWrite, Transfer, Way},
+    access::{Buffers, Choice, Locking, Moved, ReadModifyWrite, Transfer, Way},
     buffer::Memory,
     file::{Atomicity, Inner},
     gate::Pass,
@@ -122,6 +122,65 @@ impl Operation {
                 .file
                 .name_error(error.after(moved.bytes), self.call.name)),
         }
+    }
+
+    /// Reads the data through a window of this size, whatever the pattern.
+    pub(crate) fn run_sieved(&self, buffer_bytes: u64) -> Result<Status> {
+        let mut hints = (*self.hints).clone();
+        hints.pario_way_read = pario_hints::Way::Sieve;
+        hints.ind_rd_buffer_size = buffer_bytes;
+        let transfer = Transfer {
+            hints: &hints,
+            ..self.transfer(self.plan().0)
+        };
+        self.result(transfer.run())
+    }
+
+    /// Whether its bytes go between memory and file as they are, and it need
+    /// not be atomic.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.atomicity == Atomicity::NonAtomic
+            && Transfer::is_unconverted(&self.view, &self.memory)
+            && (self.call.direction == Direction::Read
+                || self.view.layout().size() > 0
+                || self.memory.bytes() == 0)
+    }
+
+    /// Bytes that its data takes in the file.
+    pub(crate) fn file_bytes(&self) -> Result<u64> {
+        Transfer::file_bytes(&self.view, &self.memory)
+    }
+
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+
+    pub(crate) fn direction(&self) -> Direction {
+        self.call.direction
+    }
+
+    pub(crate) fn view(&self) -> &Lowered {
+        &self.view
+    }
+
+    pub(crate) fn hints(&self) -> &Hints {
+        &self.hints
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        self.file.mode
+    }
+
+    pub(crate) fn handle(&self) -> &dyn Handle {
+        &*self.file.handle
+    }
+
+    pub(crate) fn buffers(&self) -> &Buffers {
+        &self.file.buffers
     }
 
     /// Moves the data in the background.

@@ -102,7 +102,24 @@ pub(crate) struct Lowered {
     layout: Layout,
     /// Bytes of an etype in the file.
     etype_bytes: u64,
-    sameness: Sameness,
+    peers: Peers,
+}
+
+/// What a rank sees of the file: enough to compute where its data lies.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) displacement: u64,
+    pub(crate) layout: Layout,
+}
+
+/// The views of all ranks, as they were exchanged when they were set.
+#[derive(Clone, Debug)]
+pub(crate) struct Peers {
+    /// By rank. Equal layouts are one.
+    pub(crate) views: Arc<[Peer]>,
+    pub(crate) sameness: Sameness,
+    /// How often views were set before: tells one set of views from another.
+    pub(crate) serial: u64,
 }
 
 impl Lowered {
@@ -151,13 +168,46 @@ impl Lowered {
             representation,
             layout,
             etype_bytes,
-            sameness: Sameness::Same,
+            peers: Peers {
+                views: Arc::new([]),
+                sameness: Sameness::Same,
+                serial: 0,
+            },
         })
     }
 
-    pub(crate) fn with_sameness(mut self, sameness: Sameness) -> Lowered {
-        self.sameness = sameness;
+    pub(crate) fn with_peers(mut self, peers: Peers) -> Lowered {
+        self.peers = peers;
         self
+    }
+
+    /// The view of a file just opened, which all ranks have.
+    pub(crate) fn bytes(ranks: u32) -> Result<Lowered> {
+        let lowered = Lowered::new(&View::bytes(), 0, Use::Writable)?;
+        let peer = lowered.as_peer();
+        let views = std::iter::repeat_n(peer, ranks as usize).collect();
+        Ok(lowered.with_peers(Peers {
+            views,
+            sameness: Sameness::Same,
+            serial: 0,
+        }))
+    }
+
+    /// What others need to know of it.
+    pub(crate) fn as_peer(&self) -> Peer {
+        Peer {
+            displacement: self.displacement,
+            layout: self.layout.clone(),
+        }
+    }
+
+    /// The views of all ranks.
+    pub(crate) fn peers(&self) -> &[Peer] {
+        &self.peers.views
+    }
+
+    pub(crate) fn serial(&self) -> u64 {
+        self.peers.serial
     }
 
     pub(crate) fn view(&self) -> &View {
@@ -177,15 +227,7 @@ impl Lowered {
     }
 
     pub(crate) fn sameness(&self) -> Sameness {
-        self.sameness
-    }
-
-    /// What tells two views apart, for the comparison between ranks.
-    pub(crate) fn fingerprint(&self) -> [u8; 24] {
-        let mut bytes = [0; 24];
-        bytes[..8].copy_from_slice(&self.displacement.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.layout.content_hash().to_le_bytes());
-        bytes
+        self.peers.sameness
     }
 
     /// The data byte at which an etype starts.

@@ -20,7 +20,7 @@ pub(crate) use transfer::{Moved, Transfer};
 
 use pario_driver::{Direction, Handle, Outcome};
 use pario_hints::Hints;
-use span::{FileSpan, MemorySpan};
+pub(crate) use span::{FileSpan, MemorySpan, WindowBuffer};
 
 /// Whether writes must lock the range they change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use pario_driver::{Batch, Direction, Outcome};
 use super::{
     Job, Method,
     batches::lock_for_write,
-    span::{FileSpan, MemorySpan},
+    span::{FileSpan, MemorySpan, WindowBuffer},
 };
 
 pub(super) struct Sieve;
@@ -78,7 +78,12 @@ impl<'a> Window<'a> {
         let outcome = job.handle.transfer(&Batch::read(self.start, bytes));
         let useful = self.file.bytes_below(self.start + outcome.bytes);
         let (file, memory) = (self.file.slice(0, useful), self.memory.slice(0, useful));
-        memory.exchange(Direction::Read, &file, bytes, self.start);
+        memory.exchange(
+            Direction::Read,
+            &file,
+            &WindowBuffer::new(bytes),
+            self.start,
+        );
         Outcome {
             bytes: useful,
             error: outcome.error,
@@ -110,8 +115,12 @@ impl<'a> Window<'a> {
             // Past the end of the file, holes are zeros once it grows.
             bytes[got as usize..].fill(0);
         }
-        self.memory
-            .exchange(Direction::Write, &self.file, bytes, self.start);
+        self.memory.exchange(
+            Direction::Write,
+            &self.file,
+            &WindowBuffer::new(bytes),
+            self.start,
+        );
         Ok(job.handle.transfer(&Batch::write(self.start, bytes)))
     }
 }

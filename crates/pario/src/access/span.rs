@@ -122,7 +122,7 @@ impl<'a> MemorySpan<'a> {
         &self,
         direction: Direction,
         file: &FileSpan<'_>,
-        window: &mut [u8],
+        window: &WindowBuffer<'_>,
         base: u64,
     ) {
         assert_eq!(self.len, file.len);
@@ -130,11 +130,11 @@ impl<'a> MemorySpan<'a> {
             return;
         }
         assert!(file.file_byte(0) >= base);
-        assert!(file.file_byte(file.len - 1) - base < window.len() as u64);
+        assert!(file.file_byte(file.len - 1) - base < window.len as u64);
         // The window as if it reached back to the view's displacement; only
         // bytes within the window are touched.
         let shift = base as i64 - file.displacement as i64;
-        let origin = window.as_mut_ptr().wrapping_offset(-shift as isize);
+        let origin = window.start.wrapping_offset(-shift as isize);
         // SAFETY: the memory side is valid; the layout increases and its
         // first and last byte lie in the window, so all of its bytes do.
         unsafe {
@@ -151,6 +151,60 @@ impl<'a> MemorySpan<'a> {
                 ),
             }
         }
+    }
+}
+
+/// Bytes that hold a stretch of the file: a buffer of this rank, or a slot
+/// that ranks share, of which each touches its own bytes only.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WindowBuffer<'a> {
+    start: *mut u8,
+    len: usize,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> WindowBuffer<'a> {
+    pub(crate) fn new(slice: &'a mut [u8]) -> WindowBuffer<'a> {
+        WindowBuffer {
+            start: slice.as_mut_ptr(),
+            len: slice.len(),
+            memory: PhantomData,
+        }
+    }
+
+    /// # Safety
+    /// `start` is valid for `len` bytes for `'a`, and no byte of them is used
+    /// by two ranks or threads at a time, unless both read.
+    pub(crate) unsafe fn from_raw(start: *mut u8, len: usize) -> WindowBuffer<'a> {
+        WindowBuffer {
+            start,
+            len,
+            memory: PhantomData,
+        }
+    }
+
+    /// A part of it.
+    pub(crate) fn part(self, range: std::ops::Range<usize>) -> WindowBuffer<'a> {
+        assert!(range.start <= range.end && range.end <= self.len);
+        let start = self.start.wrapping_add(range.start);
+        WindowBuffer {
+            start,
+            len: range.end - range.start,
+            memory: PhantomData,
+        }
+    }
+
+    /// Adds it to a batch, as the bytes of the file from `offset` on.
+    pub(crate) fn push(self, batch: &mut Batch<'a>, offset: u64) {
+        // SAFETY: valid for `'a` by the promise of `from_raw` or by `new`.
+        unsafe { batch.push_raw(offset, self.start, self.len) }
+    }
+
+    /// Copies bytes of another buffer, which does not overlap, over it.
+    pub(crate) fn copy_from(self, other: WindowBuffer<'_>) {
+        assert_eq!(self.len, other.len);
+        // SAFETY: both are valid for their length.
+        unsafe { std::ptr::copy_nonoverlapping(other.start, self.start, self.len) }
     }
 }
 

@@ -75,6 +75,11 @@ impl Transfer<'_> {
         }
     }
 
+    /// Whether a view stores a memory's data as it is.
+    pub(crate) fn is_unconverted(view: &Lowered, memory: &Memory) -> bool {
+        matches!(converter(view, memory), Ok(None))
+    }
+
     /// From the first byte of the file that it touches to the end of the
     /// last; nothing if it touches none.
     pub(crate) fn range(&self) -> Option<Range<u64>> {
@@ -170,7 +175,7 @@ impl Transfer<'_> {
         let plain = self.memory.bytes() > 0
             && self.view.layout().size() > 0
             && self.locking == Locking::None
-            && matches!(converter(self.view, self.memory), Ok(None))
+            && Transfer::is_unconverted(self.view, self.memory)
             && !self.gathers();
         if !plain || self.way() == Way::Sieve {
             return None;

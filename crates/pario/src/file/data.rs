@@ -8,6 +8,7 @@ use crate::{
     access::Transfer,
     agree,
     buffer::Memory,
+    collective,
     operation::{Call, Operation, Position, check_allowed},
     request::{InFlight, Keep},
 };
@@ -187,7 +188,7 @@ impl File {
     }
 
     fn run_all(&self, call: Call, memory: Memory) -> Result<Status> {
-        self.inner.agree(call.name, self.run(call, memory))
+        collective::run(&self.inner, &self.inner.lane, call, memory)
     }
 
     pub(crate) fn start(&self, call: Call, memory: Memory, keep: Keep) -> Result<InFlight> {

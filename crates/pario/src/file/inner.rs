@@ -17,7 +17,8 @@ use crate::{
     Error, ErrorKind, Mode, Result,
     access::Buffers,
     agree,
-    gate::{Gate, Pending},
+    collective::Lane,
+    gate::{Gate, Pass, Pending},
     shared_pointer::SharedPointer,
     view::Lowered,
 };
@@ -38,6 +39,8 @@ pub(crate) struct Inner {
     pub(crate) buffers: Buffers,
     pub(crate) gate: Arc<Gate>,
     pub(crate) pending: Pending,
+    /// Where blocking collective calls take place.
+    pub(crate) lane: Lane,
     pub(crate) state: State,
 }
 
@@ -120,6 +123,15 @@ impl Inner {
             ));
         }
         Ok(())
+    }
+
+    /// Lets a collective write pass the gate, alone if that may be of use.
+    pub(crate) fn enter_for_collective(&self) -> Pass {
+        let alone = match self.mode.contains(Mode::UNIQUE_OPEN) && self.mode.can_read() {
+            true => self.gate.enter_alone(),
+            false => None,
+        };
+        alone.unwrap_or_else(|| self.gate.enter())
     }
 
     /// Ends a collective call: all ranks succeed, or all get the same error.

@@ -4,6 +4,7 @@ mod data;
 mod inner;
 mod manage;
 mod open;
+mod peers;
 mod pointers;
 mod views;
 

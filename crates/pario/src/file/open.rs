@@ -19,9 +19,10 @@ use crate::{
     Error, ErrorKind, Mode, Result,
     access::Buffers,
     agree,
+    collective::Lane,
     gate::{Gate, Pending},
     shared_pointer::{Preference, SharedPointer},
-    view::{Lowered, Sameness, Use, View},
+    view::Lowered,
     warning::warn,
 };
 
@@ -154,6 +155,7 @@ fn open(
     };
     Ok(File {
         inner: Arc::new(Inner {
+            lane: Lane::new(comm.clone()),
             comm,
             path: path.to_owned(),
             driver_path,
@@ -349,7 +351,7 @@ fn prepare(
         pario_hints::SharedPointer::File => Preference::SideFile,
     };
     let shared_pointer = SharedPointer::new(&**comm, preference, path)?;
-    let view = Lowered::new(&View::bytes(), 0, Use::ReadOnly)?.with_sameness(Sameness::Same);
+    let view = Lowered::bytes(comm.size())?;
     if !mode.contains(Mode::APPEND) {
         return Ok((shared_pointer, view, 0));
     }

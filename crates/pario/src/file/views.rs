@@ -4,10 +4,10 @@ use std::sync::{Arc, PoisonError};
 
 use pario_transport::Rank;
 
-use super::{File, Inner};
+use super::{File, Inner, peers};
 use crate::{
     Error, ErrorKind, Mode, Result, agree,
-    view::{Displacement, Lowered, Sameness, Use, View},
+    view::{Displacement, Lowered, Use, View},
 };
 
 impl File {
@@ -26,10 +26,6 @@ impl File {
         self.inner.view().view().clone()
     }
 }
-
-/// What must be equal on all ranks, ahead of what may differ.
-const EXTENT_BYTES: usize = 8;
-const FINGERPRINT_BYTES: usize = 24;
 
 impl Inner {
     fn set_view(&self, view: &View) -> Result<()> {
@@ -90,25 +86,9 @@ impl Inner {
 
     /// The ranks meet, compare, and take their views.
     fn adopt(&self, mine: Result<Lowered>) -> Result<()> {
-        let said = match &mine {
-            Ok(lowered) => Ok(description(lowered)),
-            Err(error) => Err(error.clone()),
-        };
-        let all = agree::gather(&*self.comm, said)?;
-        for (rank, message) in all.iter().enumerate() {
-            if message[..EXTENT_BYTES] != all[0][..EXTENT_BYTES] {
-                return Err(agree::differs("the extent of the etype", rank));
-            }
-            let name = EXTENT_BYTES + FINGERPRINT_BYTES;
-            if message[name..] != all[0][name..] {
-                return Err(agree::differs("the data representation", rank));
-            }
-        }
-        let sameness = match all.iter().all(|message| *message == all[0]) {
-            true => Sameness::Same,
-            false => Sameness::Different,
-        };
-        let view = Arc::new(mine?.with_sameness(sameness));
+        let serial = self.view().serial() + 1;
+        let peers = peers::exchange(&*self.comm, &mine, serial)?;
+        let view = Arc::new(mine?.with_peers(peers));
         let mut pointer = self.pointer();
         *self
             .state
@@ -119,12 +99,4 @@ impl Inner {
         self.shared_pointer.turn();
         Ok(())
     }
-}
-
-fn description(lowered: &Lowered) -> Vec<u8> {
-    let view = lowered.view();
-    let mut message = view.etype().extent().to_le_bytes().to_vec();
-    message.extend(lowered.fingerprint());
-    message.extend(view.representation_name().as_bytes());
-    message
 }

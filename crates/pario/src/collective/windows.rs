@@ -1,0 +1,201 @@
+//! Windows in memory that the ranks of a node share.
+//!
+//! A ring of slots, each a window's worth of bytes and a few words that say
+//! what state it is in. Windows are numbered through the life of the file, the
+//! same on all ranks; window `n` takes slot `n % slots` once the slot's
+//! previous window is complete. See `README.md` beside this file for the
+//! states.
+//!
+//! `unsafe` lives here because ranks copy into and out of a slot at the same
+//! time, each its own bytes; the words below keep apart those who would touch
+//! the same ones.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use pario_transport::{Event, Segment, Transport, Waiter};
+
+use crate::{Result, access::WindowBuffer};
+
+/// Words of a slot, each at its own offset.
+mod word {
+    /// Windows that this slot has completed.
+    pub(super) const COMPLETED: usize = 0;
+    /// Windows that some rank undertook to fill from the file.
+    pub(super) const CLAIMED: usize = 8;
+    /// Windows filled from the file.
+    pub(super) const FILLED: usize = 16;
+    /// How much of the window the file had, as an offset of the file.
+    pub(super) const END: usize = 24;
+    /// Ranks that are done with the current window.
+    pub(super) const ARRIVED: usize = 32;
+    /// Where ranks sleep.
+    pub(super) const EVENT: usize = 40;
+    /// Two cache lines a slot.
+    pub(super) const BYTES: usize = 128;
+}
+
+/// The ring, as one rank sees it.
+#[derive(Debug)]
+pub(crate) struct Windows {
+    segment: Segment,
+    slots: u64,
+    slot_bytes: usize,
+    ranks: u32,
+    /// The number of the next window: the same on all ranks between calls.
+    next: u64,
+}
+
+/// Whether a rank was the last to be done with a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    Early,
+    Last,
+}
+
+impl Windows {
+    /// Collective: `None` if the ranks share no memory, on all of them.
+    pub(crate) fn new(
+        comm: &dyn Transport,
+        slots: u64,
+        slot_bytes: usize,
+    ) -> Result<Option<Windows>> {
+        let bytes = slots as usize * (word::BYTES + slot_bytes);
+        let segment = comm.segment(bytes)?;
+        Ok(segment.map(|segment| Windows {
+            segment,
+            slots,
+            slot_bytes,
+            ranks: comm.size(),
+            next: 0,
+        }))
+    }
+
+    pub(crate) fn slots(&self) -> u64 {
+        self.slots
+    }
+
+    pub(crate) fn slot_bytes(&self) -> usize {
+        self.slot_bytes
+    }
+
+    /// The number of a call's first window.
+    pub(crate) fn first(&self) -> u64 {
+        self.next
+    }
+
+    /// After a call: where the next one starts.
+    pub(crate) fn advance(&mut self, windows: u64) {
+        self.next += windows;
+    }
+
+    fn control(&self, number: u64, offset: usize) -> usize {
+        (number % self.slots) as usize * word::BYTES + offset
+    }
+
+    /// How many windows the slot of this one had before it.
+    fn generation(&self, number: u64) -> u64 {
+        number / self.slots
+    }
+
+    fn event(&self, number: u64) -> Event<'_> {
+        self.segment.event(self.control(number, word::EVENT))
+    }
+
+    fn load(&self, number: u64, offset: usize) -> u64 {
+        self.segment
+            .atomic_u64(self.control(number, offset))
+            .load(Acquire)
+    }
+
+    /// Whether the slot is free for this window.
+    pub(crate) fn is_free(&self, number: u64) -> bool {
+        self.load(number, word::COMPLETED) == self.generation(number)
+    }
+
+    /// Whether this window holds what the file has.
+    pub(crate) fn is_filled(&self, number: u64) -> bool {
+        self.load(number, word::FILLED) > self.generation(number)
+    }
+
+    /// Waits until the slot is free for this window.
+    pub(crate) fn wait_free(&self, comm: &dyn Transport, number: u64) -> Result<()> {
+        self.wait(comm, number, || self.is_free(number))
+    }
+
+    /// Waits until this window holds what the file has.
+    pub(crate) fn wait_filled(&self, comm: &dyn Transport, number: u64) -> Result<()> {
+        self.wait(comm, number, || self.is_filled(number))
+    }
+
+    fn wait(&self, comm: &dyn Transport, number: u64, ready: impl Fn() -> bool) -> Result<()> {
+        let attend = || comm.attend();
+        Waiter::new(&attend).wait(self.event(number), || Ok(ready().then_some(())))?;
+        Ok(())
+    }
+
+    /// Undertakes to fill a free window; `false` if another rank does.
+    pub(crate) fn claim(&self, number: u64) -> bool {
+        let generation = self.generation(number);
+        let claimed = self.segment.atomic_u64(self.control(number, word::CLAIMED));
+        self.is_free(number)
+            && claimed
+                .compare_exchange(generation, generation + 1, AcqRel, Relaxed)
+                .is_ok()
+    }
+
+    /// Says that a claimed window is filled, and where the file ended.
+    pub(crate) fn fill(&self, number: u64, end: u64) {
+        self.segment
+            .atomic_u64(self.control(number, word::END))
+            .store(end, Relaxed);
+        let filled = self.segment.atomic_u64(self.control(number, word::FILLED));
+        filled.store(self.generation(number) + 1, Release);
+        self.event(number).notify();
+    }
+
+    /// Where the file ended in a filled window, as an offset of the file.
+    pub(crate) fn end(&self, number: u64) -> u64 {
+        self.segment
+            .atomic_u64(self.control(number, word::END))
+            .load(Relaxed)
+    }
+
+    /// This rank is done with the window. The last must `complete` it.
+    pub(crate) fn arrive(&self, number: u64) -> Arrival {
+        let arrived = self.segment.atomic_u32(self.control(number, word::ARRIVED));
+        if arrived.fetch_add(1, AcqRel) + 1 == self.ranks {
+            arrived.store(0, Relaxed);
+            Arrival::Last
+        } else {
+            Arrival::Early
+        }
+    }
+
+    /// Gives the slot to its next window.
+    pub(crate) fn complete(&self, number: u64) {
+        let completed = self
+            .segment
+            .atomic_u64(self.control(number, word::COMPLETED));
+        // A window that was not read has no claim; the next may have one.
+        let next = self.generation(number) + 1;
+        self.segment
+            .atomic_u64(self.control(number, word::CLAIMED))
+            .store(next, Relaxed);
+        self.segment
+            .atomic_u64(self.control(number, word::FILLED))
+            .store(next, Relaxed);
+        completed.store(next, Release);
+        self.event(number).notify();
+    }
+
+    /// The bytes of a window's slot. Ranks use it in turns or each its own
+    /// bytes of it, as the states say.
+    pub(crate) fn buffer(&self, number: u64, bytes: usize) -> WindowBuffer<'_> {
+        assert!(bytes <= self.slot_bytes);
+        let data = self.slots as usize * word::BYTES;
+        let at = data + (number % self.slots) as usize * self.slot_bytes;
+        // SAFETY: the slot lies within the segment, which `self` keeps.
+        unsafe { WindowBuffer::from_raw(self.segment.as_ptr().add(at), bytes) }
+    }
+}
