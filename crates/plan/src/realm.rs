@@ -91,6 +91,15 @@ impl Realm {
         self.data.end.div_ceil(window_bytes) - self.data.start / window_bytes
     }
 
+    /// The first of them that ends past a byte of the file, from that byte's
+    /// boundary on; `None` past the end.
+    pub fn window_at(&self, file_byte: u64, window_bytes: u64) -> Option<Window> {
+        let data = self.below(file_byte).max(self.data.start);
+        let number = data / window_bytes;
+        (data < self.data.end)
+            .then(|| self.window(number - self.data.start / window_bytes, window_bytes))
+    }
+
     /// One of them.
     pub fn window(&self, index: u64, window_bytes: u64) -> Window {
         let number = self.data.start / window_bytes + index;

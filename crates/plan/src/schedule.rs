@@ -1,0 +1,177 @@
+//! The order of windows, the same on every rank.
+
+use std::ops::Range;
+
+use crate::{Access, Members, Rounds, Window};
+
+/// One window and the aggregator that it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Index among the plan's aggregators.
+    pub aggregator: usize,
+    /// What is moved.
+    pub window: Window,
+}
+
+impl Rounds {
+    /// The windows in which some rank has data, round by round, in each round
+    /// one of every aggregator that has any left. Stretches without data are
+    /// skipped, not walked.
+    pub fn schedule<'a>(&'a self, accesses: &'a [Access]) -> Schedule<'a> {
+        let queue = self
+            .aggregators
+            .iter()
+            .map(|it| it.realm.file().start)
+            .collect();
+        Schedule {
+            rounds: self,
+            accesses,
+            next: queue,
+            turn: 0,
+        }
+    }
+
+    /// The ranks whose data an aggregator moves.
+    pub fn members(&self, aggregator: usize, ranks: u32) -> impl Iterator<Item = u32> + '_ {
+        let (all, some) = match &self.aggregators[aggregator].members {
+            Members::All => (Some(0..ranks), None),
+            Members::Some(members) => (None, Some(members.iter().copied())),
+        };
+        all.into_iter().flatten().chain(some.into_iter().flatten())
+    }
+}
+
+/// An iterator over turns.
+#[derive(Clone, Debug)]
+pub struct Schedule<'a> {
+    rounds: &'a Rounds,
+    accesses: &'a [Access],
+    /// Where each aggregator goes on, as a byte of the file.
+    next: Vec<u64>,
+    turn: usize,
+}
+
+impl Schedule<'_> {
+    /// The aggregator's next window with data, if any.
+    fn take(&mut self, aggregator: usize) -> Option<Window> {
+        let realm = &self.rounds.aggregators[aggregator].realm;
+        let ranks = self.accesses.len() as u32;
+        loop {
+            let from = self.next[aggregator];
+            let at = self
+                .rounds
+                .members(aggregator, ranks)
+                .filter_map(|rank| self.accesses[rank as usize].next_at(from))
+                .min();
+            let Some(window) = at.and_then(|at| realm.window_at(at, self.rounds.window_bytes))
+            else {
+                self.next[aggregator] = u64::MAX;
+                return None;
+            };
+            self.next[aggregator] = window.span().end;
+            if self.has_data(aggregator, &window) {
+                return Some(window);
+            }
+        }
+    }
+
+    fn has_data(&self, aggregator: usize, window: &Window) -> bool {
+        let ranks = self.accesses.len() as u32;
+        self.rounds.members(aggregator, ranks).any(|rank| {
+            let access = &self.accesses[rank as usize];
+            window
+                .extents()
+                .iter()
+                .any(|extent| !access.data_in(extent.clone()).is_empty())
+        })
+    }
+}
+
+impl Iterator for Schedule<'_> {
+    type Item = Turn;
+
+    fn next(&mut self) -> Option<Turn> {
+        let aggregators = self.next.len();
+        for _ in 0..aggregators {
+            let aggregator = self.turn % aggregators;
+            self.turn += 1;
+            if self.next[aggregator] == u64::MAX {
+                continue;
+            }
+            if let Some(window) = self.take(aggregator) {
+                return Some(Turn { aggregator, window });
+            }
+        }
+        None
+    }
+}
+
+/// The part of a window between its first and its last data byte: what needs
+/// to be moved at most.
+pub fn useful(accesses: &[Access], extent: Range<u64>) -> Range<u64> {
+    let parts = accesses.iter().filter_map(|access| {
+        let data = access.data_in(extent.clone());
+        (!data.is_empty()).then(|| access.offset_of(data.start)..access.offset_of(data.end - 1) + 1)
+    });
+    parts
+        .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
+        .unwrap_or(extent.start..extent.start)
+}
+
+#[cfg(test)]
+mod tests {
+    use pario_layout::Layout;
+
+    use super::*;
+    use crate::{Aggregator, Issuer, Realm};
+
+    fn rounds(realms: Vec<Range<u64>>) -> Rounds {
+        let aggregator = |file| Aggregator {
+            rank: 0,
+            realm: Realm::contiguous(file),
+            members: Members::All,
+        };
+        Rounds {
+            aggregators: realms.into_iter().map(aggregator).collect(),
+            window_bytes: 100,
+            issuer: Issuer::Aggregator,
+        }
+    }
+
+    fn access(at: u64, len: u64) -> Access {
+        Access::new(at, Layout::dense(1), 0, len).unwrap()
+    }
+
+    #[test]
+    fn rounds_take_one_window_of_every_realm() {
+        let rounds = rounds(vec![0..250, 250..500]);
+        let accesses = [access(0, 500)];
+        let turns: Vec<_> = rounds
+            .schedule(&accesses)
+            .map(|turn| (turn.aggregator, turn.window.span()))
+            .collect();
+        let expected = [
+            (0, 0..100),
+            (1, 250..300),
+            (0, 100..200),
+            (1, 300..400),
+            (0, 200..250),
+            (1, 400..500),
+        ];
+        assert_eq!(turns, expected);
+    }
+
+    #[test]
+    fn empty_stretches_are_skipped() {
+        let rounds = rounds(vec![0..1 << 50]);
+        let accesses = [access(10, 5), access((1 << 49) + 7, 5)];
+        let turns: Vec<_> = rounds
+            .schedule(&accesses)
+            .map(|turn| turn.window.span())
+            .collect();
+        assert_eq!(turns.len(), 2);
+        assert_eq!(turns[0], 0..100);
+        assert!(turns[1].contains(&((1 << 49) + 7)));
+        assert_eq!(useful(&accesses, turns[0].clone()), 10..15);
+    }
+}
