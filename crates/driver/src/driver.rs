@@ -60,7 +60,8 @@ pub trait Handle: Send + Sync + Debug {
     fn sync(&self) -> io::Result<()>;
 
     /// Waits for and takes a lock on a byte range, against other ranks and
-    /// other threads of this one. An empty range locks nothing.
+    /// other threads of this one. An empty range locks nothing. Exclusive
+    /// locks need a handle that writes.
     ///
     /// Locks of one handle do not nest: a thread that asks for a range that
     /// conflicts with one it holds waits for ever.

@@ -73,6 +73,8 @@ fn access(subject: &Subject) {
     let lock = writer.lock(0..10, Exclusive).unwrap();
     assert!(!is_free(&*reader, 0..1, Shared));
     drop(lock);
+    assert!(reader.lock(0..10, Exclusive).is_err());
+    assert!(reader.try_lock(0..10, Exclusive).is_err());
     let lock = reader.lock(0..10, Shared).unwrap();
     assert!(!is_free(&*writer, 0..1, Exclusive));
     drop(lock);
