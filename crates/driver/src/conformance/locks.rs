@@ -2,17 +2,21 @@
 
 use std::{
     ops::Range,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     thread,
     time::Duration,
 };
 
 use super::{
     Check,
+    background::PATIENCE,
     process::Child,
     subject::{Subject, read, write},
 };
-use crate::{Access, Batch, Direction, Handle, LockMode};
+use crate::{Access, Batch, Direction, Handle, LockMode, Outcome};
 use LockMode::{Exclusive, Shared};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -196,8 +200,8 @@ fn after_fork(subject: &Subject) {
 }
 
 fn background_write(file: &dyn Handle, offset: u64) {
-    let (sender, receiver) = std::sync::mpsc::channel();
-    let done = move |outcome: crate::Outcome| sender.send(outcome.bytes).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let done = move |outcome: Outcome| sender.send(outcome.bytes).unwrap();
     file.submit(Batch::write(offset, b"data"), Box::new(done));
-    assert_eq!(receiver.recv(), Ok(4));
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(4));
 }
