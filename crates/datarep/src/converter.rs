@@ -6,7 +6,11 @@ use crate::representation::Representation;
 use crate::sizes::FileSizes;
 use pario_layout::{Basic, Datatype};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+/// Fewer instances of a structure are converted run by run. There must be two
+/// for a whole one to be among them wherever they begin.
+const INSTANCES_MIN: u64 = 8;
 
 /// Converts elements between memory and a file, in pieces of any size.
 ///
@@ -30,8 +34,8 @@ pub struct Converter {
     pub(crate) representation: Arc<dyn Representation>,
     pub(crate) datatype: Datatype,
     sizes: FileSizes,
-    /// Where the datatype is a short structure.
-    columns: Option<Columns>,
+    /// Where the datatype is a short structure; made when they first pay.
+    columns: OnceLock<Option<Columns>>,
 }
 
 /// A number of bytes in elements.
@@ -50,12 +54,11 @@ impl Converter {
         datatype: &Datatype,
     ) -> Result<Converter, DatarepError> {
         let sizes = FileSizes::of(&*representation, datatype.signature())?;
-        let columns = Columns::of(datatype.signature(), &sizes);
         Ok(Converter {
             representation,
             datatype: datatype.clone(),
             sizes,
-            columns,
+            columns: OnceLock::new(),
         })
     }
 
@@ -157,29 +160,34 @@ impl Converter {
         elements: Range<u64>,
     ) -> Result<impl Iterator<Item = Stretch<'_>>, DatarepError> {
         let Range { start, end } = elements;
-        let whole = match &self.columns {
-            Some(Columns { period, .. }) if end - start >= 2 * period => {
-                start.next_multiple_of(*period)..end / period * period
-            }
-            _ => end..end,
-        };
-        let instances = self
-            .columns
-            .as_ref()
-            .filter(|_| !whole.is_empty())
-            .map(|columns| {
-                Ok(Stretch {
+        let (whole, instances) = match self.columns(end - start) {
+            Some(columns) => {
+                let whole =
+                    start.next_multiple_of(columns.period)..end / columns.period * columns.period;
+                let instances = Stretch {
                     first: whole.start,
                     native_len: self.len_of(&whole, &Basic::size)?,
                     file_len: self.file_len(&whole)?,
                     content: Content::Instances(columns),
-                })
-            });
-        let instances = instances.transpose()?;
-        Ok(self
-            .runs(start..whole.start)
-            .chain(instances)
-            .chain(self.runs(whole.end..end)))
+                };
+                (whole, Some(instances))
+            }
+            None => (end..end, None),
+        };
+        let (before, after) = (self.runs(start..whole.start), self.runs(whole.end..end));
+        Ok(before.chain(instances).chain(after))
+    }
+
+    /// The columns of the datatype, if so many elements are worth them.
+    fn columns(&self, elements: u64) -> Option<&Columns> {
+        let signature = self.datatype.signature();
+        let instances = elements.checked_div(signature.elements())?;
+        if instances < INSTANCES_MIN {
+            return None;
+        }
+        self.columns
+            .get_or_init(|| Columns::of(signature, &self.sizes))
+            .as_ref()
     }
 
     fn runs(&self, elements: Range<u64>) -> impl Iterator<Item = Stretch<'_>> {

@@ -1,5 +1,7 @@
 //! Loops over elements.
 
+use crate::reverse::reverse;
+
 /// The order of bytes in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
@@ -37,16 +39,6 @@ pub(crate) fn copy_numbers(order: Order, width: u64, from: &[u8], to: &mut [u8])
         8 => reverse::<8>(from, to),
         16 => reverse::<16>(from, to),
         _ => unreachable!("no basic type has numbers of {width} bytes"),
-    }
-}
-
-/// Reverses each group of `N` bytes; the compiler makes vector code of it.
-fn reverse<const N: usize>(from: &[u8], to: &mut [u8]) {
-    let (from, to) = (from.as_chunks::<N>().0, to.as_chunks_mut::<N>().0);
-    for (from, to) in from.iter().zip(to) {
-        let mut bytes = *from;
-        bytes.reverse();
-        *to = bytes;
     }
 }
 

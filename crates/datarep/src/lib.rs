@@ -17,6 +17,7 @@ mod kernels;
 mod memory;
 mod registry;
 mod representation;
+mod reverse;
 mod sizes;
 #[cfg(test)]
 mod testing;

@@ -40,8 +40,8 @@ pub trait Handle: Send + Sync + Debug {
 
     /// Moves a batch in the background. `done` is called exactly once, from a
     /// thread of the driver, for a batch that fails at once too; it may submit
-    /// again, lock what the caller of `submit` holds, and close the file; it
-    /// must not wait for other submissions.
+    /// again, lock what the caller of `submit` holds, and close the file if
+    /// this was the last transfer in flight; it must not wait for others.
     ///
     /// Never blocks: what the engine cannot start yet is queued.
     fn submit(&self, batch: Batch<'static>, done: Completion);
@@ -60,7 +60,8 @@ pub trait Handle: Send + Sync + Debug {
     fn sync(&self) -> io::Result<()>;
 
     /// Waits for and takes a lock on a byte range, against other ranks and
-    /// other threads of this one. An empty range locks nothing.
+    /// other threads of this one. An empty range locks nothing. Exclusive
+    /// locks need a handle that writes.
     ///
     /// Locks of one handle do not nest: a thread that asks for a range that
     /// conflicts with one it holds waits for ever.

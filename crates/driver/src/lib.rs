@@ -12,7 +12,27 @@
 //! - [`Around`]: one of these inside of a wrapper that fails ([`Faults`]),
 //!   slows down ([`Throttle`]) or records ([`Log`]) what it does.
 //!
-//! [`resolve`] picks the driver for a file name and says why.
+//! [`resolve`] picks the driver for a file name and says why. A new driver
+//! is a file that implements the two traits, a line in [`REGISTRY`], and a
+//! test that puts it through the [`conformance`] suite.
+//!
+//! ```
+//! use pario_driver::{Access, Batch, Create, Direction, OpenHow, resolve};
+//!
+//! let found = resolve("mem:matrix", None)?;
+//! let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
+//! let file = found.driver.open(&found.path, &how)?;
+//! file.transfer(&Batch::write(0, b"a row of bytes")).into_result()?;
+//!
+//! // Two pieces in one call, of which the second meets the end of the file.
+//! let mut memory = [0; 20];
+//! let places = [(2, 0, 3), (9, 3, 17)];
+//! let list = Batch::gather(Direction::Read, &mut memory, &places);
+//! assert_eq!(file.transfer(&list).into_result()?, 8);
+//! assert_eq!(&memory[..8], b"rowbytes");
+//! file.close()?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 mod background;
 mod batch;

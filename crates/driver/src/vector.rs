@@ -235,6 +235,24 @@ mod tests {
     }
 
     #[test]
+    fn a_piece_larger_than_a_call_takes_several() {
+        const BYTES: usize = 5 << 30;
+        let mut batch = Batch::new(Direction::Read);
+        // SAFETY: the batch is cut and never moved, so nothing uses the memory.
+        unsafe { batch.push_raw(3, std::ptr::dangling_mut(), BYTES) };
+        let mut vector = Vector::new(Direction::Read);
+        let mut cursor = Cursor::default();
+        let mut moved = 0;
+        while vector.load(&batch, cursor) {
+            assert_eq!(vector.offset(), 3 + moved as u64);
+            assert_eq!(vector.bytes(), CALL_BYTES_MAX.min(BYTES - moved));
+            moved += vector.bytes();
+            cursor.advance(&batch, vector.bytes());
+        }
+        assert_eq!(moved, BYTES);
+    }
+
+    #[test]
     fn offsets_at_the_end_of_the_number_range_do_not_wrap() {
         let batch = batch(&[(u64::MAX - 3, 0, 8), (4, 8, 8)]);
         let mut vector = Vector::new(Direction::Read);

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use crate::kernels::{Side, copy_pieces};
 use crate::runs::{RawRuns, Run};
+use crate::transfer::{Pack, Unpack, transfer};
 use crate::{Layout, Monotony};
 
 /// Why a copy between slices was refused. Nothing was copied.
@@ -53,62 +54,9 @@ impl fmt::Display for CopyError {
 
 impl std::error::Error for CopyError {}
 
-/// Which way data moves between strided memory and a packed buffer. Packing only reads the
-/// memory, unpacking only reads the packed buffer.
-trait Direction {
-    /// # Safety
-    /// As [`copy_pieces`], from memory to packed or back.
-    unsafe fn pieces(memory: Side<*mut u8>, packed: Side<*mut u8>, len: usize, count: usize);
-}
-
-struct Pack;
-struct Unpack;
-
-impl Direction for Pack {
-    #[inline]
-    unsafe fn pieces(memory: Side<*mut u8>, packed: Side<*mut u8>, len: usize, count: usize) {
-        let from = Side {
-            start: memory.start.cast_const(),
-            stride: memory.stride,
-        };
-        // SAFETY: the caller's contract.
-        unsafe { copy_pieces(from, packed, len, count) }
-    }
-}
-
-impl Direction for Unpack {
-    #[inline]
-    unsafe fn pieces(memory: Side<*mut u8>, packed: Side<*mut u8>, len: usize, count: usize) {
-        let from = Side {
-            start: packed.start.cast_const(),
-            stride: packed.stride,
-        };
-        // SAFETY: the caller's contract.
-        unsafe { copy_pieces(from, memory, len, count) }
-    }
-}
-
 /// An offset as a pointer difference: they are the same on the 64-bit systems supported.
 fn distance(offset: i64) -> isize {
     offset as isize
-}
-
-/// Moves a row of dense pieces whose packed form starts at `packed`.
-///
-/// # Safety
-/// As [`Layout::pack`] for the bytes of the run.
-unsafe fn move_run<D: Direction>(origin: *mut u8, run: Run, packed: *mut u8) {
-    let memory = Side {
-        start: origin.wrapping_offset(distance(run.offset)),
-        stride: distance(run.stride),
-    };
-    let len = run.len as usize;
-    let packed = Side {
-        start: packed,
-        stride: len.cast_signed(),
-    };
-    // SAFETY: the caller's contract for the pieces of the run.
-    unsafe { D::pieces(memory, packed, len, run.count as usize) }
 }
 
 impl Layout {
@@ -121,7 +69,7 @@ impl Layout {
     /// for the length of the range, and the two must not overlap.
     pub unsafe fn pack(&self, origin: *const u8, data: Range<u64>, to: *mut u8) {
         // SAFETY: `Pack` only reads from the memory side; the rest is the caller's contract.
-        unsafe { self.transfer::<Pack>(origin.cast_mut(), data, to) }
+        unsafe { transfer::<Pack>(self, origin.cast_mut(), data, to) }
     }
 
     /// Copies packed data to a range of data bytes in strided memory. Where the layout overlaps
@@ -132,23 +80,7 @@ impl Layout {
     /// data byte of the range writable, and the two must not overlap.
     pub unsafe fn unpack(&self, from: *const u8, origin: *mut u8, data: Range<u64>) {
         // SAFETY: `Unpack` only reads from the packed side; the rest is the caller's contract.
-        unsafe { self.transfer::<Unpack>(origin, data, from.cast_mut()) }
-    }
-
-    /// # Safety
-    /// As [`pack`](Self::pack) or [`unpack`](Self::unpack).
-    unsafe fn transfer<D: Direction>(
-        &self,
-        origin: *mut u8,
-        data: Range<u64>,
-        mut packed: *mut u8,
-    ) {
-        for run in self.raw_runs(data) {
-            // SAFETY: runs hold exactly the data bytes of the range, in order, so the packed side
-            // advances by the bytes of each.
-            unsafe { move_run::<D>(origin, run, packed) };
-            packed = packed.wrapping_add(run.bytes() as usize);
-        }
+        unsafe { transfer::<Unpack>(self, origin, data, from.cast_mut()) }
     }
 
     /// Copies `len` data bytes that start at data byte `from_start` of one layout to data bytes

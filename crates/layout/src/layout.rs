@@ -155,6 +155,10 @@ impl Layout {
         self.0.tile.as_ref()
     }
 
+    pub(crate) fn row(&self) -> Option<&Row> {
+        self.0.row.as_ref()
+    }
+
     /// Data bytes in one tile.
     pub fn size(&self) -> u64 {
         self.tile().map_or(0, |tile| tile.shape.size)

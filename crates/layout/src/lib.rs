@@ -34,6 +34,7 @@ mod runs;
 mod shape;
 mod signature;
 mod sorted;
+mod transfer;
 mod varint;
 mod wire;
 

@@ -1,5 +1,6 @@
 //! The sequence of basic types of a datatype.
 
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,16 +10,20 @@ use crate::{Basic, TypeError};
 ///
 /// Like a layout, a signature repeats for ever: element indices and byte positions may exceed
 /// those of one instance of the datatype. Cloning is cheap.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Signature(Option<Arc<Node>>);
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Node {
     elements: u64,
+    /// How many there are of each type: sizes follow without a walk.
+    census: Census,
     kind: Kind,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+type Census = BTreeMap<Basic, u64>;
+
+#[derive(Debug)]
 enum Kind {
     Run(Basic),
     /// More than one copy of something that is not a run.
@@ -32,9 +37,11 @@ type SizeOf<'a> = &'a dyn Fn(Basic) -> u64;
 
 impl Node {
     fn run(basic: Basic, elements: u64) -> Arc<Self> {
+        let (census, kind) = (Census::from([(basic, elements)]), Kind::Run(basic));
         Arc::new(Self {
             elements,
-            kind: Kind::Run(basic),
+            census,
+            kind,
         })
     }
 
@@ -44,31 +51,59 @@ impl Node {
         }
         let elements = child.elements.checked_mul(count);
         let elements = elements.ok_or_else(|| TypeError::overflow("the number of elements"))?;
+        let census = child
+            .census
+            .iter()
+            .map(|(&basic, &each)| (basic, each * count))
+            .collect();
         let kind = match &child.kind {
             Kind::Run(basic) => Kind::Run(*basic),
             Kind::Repeat(grandchild) => Kind::Repeat(Arc::clone(grandchild)),
             Kind::Sequence(_) => Kind::Repeat(Arc::clone(child)),
         };
-        Ok(Arc::new(Self { elements, kind }))
+        Ok(Arc::new(Self {
+            elements,
+            census,
+            kind,
+        }))
+    }
+
+    fn sequence(nodes: Vec<Arc<Node>>) -> Result<Arc<Self>, TypeError> {
+        let (mut elements, mut census) = (0_u64, Census::new());
+        let mut starts = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let start = elements;
+            let sum = elements.checked_add(node.elements);
+            elements = sum.ok_or_else(|| TypeError::overflow("the number of elements"))?;
+            for (&basic, &count) in &node.census {
+                *census.entry(basic).or_default() += count;
+            }
+            starts.push((start, node));
+        }
+        let kind = Kind::Sequence(starts.into_boxed_slice());
+        Ok(Arc::new(Self {
+            elements,
+            census,
+            kind,
+        }))
+    }
+
+    /// Bytes of one instance.
+    fn size(&self, size_of: SizeOf<'_>) -> u128 {
+        let bytes = |(&basic, &count)| u128::from(count) * u128::from(size_of(basic));
+        self.census.iter().map(bytes).sum()
     }
 
     /// The bytes of the first `elements` elements, which must not exceed one instance.
     fn bytes_of(&self, elements: u64, size_of: SizeOf<'_>) -> u128 {
+        if elements == self.elements {
+            return self.size(size_of);
+        }
         match &self.kind {
             Kind::Run(basic) => u128::from(elements) * u128::from(size_of(*basic)),
             Kind::Repeat(child) => {
                 let (whole, rest) = (elements / child.elements, elements % child.elements);
-                let copies = if whole == 0 {
-                    0
-                } else {
-                    child.bytes_of(child.elements, size_of)
-                };
-                let tail = if rest == 0 {
-                    0
-                } else {
-                    child.bytes_of(rest, size_of)
-                };
-                u128::from(whole) * copies + tail
+                u128::from(whole) * child.size(size_of) + child.bytes_of(rest, size_of)
             }
             Kind::Sequence(parts) => parts
                 .iter()
@@ -87,13 +122,13 @@ impl Node {
                 ((byte / size) as u64, (byte % size) as u64)
             }
             Kind::Repeat(child) => {
-                let size = child.bytes_of(child.elements, size_of);
+                let size = child.size(size_of);
                 let (element, inside) = child.element_at(byte % size, size_of);
                 ((byte / size) as u64 * child.elements + element, inside)
             }
             Kind::Sequence(parts) => {
                 for (start, part) in parts {
-                    let size = part.bytes_of(part.elements, size_of);
+                    let size = part.size(size_of);
                     if byte < size {
                         let (element, inside) = part.element_at(byte, size_of);
                         return (start + element, inside);
@@ -120,42 +155,87 @@ impl Node {
     }
 
     /// Every element is the one that the endless repetition of `period` has at its place, if
-    /// this node begins at element `phase` of it.
-    fn repeats(&self, period: &Node, phase: u64) -> bool {
-        match &self.kind {
-            Kind::Run(basic) => {
-                // A run longer than the period can only match a uniform one.
-                let (mut at, mut left) = (phase, self.elements.min(period.elements));
-                while left > 0 {
-                    let (expected, run) = period.run_at(at % period.elements);
-                    if expected != *basic {
-                        return false;
-                    }
-                    left -= run.min(left);
-                    at += run;
-                }
-                true
-            }
-            Kind::Repeat(child) => {
-                let copies = self.elements / child.elements;
-                let mut at = phase;
-                for _ in 0..copies {
-                    if !child.repeats(period, at) {
-                        return false;
-                    }
-                    at = ((u128::from(at) + u128::from(child.elements))
-                        % u128::from(period.elements)) as u64;
-                    if at == phase {
-                        break;
-                    }
-                }
-                true
-            }
-            Kind::Sequence(parts) => parts.iter().all(|(start, part)| {
-                let at = (u128::from(phase) + u128::from(*start)) % u128::from(period.elements);
-                part.repeats(period, at as u64)
-            }),
+    /// this node begins at element `phase` of it. `proven` holds nodes and phases for which it is
+    /// known.
+    fn repeats(&self, period: &Node, phase: u64, proven: &mut HashSet<(usize, u64)>) -> bool {
+        let place = (std::ptr::from_ref(self).addr(), phase);
+        if proven.contains(&place) {
+            return true;
         }
+        let moved = |elements: u64| {
+            let element = u128::from(phase) + u128::from(elements);
+            (element % u128::from(period.elements)) as u64
+        };
+        let repeats = match &self.kind {
+            Kind::Run(basic) => period.is_run_at(phase, *basic, self.elements),
+            Kind::Repeat(child) => {
+                // The phases of the copies come round after a period's worth of them at most, and
+                // from then on all is known.
+                let copies = (self.elements / child.elements).min(period.elements);
+                (0..copies).all(|copy| child.repeats(period, moved(copy * child.elements), proven))
+            }
+            Kind::Sequence(parts) => parts
+                .iter()
+                .all(|(start, part)| part.repeats(period, moved(*start), proven)),
+        };
+        if repeats {
+            proven.insert(place);
+        }
+        repeats
+    }
+
+    /// From element `phase` on, the endless repetition of this node has `count` elements of one
+    /// type.
+    fn is_run_at(&self, phase: u64, basic: Basic, count: u64) -> bool {
+        // A run longer than one instance must be all of it.
+        let (mut at, mut left) = (phase, count.min(self.elements));
+        while left > 0 {
+            let (expected, run) = self.run_at(at % self.elements);
+            if expected != basic {
+                return false;
+            }
+            left -= run.min(left);
+            at = (at + run) % self.elements;
+        }
+        true
+    }
+}
+
+impl PartialEq for Signature {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(one), Some(other)) => same(one, other, &mut HashSet::new()),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+}
+
+impl Eq for Signature {}
+
+/// Whether two nodes are equal. `proven` holds pairs of sequences that are: a node may contain
+/// the same one many times over at each of many levels.
+fn same(one: &Arc<Node>, other: &Arc<Node>, proven: &mut HashSet<(usize, usize)>) -> bool {
+    if Arc::ptr_eq(one, other) {
+        return true;
+    }
+    if one.elements != other.elements || one.census != other.census {
+        return false;
+    }
+    match (&one.kind, &other.kind) {
+        (Kind::Run(_), Kind::Run(_)) => true,
+        (Kind::Repeat(one), Kind::Repeat(other)) => same(one, other, proven),
+        (Kind::Sequence(parts), Kind::Sequence(others)) if parts.len() == others.len() => {
+            let pair = (Arc::as_ptr(one).addr(), Arc::as_ptr(other).addr());
+            if proven.contains(&pair) {
+                return true;
+            }
+            let mut pairs = parts.iter().zip(others);
+            let equal = pairs.all(|((start, part), (other_start, other))| {
+                start == other_start && same(part, other, proven)
+            });
+            equal && proven.insert(pair)
+        }
+        _ => false,
     }
 }
 
@@ -183,21 +263,14 @@ impl Signature {
         let Some(first) = joined.first() else {
             return Ok(Self::empty());
         };
-        if joined.iter().all(|node| node == first) {
+        if joined
+            .iter()
+            .all(|node| same(node, first, &mut HashSet::new()))
+        {
             let count = joined.len() as u64;
             return Ok(Self(Some(Node::repeat(count, first)?)));
         }
-        let mut elements = 0_u64;
-        let mut starts = Vec::with_capacity(joined.len());
-        for node in joined {
-            let start = elements;
-            elements = elements
-                .checked_add(node.elements)
-                .ok_or_else(|| TypeError::overflow("the number of elements"))?;
-            starts.push((start, node));
-        }
-        let kind = Kind::Sequence(starts.into_boxed_slice());
-        Ok(Self(Some(Arc::new(Node { elements, kind }))))
+        Ok(Self(Some(Node::sequence(joined)?)))
     }
 
     /// The basic type if there is but one kind of it.
@@ -237,7 +310,7 @@ impl Signature {
     /// `None` if there are no elements, or none that takes a byte.
     pub fn element_at(&self, byte: u64, size_of: &dyn Fn(Basic) -> u64) -> Option<(u64, u64)> {
         let node = self.0.as_ref()?;
-        let size = node.bytes_of(node.elements, size_of);
+        let size = node.size(size_of);
         if size == 0 {
             return None;
         }
@@ -262,7 +335,13 @@ impl Signature {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(node), Some(period)) => {
-                node.elements % period.elements == 0 && node.repeats(period, 0)
+                let whole = node.elements.is_multiple_of(period.elements);
+                // What repeats a repetition repeats what that repeats.
+                let period = match &period.kind {
+                    Kind::Repeat(child) => child,
+                    _ => period,
+                };
+                whole && node.repeats(period, 0, &mut HashSet::new())
             }
         }
     }

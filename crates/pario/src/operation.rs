@@ -327,13 +327,15 @@ struct Plan {
     locking: Locking,
 }
 
-/// The first data byte of an access, all of which lies within reach.
+/// The first data byte of an access, all of which lies within reach. A view
+/// without data leads nowhere, so nothing is out of its reach.
 fn reach(view: &Lowered, offset: u64, bytes: u64) -> Result<u64> {
     let first = view.data_byte(offset)?;
+    let placeless = bytes == 0 || view.layout().size() == 0;
     let inside = first
         .checked_add(bytes)
         .is_some_and(|end| end <= i64::MAX as u64)
-        && (bytes == 0 || file_range(view, first, bytes).is_some());
+        && (placeless || file_range(view, first, bytes).is_some());
     if !inside {
         return Err(Error::argument(format!(
             "an access of {bytes} bytes at offset {offset} of the view reaches past the last possible byte of a file, 2^63 - 1"

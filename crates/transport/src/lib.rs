@@ -39,8 +39,9 @@ pub use memory::{Event, Patience, Segment, Waiter};
 pub use rank::{Node, Rank, Tag};
 pub use transport::Transport;
 
-/// Collectives made of messages, for transports that have none of their own:
-/// the provided methods of [`Transport`] are these.
+/// Collectives and segments made by means of messages, for transports that have
+/// none of their own: the provided methods of [`Transport`] are these.
 pub mod generic {
     pub use crate::collectives::{all_gather, barrier, broadcast};
+    pub use crate::sharing::segment;
 }

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::{Node, Rank, Result, Segment, Tag, collectives};
+use crate::{Node, Rank, Result, Segment, Tag, collectives, sharing};
 
 /// How the ranks of one world talk.
 ///
@@ -87,5 +87,7 @@ pub trait Transport: Send + Sync + Debug {
     /// ranks of the node, which all give the same length. `None`, on all of
     /// them, if one of them cannot have it (or it would take more than half of
     /// the memory that is free): then they use messages.
-    fn segment(&self, bytes: usize) -> Result<Option<Segment>>;
+    fn segment(&self, bytes: usize) -> Result<Option<Segment>> {
+        sharing::segment(self, bytes)
+    }
 }

@@ -2,17 +2,21 @@
 
 use std::{
     ops::Range,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     thread,
     time::Duration,
 };
 
 use super::{
     Check,
+    background::PATIENCE,
     process::Child,
     subject::{Subject, read, write},
 };
-use crate::{Access, Batch, Direction, Handle, LockMode};
+use crate::{Access, Batch, Direction, Handle, LockMode, Outcome};
 use LockMode::{Exclusive, Shared};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -73,6 +77,8 @@ fn access(subject: &Subject) {
     let lock = writer.lock(0..10, Exclusive).unwrap();
     assert!(!is_free(&*reader, 0..1, Shared));
     drop(lock);
+    assert!(reader.lock(0..10, Exclusive).is_err());
+    assert!(reader.try_lock(0..10, Exclusive).is_err());
     let lock = reader.lock(0..10, Shared).unwrap();
     assert!(!is_free(&*writer, 0..1, Exclusive));
     drop(lock);
@@ -194,8 +200,8 @@ fn after_fork(subject: &Subject) {
 }
 
 fn background_write(file: &dyn Handle, offset: u64) {
-    let (sender, receiver) = std::sync::mpsc::channel();
-    let done = move |outcome: crate::Outcome| sender.send(outcome.bytes).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let done = move |outcome: Outcome| sender.send(outcome.bytes).unwrap();
     file.submit(Batch::write(offset, b"data"), Box::new(done));
-    assert_eq!(receiver.recv(), Ok(4));
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(4));
 }

@@ -4,7 +4,9 @@ mod table;
 
 pub(crate) use table::{RangeTable, Ticket};
 
-use std::{fmt, ops::Range};
+use std::{fmt, io, ops::Range};
+
+use crate::{Access, Direction};
 
 /// Who may hold overlapping locks at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +18,16 @@ pub enum LockMode {
 }
 
 impl LockMode {
+    /// An error if a handle with this access cannot take such a lock. The
+    /// kernel lets only writers exclude readers, so no driver does more.
+    pub(crate) fn require(self, access: Access) -> io::Result<()> {
+        if self == LockMode::Shared || access.allows(Direction::Write) {
+            return Ok(());
+        }
+        let message = "the file was opened for reading only: exclusive locks need writing";
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
+    }
+
     /// Whether locks of the two modes exclude each other.
     pub fn conflicts(self, other: LockMode) -> bool {
         self == LockMode::Exclusive || other == LockMode::Exclusive

@@ -117,6 +117,7 @@ impl Handle for MemoryHandle {
 
     fn lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<RangeLock> {
         let node = self.node.enter()?;
+        mode.require(self.access)?;
         if range.is_empty() {
             return Ok(RangeLock::nothing(range, mode));
         }
@@ -126,6 +127,7 @@ impl Handle for MemoryHandle {
 
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
         let node = self.node.enter()?;
+        mode.require(self.access)?;
         if range.is_empty() {
             return Ok(Some(RangeLock::nothing(range, mode)));
         }

@@ -40,7 +40,7 @@ pub trait Interference: Send + Sync + Debug {
 
 /// Makes system calls.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     interference: Option<Arc<dyn Interference>>,
 }
 

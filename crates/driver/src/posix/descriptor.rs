@@ -36,7 +36,7 @@ pub(crate) struct Descriptor {
 }
 
 impl Descriptor {
-    pub(super) fn open(
+    pub(crate) fn open(
         path: &Path,
         how: &OpenHow,
         calls: Calls,

@@ -83,7 +83,7 @@ impl PosixHandle {
 
 /// Longer lists go to a thread unless the ring is asked for: a thread makes
 /// one call after the other without a round trip through the ring's server.
-const RING_PIECES_MAX: usize = 64;
+const RING_PIECES_MAX: usize = 16;
 
 impl Handle for PosixHandle {
     fn transfer(&self, batch: &Batch<'_>) -> Outcome {

@@ -50,8 +50,8 @@ impl Locks {
         mode: LockMode,
         patience: Patience,
     ) -> io::Result<Option<RangeLock>> {
-        let kernel = self.kernel_lock(mode)?;
         let pass = file.enter()?;
+        mode.require(self.access)?;
         if range.is_empty() {
             return Ok(Some(RangeLock::nothing(range, mode)));
         }
@@ -63,7 +63,7 @@ impl Locks {
             },
         };
         let fd = pass.buffered();
-        match self.take_from_kernel(fd, &range, kernel, patience) {
+        match self.take_from_kernel(fd, &range, self.kernel_lock(mode), patience) {
             Ok(true) => {
                 let (table, door) = (self.table.clone(), file.door());
                 let release = move || {
@@ -79,17 +79,12 @@ impl Locks {
         }
     }
 
-    /// The kernel wants a descriptor that reads for a shared lock, and one
-    /// that writes for an exclusive one. A write-only handle asks for more
-    /// than it needs; a read-only one has no way to exclude readers.
-    fn kernel_lock(&self, mode: LockMode) -> io::Result<KernelLock> {
+    /// The kernel wants a descriptor that reads for a shared lock, so a
+    /// write-only handle asks for more than it needs.
+    fn kernel_lock(&self, mode: LockMode) -> KernelLock {
         match mode {
-            LockMode::Shared if self.access.allows(Direction::Read) => Ok(KernelLock::Shared),
-            LockMode::Exclusive if self.access == Access::Read => Err(io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                "the file was opened for reading only: exclusive locks need writing",
-            )),
-            LockMode::Shared | LockMode::Exclusive => Ok(KernelLock::Exclusive),
+            LockMode::Shared if self.access.allows(Direction::Read) => KernelLock::Shared,
+            LockMode::Shared | LockMode::Exclusive => KernelLock::Exclusive,
         }
     }
 

@@ -278,12 +278,11 @@ pub(crate) fn counter() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Raises a counter. It cannot fail: the counter is far from full, and a
-/// raise that does not block is not interrupted.
-pub(crate) fn raise(counter: BorrowedFd<'_>) {
+/// Raises a counter.
+pub(crate) fn raise(counter: BorrowedFd<'_>) -> io::Result<()> {
     let one = 1u64.to_ne_bytes();
     // SAFETY: the bytes outlive the call.
-    unsafe { libc::write(counter.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+    counted(unsafe { libc::write(counter.as_raw_fd(), one.as_ptr().cast(), one.len()) }).map(drop)
 }
 
 /// The size of a page.

@@ -10,58 +10,105 @@ use super::{
     ring::{Pace, Ring},
     window::{Next, Progress, WINDOW_MAX},
 };
-use crate::{Batch, Outcome, closing::lock, per_process::PerProcess};
+use crate::{Batch, Outcome, closing::lock, per_process::PerProcess, vector::Vector};
+
+/// Rings that no transfer uses.
+type Stock = Vec<Box<Ring>>;
 
 /// Rings kept for the next transfer; more are made while more threads are at it.
 const RINGS_KEPT: usize = 8;
 
-static RINGS: PerProcess<Mutex<Vec<Ring>>> = PerProcess::new();
+static RINGS: PerProcess<Mutex<Stock>> = PerProcess::new();
 
 /// Moves a batch through a ring. `step` makes the plain system call for a
-/// window of one run, where a ring has nothing to offer.
+/// window of one run, where a ring has nothing to offer, and for all runs
+/// where there is no ring to be had.
 pub(crate) fn transfer<'a>(
     fd: BorrowedFd<'_>,
     batch: &Batch<'a>,
-    mut step: impl FnMut(&mut crate::vector::Vector<'a>) -> io::Result<usize>,
+    step: impl FnMut(&mut Vector<'a>) -> io::Result<usize>,
 ) -> Outcome {
-    let rings = RINGS.get_or_make(Mutex::default);
-    let mut ring = None;
-    let mut progress = Progress::new();
-    let outcome = loop {
-        progress.load(batch, WINDOW_MAX);
-        if let Some(vector) = progress.only() {
-            let result = result_of(step(vector));
-            progress.complete(0, result);
-        } else if progress.vectors().len() > 0 {
-            let kept = ring.take().or_else(|| lock(rings).pop());
-            match kept.map_or_else(|| Ring::new(WINDOW_MAX as u32), Ok) {
-                Ok(kept) => ring = run_window(kept, fd, &mut progress),
-                Err(error) => break progress.failed(error),
-            }
-        }
-        if let Next::Finished(outcome) = progress.settle(batch) {
-            break outcome;
-        }
-    };
-    if let Some(ring) = ring {
-        let mut rings = lock(rings);
-        if rings.len() < RINGS_KEPT {
-            rings.push(ring);
-        }
-    }
+    let mut loan = Loan::Untried;
+    let outcome = transfer_with(&mut loan, fd, batch, step);
+    loan.end();
     outcome
 }
 
-/// As a ring would give it.
-fn result_of(step: io::Result<usize>) -> i32 {
-    match step {
-        Ok(bytes) => i32::try_from(bytes).expect("one call moves less than 2 GiB"),
-        Err(error) => -error.raw_os_error().unwrap_or(libc::EIO),
+fn transfer_with<'a>(
+    loan: &mut Loan,
+    fd: BorrowedFd<'_>,
+    batch: &Batch<'a>,
+    mut step: impl FnMut(&mut Vector<'a>) -> io::Result<usize>,
+) -> Outcome {
+    let mut progress = Progress::new();
+    loop {
+        progress.load(batch, loan.window());
+        if let Some(vector) = progress.only() {
+            match step(vector) {
+                Ok(bytes) => progress.complete(0, result_of(bytes)),
+                Err(error) => return progress.failed(error),
+            }
+        } else if progress.vectors().len() > 0 {
+            let Some(ring) = loan.ring() else { continue };
+            if run_window(ring, fd, &mut progress).is_err() {
+                *loan = Loan::Impossible;
+            }
+        }
+        if let Next::Finished(outcome) = progress.settle(batch) {
+            return outcome;
+        }
     }
 }
 
-/// Runs one window to its end; returns the ring if it is still good.
-fn run_window(mut ring: Ring, fd: BorrowedFd<'_>, progress: &mut Progress<'_>) -> Option<Ring> {
+/// As a ring would give it.
+fn result_of(bytes: usize) -> i32 {
+    i32::try_from(bytes).expect("one call moves less than 2 GiB")
+}
+
+/// A ring of the process's stock, for one transfer.
+enum Loan {
+    Untried,
+    Lent(Box<Ring>),
+    Impossible,
+}
+
+impl Loan {
+    /// How many runs to move at a time.
+    fn window(&self) -> usize {
+        match self {
+            Loan::Untried | Loan::Lent(_) => WINDOW_MAX,
+            Loan::Impossible => 1,
+        }
+    }
+
+    fn ring(&mut self) -> Option<&mut Ring> {
+        if let Loan::Untried = self {
+            let kept = lock(RINGS.get_or_make(Mutex::default)).pop();
+            *self = match kept.map_or_else(|| Ring::new(WINDOW_MAX as u32).map(Box::new), Ok) {
+                Ok(ring) => Loan::Lent(ring),
+                Err(_) => Loan::Impossible,
+            };
+        }
+        match self {
+            Loan::Lent(ring) => Some(ring),
+            Loan::Untried | Loan::Impossible => None,
+        }
+    }
+
+    /// Returns a ring that is still good.
+    fn end(self) {
+        if let Loan::Lent(ring) = self {
+            let mut rings = lock(RINGS.get_or_make(Mutex::default));
+            if rings.len() < RINGS_KEPT {
+                rings.push(ring);
+            }
+        }
+    }
+}
+
+/// Runs one window to its end. If the ring fails, what it had not taken is to
+/// be tried again.
+fn run_window(ring: &mut Ring, fd: BorrowedFd<'_>, progress: &mut Progress<'_>) -> io::Result<()> {
     let runs = progress.vectors().len();
     for (tag, vector) in progress.vectors().enumerate() {
         // SAFETY: this function returns when each request has completed or
@@ -71,32 +118,68 @@ fn run_window(mut ring: Ring, fd: BorrowedFd<'_>, progress: &mut Progress<'_>) -
     let mut completed = 0;
     while completed < runs {
         if let Err(error) = ring.submit_and_wait() {
-            abandon(ring, progress, runs, completed, &error);
-            return None;
+            abandon(ring, progress, runs, completed);
+            return Err(error);
         }
         while let Some(done) = ring.next() {
             progress.complete(done.tag as usize, done.result);
             completed += 1;
         }
     }
-    Some(ring)
+    Ok(())
 }
 
-/// The ring failed: waits for what the kernel took, fails the rest.
-fn abandon(
-    mut ring: Ring,
-    progress: &mut Progress<'_>,
-    runs: usize,
-    mut completed: usize,
-    error: &io::Error,
-) {
-    let withdrawn = ring.withdraw();
-    while completed < runs - withdrawn {
+/// Waits for what the kernel took from a ring that failed.
+fn abandon(ring: &mut Ring, progress: &mut Progress<'_>, runs: usize, mut completed: usize) {
+    let taken = runs - ring.withdraw();
+    while completed < taken {
         let done = ring.poll();
         progress.complete(done.tag as usize, done.result);
         completed += 1;
     }
-    for run in runs - withdrawn..runs {
-        progress.complete(run, -error.raw_os_error().unwrap_or(libc::EIO));
+    for run in taken..runs {
+        progress.complete(run, -libc::EAGAIN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Direction;
+    use std::{cell::Cell, fs::File, os::fd::AsFd, os::unix::fs::FileExt};
+
+    /// A ring whose descriptor the program has taken away.
+    #[test]
+    fn a_ring_that_fails_is_replaced_by_plain_calls() {
+        let file = tempfile::tempfile().unwrap();
+        let mut memory = *b"ABCDEF";
+        let places = [(0, 0, 2), (10, 2, 2), (20, 4, 2)];
+        let batch = Batch::gather(Direction::Write, &mut memory, &places);
+
+        let sabotaged = || {
+            let ring = Ring::new(8).unwrap();
+            ring.sabotage(File::open("/dev/null").unwrap().as_fd());
+            Box::new(ring)
+        };
+        let mut progress = Progress::new();
+        progress.load(&batch, WINDOW_MAX);
+        assert!(run_window(&mut sabotaged(), file.as_fd(), &mut progress).is_err());
+        assert!(matches!(progress.settle(&batch), Next::Window));
+
+        let mut loan = Loan::Lent(sabotaged());
+        let steps = Cell::new(0);
+        let outcome = transfer_with(&mut loan, file.as_fd(), &batch, |vector| {
+            steps.set(steps.get() + 1);
+            crate::posix::sys::transfer(file.as_fd(), vector)
+        });
+        assert_eq!(outcome.into_result().unwrap(), 6);
+        assert_eq!(steps.get(), 3);
+        assert!(matches!(loan, Loan::Impossible));
+        let mut bytes = [0; 22];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        assert_eq!(
+            (&bytes[..2], &bytes[10..12], &bytes[20..]),
+            (&b"AB"[..], &b"CD"[..], &b"EF"[..])
+        );
     }
 }

@@ -19,7 +19,7 @@ use std::{
 };
 
 use super::{
-    ring::{Completed, Pace, Ring},
+    ring::{self, Completed, Pace, Ring},
     window::{Next, Progress},
 };
 use crate::{
@@ -122,9 +122,22 @@ impl Engine {
         if inbox.len() == 1 {
             let counter = counter.clone();
             drop(state);
-            sys::raise(counter.as_fd());
+            // It fails where the program has closed all descriptors.
+            if sys::raise(counter.as_fd()).is_err() {
+                self.break_off()
+                    .into_iter()
+                    .for_each(|operation| operation.move_by_thread());
+            }
         }
         Ok(())
+    }
+
+    /// Takes no more operations; returns those that no one has begun.
+    fn break_off(&self) -> VecDeque<Box<Operation>> {
+        match std::mem::replace(&mut *lock(&self.state), State::Broken) {
+            State::Serving { inbox, .. } => inbox,
+            State::Idle | State::Broken => VecDeque::new(),
+        }
     }
 
     fn start(&'static self) -> io::Result<State> {
@@ -159,6 +172,8 @@ struct Server {
     /// a ring that failed.
     raised: &'static mut u64,
     watching: bool,
+    /// The counter cannot be watched any more.
+    deaf: bool,
     /// In line for the ring.
     waiting: VecDeque<Box<Operation>>,
     /// In the ring, by the upper half of their requests' tags.
@@ -176,6 +191,7 @@ impl Server {
             counter,
             raised: Box::leak(Box::default()),
             watching: false,
+            deaf: false,
             waiting: VecDeque::new(),
             table: Vec::new(),
             pushed: VecDeque::new(),
@@ -189,28 +205,30 @@ impl Server {
             let arrived = self.engine.take_inbox();
             self.waiting.extend(arrived);
             self.fill();
-            if let Err(error) = self.ring.submit_and_wait() {
-                return self.abandon(&error);
+            if self.ring.submit_and_wait().is_err() {
+                return self.abandon();
             }
             self.pushed
                 .drain(..self.pushed.len() - self.ring.withdraw());
             while let Some(completed) = self.ring.next() {
                 self.complete(completed);
             }
+            if self.deaf {
+                return self.abandon();
+            }
         }
     }
 
-    /// The ring failed: waits for what the kernel took, fails the rest, and
-    /// leaves what is in line and what comes later to threads.
-    fn abandon(mut self, error: &io::Error) {
-        let last = std::mem::replace(&mut *lock(&self.engine.state), State::Broken);
-        if let State::Serving { inbox, .. } = last {
-            self.waiting.extend(inbox);
-        }
-        let result = -error.raw_os_error().unwrap_or(libc::EIO);
+    /// The ring failed: waits for what the kernel took, and leaves the rest
+    /// and what comes later to threads.
+    fn abandon(mut self) {
+        self.waiting.extend(self.engine.break_off());
         let taken = self.pushed.len() - self.ring.withdraw();
         for tag in self.pushed.split_off(taken) {
-            self.complete(Completed { tag, result });
+            self.complete(Completed {
+                tag,
+                result: -libc::EAGAIN,
+            });
         }
         while self.in_flight > 0 {
             let completed = self.ring.poll();
@@ -283,6 +301,7 @@ impl Server {
     fn complete(&mut self, completed: Completed) {
         if completed.tag == WATCH {
             self.watching = false;
+            self.deaf = completed.result < 0 && !ring::is_transient(-completed.result);
             return;
         }
         self.in_flight -= 1;
@@ -309,5 +328,51 @@ impl Server {
             Next::Window => self.waiting.push_front(operation),
             Next::Finished(outcome) => operation.finish(outcome),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Access, Create, OpenHow, closing::Closing, posix::ListMethod};
+    use std::{fs::File, sync::mpsc};
+
+    /// What was in line for a ring that fails, and what comes after, is moved
+    /// by threads.
+    #[test]
+    fn threads_take_over_from_a_ring_that_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
+        let file = Descriptor::open(&path, &how, Default::default(), ListMethod::Calls).unwrap();
+        let file = Closing::new(file);
+        let (sender, receiver) = mpsc::channel();
+        let operation = |at: u64| {
+            let sender = sender.clone();
+            let done = move |outcome: Outcome| sender.send(outcome.into_result()).unwrap();
+            let batch = Batch::write(at * 2, b"ok");
+            Box::new(Operation::new(file.enter().unwrap(), batch, Box::new(done)))
+        };
+
+        let engine: &'static Engine = Box::leak(Box::default());
+        let counter = Arc::new(sys::counter().unwrap());
+        let inbox = VecDeque::from([operation(0)]);
+        *lock(&engine.state) = State::Serving {
+            inbox,
+            counter: counter.clone(),
+        };
+        let ring = Ring::new(ENTRIES).unwrap();
+        ring.sabotage(File::open("/dev/null").unwrap().as_fd());
+        let mut server = Server::new(engine, ring, counter);
+        server.waiting.push_back(operation(1));
+        server.serve();
+        let Err(refused) = engine.accept(operation(2)) else {
+            panic!("the engine is broken")
+        };
+        refused.move_by_thread();
+        for _ in 0..3 {
+            assert_eq!(receiver.recv().unwrap().unwrap(), 2);
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), b"okokok");
     }
 }

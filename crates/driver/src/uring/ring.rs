@@ -94,7 +94,7 @@ impl Ring {
     pub(super) fn submit_and_wait(&mut self) -> io::Result<()> {
         match self.ring.submit_and_wait(1) {
             Ok(_) => Ok(()),
-            Err(error) if transient(&error) => {
+            Err(error) if error.raw_os_error().is_some_and(is_transient) => {
                 thread::yield_now();
                 Ok(())
             }
@@ -117,6 +117,15 @@ impl Ring {
         })
     }
 
+    /// Puts another file in the place of the ring's descriptor, as programs do
+    /// that close descriptors which are not theirs.
+    #[cfg(test)]
+    pub(super) fn sabotage(&self, other: BorrowedFd<'_>) {
+        // SAFETY: no memory is passed, and the descriptor stays owned.
+        let replaced = unsafe { libc::dup2(other.as_raw_fd(), self.ring.as_raw_fd()) };
+        assert_eq!(replaced, self.ring.as_raw_fd());
+    }
+
     /// Waits for a completion without the kernel's help.
     pub(super) fn poll(&mut self) -> Completed {
         loop {
@@ -128,11 +137,9 @@ impl Ring {
     }
 }
 
-fn transient(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)
-    )
+/// Whether a failure passes by itself.
+pub(super) fn is_transient(errno: i32) -> bool {
+    matches!(errno, libc::EINTR | libc::EAGAIN | libc::EBUSY)
 }
 
 fn entry(fd: Fd, vector: &Vector<'_>) -> squeue::Entry {

@@ -11,6 +11,9 @@ use std::{
 use super::{Call, Wrapped, Wrapper};
 use crate::{Batch, Completion, Handle, Outcome, background, closing::lock};
 
+/// Nothing takes longer, so that points in time can be added up.
+const TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Makes each operation take its time: a latency of its own, and its turn on
 /// a line of limited bandwidth that all files share.
 ///
@@ -28,7 +31,7 @@ impl Throttle {
     /// With this latency for each operation and any bandwidth.
     pub fn new(latency: Duration) -> Self {
         Throttle {
-            latency,
+            latency: latency.min(TIME_MAX),
             bytes_per_second: None,
             free: Arc::new(Mutex::new(Instant::now())),
         }
@@ -49,7 +52,8 @@ impl Throttle {
         let Some(bandwidth) = self.bytes_per_second else {
             return now + self.latency;
         };
-        let time = Duration::from_secs_f64(bytes as f64 / bandwidth.get() as f64);
+        let seconds = bytes as f64 / bandwidth.get() as f64;
+        let time = Duration::try_from_secs_f64(seconds).map_or(TIME_MAX, |time| time.min(TIME_MAX));
         let mut free = lock(&self.free);
         *free = now.max(*free) + time;
         *free + self.latency

@@ -1,9 +1,9 @@
 //! What the standard forbids in etypes and filetypes, and no more than that.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Constructor, Datatype, Dimension, Order, Unit};
-use crate::shape::{Kind, Node};
+use crate::shape::{Kind, Shape};
 use crate::{Basic, TypeError, TypeErrorKind};
 
 /// A filetype of an etype that has holes is compared with it instance by instance, up to this
@@ -248,7 +248,7 @@ impl Datatype {
             return self.instances_fit(etype);
         }
         let lead = i128::from(tile.at) - i128::from(layout.lower_bound());
-        lead % i128::from(extent) == 0 && aligned(&tile.shape, extent)
+        lead % i128::from(extent) == 0 && aligned(&tile.shape, extent, &mut HashSet::new())
     }
 
     /// The same for an etype with holes of its own, by comparing instances.
@@ -276,17 +276,18 @@ impl Datatype {
     }
 }
 
-/// Every piece starts and ends at a multiple of `unit` from the first byte.
-fn aligned(shape: &Node, unit: i64) -> bool {
+/// Every piece starts and ends at a multiple of `unit` from the first byte. `known` holds the
+/// addresses of shared shapes that have been looked at.
+fn aligned(shape: &Shape, unit: i64, known: &mut HashSet<usize>) -> bool {
     let length = unit.unsigned_abs();
     if !shape.size.is_multiple_of(length) {
         return false;
     }
     match &shape.kind {
         Kind::Dense => true,
-        Kind::Repeat { stride, child, .. } => stride % unit == 0 && aligned(child, unit),
+        Kind::Repeat { stride, child, .. } => stride % unit == 0 && aligned(child, unit, known),
         Kind::Copies { offsets, child, .. } => {
-            offsets.iter().all(|at| at % unit == 0) && aligned(child, unit)
+            offsets.iter().all(|at| at % unit == 0) && aligned(child, unit, known)
         }
         Kind::Blocks {
             offsets, starts, ..
@@ -294,8 +295,11 @@ fn aligned(shape: &Node, unit: i64) -> bool {
             offsets.iter().all(|at| at % unit == 0)
                 && starts.iter().all(|at| at.is_multiple_of(length))
         }
-        Kind::Sequence { parts, .. } => parts
-            .iter()
-            .all(|part| part.offset % unit == 0 && aligned(&part.shape, unit)),
+        Kind::Sequence { parts, .. } => {
+            !known.insert(shape.address())
+                || parts
+                    .iter()
+                    .all(|part| part.offset % unit == 0 && aligned(&part.shape, unit, known))
+        }
     }
 }

@@ -245,6 +245,12 @@ impl Lowered {
             let length = lengths.get(index);
             (length > 0).then(|| (i128::from(place) * scale, length))
         });
+        if let Some(of) = self.tile()
+            && of.shape.is_dense()
+            && of.shape.high == extent
+        {
+            return self.dense_blocks(of, blocks, displacements.len());
+        }
         let reaches = blocks
             .clone()
             .map(|(place, length)| Reach::row(place, length, extent));
@@ -253,18 +259,29 @@ impl Lowered {
         };
         let tile = match self.tile() {
             None => None,
-            Some(of) if of.shape.is_dense() && of.shape.high == extent => {
-                let mut list = BlockList::with_capacity(displacements.len());
-                for (place, length) in blocks {
-                    let len = length.checked_mul(of.shape.size);
-                    let len = len.ok_or_else(|| TypeError::overflow("the size"))?;
-                    list.push(offset(i128::from(of.at) + place)?, len)?;
-                }
-                list.finish()?
-            }
             Some(of) => scattered(of, extent, blocks)?,
         };
         self.made(tile, Some(reach))
+    }
+
+    /// Blocks of a type that tiles without gaps, `of`: the case of a million blocks of numbers.
+    fn dense_blocks(
+        &self,
+        of: &Placed,
+        blocks: impl Iterator<Item = (i128, u64)>,
+        count: usize,
+    ) -> Result<Self, TypeError> {
+        let mut list = BlockList::with_capacity(count);
+        for (place, length) in blocks {
+            let len = length.checked_mul(of.shape.size);
+            let len = len.ok_or_else(|| TypeError::overflow("the size"))?;
+            list.push(offset(i128::from(of.at) + place)?, len)?;
+        }
+        let reach = list.bounds().map(|(low, high)| Reach {
+            low: low - i128::from(of.at),
+            high: high - i128::from(of.at) - i128::from(of.shape.high),
+        });
+        self.made(list.finish()?, reach)
     }
 
     fn subarray(&self, dimensions: &[Dimension], order: Order) -> Result<Self, TypeError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Kind, Node, Part, Peaks, Placed, Shape};
+use super::{BlockList, Kind, Ladder, Node, Part, Peaks, Placed, Shape};
 use crate::{MAX_DEPTH, TypeError};
 
 /// Parts of up to this many pieces are flattened into one list of blocks: small structures get
@@ -26,7 +26,7 @@ fn one_deeper(depth: u16) -> Result<u16, TypeError> {
 }
 
 impl Node {
-    fn share(self) -> Shape {
+    pub(super) fn share(self) -> Shape {
         Shape(Arc::new(self))
     }
 }
@@ -90,8 +90,9 @@ impl Shape {
         Ok(node.share())
     }
 
-    /// Copies of one shape that is not dense, at least two; offsets relative to the first.
-    fn copies(offsets: Vec<i64>, child: &Shape) -> Result<Shape, TypeError> {
+    /// Copies of one shape, at least two, that do not touch if it is dense; offsets relative to
+    /// the first.
+    pub(super) fn copies(offsets: Vec<i64>, child: &Shape) -> Result<Shape, TypeError> {
         if let Some(stride) = common_stride(&offsets) {
             return Shape::repeat(offsets.len() as u64, stride, child);
         }
@@ -103,6 +104,12 @@ impl Shape {
         offset(i128::from(highest) + i128::from(child.high))?;
         let spaced =
             |pair: &[i64]| i128::from(pair[1]) - i128::from(pair[0]) >= i128::from(child.high);
+        let increasing = child.increasing && offsets.windows(2).all(spaced);
+        let to_ladder = if increasing {
+            Ladder::sorted
+        } else {
+            Ladder::unsorted
+        };
         let node = Node {
             size,
             low: lowest + child.low,
@@ -110,10 +117,10 @@ impl Shape {
             tail: offset(i128::from(last) + i128::from(child.tail))?,
             pieces: count * child.pieces,
             depth: one_deeper(child.depth)?,
-            increasing: child.increasing && offsets.windows(2).all(spaced),
+            increasing,
             kind: Kind::Copies {
                 peaks: peaks(offsets.iter().map(|at| at + child.high)),
-                offsets: offsets.into_boxed_slice(),
+                offsets: to_ladder(offsets),
                 child: child.clone(),
             },
         };
@@ -134,7 +141,7 @@ fn extremes(offsets: &[i64]) -> (i64, i64) {
 }
 
 /// The running maximum of `ends`, unless they never fall.
-fn peaks(ends: impl Iterator<Item = i64> + Clone) -> Peaks {
+pub(super) fn peaks(ends: impl Iterator<Item = i64> + Clone) -> Peaks {
     if ends.clone().is_sorted() {
         return None;
     }
@@ -143,119 +150,7 @@ fn peaks(ends: impl Iterator<Item = i64> + Clone) -> Peaks {
         peak = peak.max(end);
         peak
     });
-    Some(running.collect())
-}
-
-/// Collects dense pieces in data order and joins those that touch.
-#[derive(Debug, Default)]
-pub(crate) struct BlockList {
-    offsets: Vec<i64>,
-    starts: Vec<u64>,
-    size: u64,
-    end: i64,
-}
-
-impl BlockList {
-    pub(crate) fn with_capacity(blocks: usize) -> Self {
-        Self {
-            offsets: Vec::with_capacity(blocks),
-            starts: Vec::with_capacity(blocks),
-            size: 0,
-            end: 0,
-        }
-    }
-
-    /// Adds `len` bytes at `at`; nothing if `len` is zero.
-    pub(crate) fn push(&mut self, at: i64, len: u64) -> Result<(), TypeError> {
-        if len == 0 {
-            return Ok(());
-        }
-        let overflow = || TypeError::overflow("the size");
-        let length = i64::try_from(len).map_err(|_| overflow())?;
-        let end = at
-            .checked_add(length)
-            .ok_or_else(|| TypeError::overflow("a displacement"))?;
-        let size = self.size + len;
-        i64::try_from(size).map_err(|_| overflow())?;
-        if self.offsets.is_empty() || self.end != at {
-            self.offsets.push(at);
-            self.starts.push(self.size);
-        }
-        self.size = size;
-        self.end = end;
-        Ok(())
-    }
-
-    /// The shape of all pieces, `None` if there was none.
-    pub(crate) fn finish(mut self) -> Result<Option<Placed>, TypeError> {
-        let Some(&at) = self.offsets.first() else {
-            return Ok(None);
-        };
-        for place in &mut self.offsets {
-            *place = place
-                .checked_sub(at)
-                .ok_or_else(|| TypeError::overflow("the true extent"))?;
-        }
-        let shape = self.shape()?;
-        Ok(Some(Placed { at, shape }))
-    }
-
-    fn shape(mut self) -> Result<Shape, TypeError> {
-        if self.offsets.len() == 1 {
-            return Shape::dense(self.size);
-        }
-        let count = self.offsets.len() as u64;
-        let first = self.starts[1];
-        let uniform = self.size == first.saturating_mul(count)
-            && self
-                .starts
-                .windows(2)
-                .all(|pair| pair[1] - pair[0] == first);
-        if uniform {
-            self.offsets.shrink_to_fit();
-            return Shape::copies(self.offsets, &Shape::dense(first)?);
-        }
-        self.irregular()
-    }
-
-    fn irregular(self) -> Result<Shape, TypeError> {
-        let Self {
-            offsets,
-            starts,
-            size,
-            ..
-        } = self;
-        let count = offsets.len();
-        let stops = starts[1..].iter().copied().chain([size]);
-        let lengths = starts
-            .iter()
-            .zip(stops)
-            .map(|(start, stop)| (stop - start).cast_signed());
-        // `push` checked each end before it was moved by the first offset.
-        let fits = |(at, len): (&i64, i64)| at.checked_add(len).is_some();
-        if !offsets.iter().zip(lengths.clone()).all(fits) {
-            return Err(TypeError::overflow("the true extent"));
-        }
-        let ends = offsets.iter().zip(lengths).map(|(at, len)| at + len);
-        let node = Node {
-            size,
-            low: extremes(&offsets).0,
-            high: ends.clone().max().expect("two blocks or more"),
-            tail: ends.clone().last().expect("two blocks or more"),
-            pieces: count as u64,
-            depth: 1,
-            increasing: ends
-                .clone()
-                .zip(&offsets[1..])
-                .all(|(end, &next)| end <= next),
-            kind: Kind::Blocks {
-                peaks: peaks(ends),
-                offsets: offsets.into_boxed_slice(),
-                starts: starts.into_boxed_slice(),
-            },
-        };
-        Ok(node.share())
-    }
+    Some(Ladder::sorted(running.collect()))
 }
 
 /// Joins placed shapes in data order; `None` if there is none.

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Kind, Node, Peaks, Shape};
-use crate::TypeError;
+use super::{Kind, Node, Shape};
 
 /// Middles of irregular shapes up to this many entries are scanned for exact bounds.
 const SCANNED_ENTRIES: usize = 64;
@@ -103,7 +102,7 @@ impl Node {
         let index = match &self.kind {
             Kind::Dense => return None,
             Kind::Repeat { child, .. } | Kind::Copies { child, .. } => k / child.size,
-            Kind::Blocks { starts, .. } => starts.partition_point(|&start| start <= k) as u64 - 1,
+            Kind::Blocks { starts, .. } => starts.count_up_to(k) as u64 - 1,
             Kind::Sequence { parts, .. } => {
                 parts.partition_point(|part| part.start <= k) as u64 - 1
             }
@@ -113,34 +112,44 @@ impl Node {
 
     /// The first entry that reaches past `x`, given that one does (`x < high`).
     fn entry_reaching(&self, x: i64) -> Option<Entry<'_>> {
-        let reaching = |peaks: &Peaks, end_of: &dyn Fn(usize) -> i64, count: usize| match peaks {
-            Some(peaks) => peaks.partition_point(|&peak| peak <= x),
-            None => partition(count, |index| end_of(index) <= x),
-        };
         let index = match &self.kind {
             Kind::Dense => return None,
-            Kind::Repeat { stride, child, .. } => first_reaching(x.into(), child.high, *stride)?,
-            Kind::Copies {
-                offsets,
-                child,
-                peaks,
-            } => reaching(peaks, &|index| offsets[index] + child.high, offsets.len()) as u64,
-            Kind::Blocks {
-                offsets,
-                starts,
-                peaks,
-            } => {
-                let stop = |index: usize| starts.get(index + 1).copied().unwrap_or(self.size);
-                let end =
-                    |index: usize| offsets[index] + (stop(index) - starts[index]).cast_signed();
-                reaching(peaks, &end, offsets.len()) as u64
+            Kind::Repeat { stride, child, .. } => {
+                return self.entry(first_reaching(x.into(), child.high, *stride)?);
             }
-            Kind::Sequence { parts, peaks } => {
-                let end = |index: usize| parts[index].offset + parts[index].shape.high;
-                reaching(peaks, &end, parts.len()) as u64
+            Kind::Copies {
+                peaks: Some(peaks), ..
+            }
+            | Kind::Blocks {
+                peaks: Some(peaks), ..
+            }
+            | Kind::Sequence {
+                peaks: Some(peaks), ..
+            } => peaks.count_up_to(x),
+            Kind::Copies { offsets, .. } | Kind::Blocks { offsets, .. } if self.increasing => {
+                return self.entry_from(offsets.count_up_to(x), x);
+            }
+            Kind::Copies { .. } | Kind::Blocks { .. } | Kind::Sequence { .. } => {
+                let ends_before = |index: usize| {
+                    self.entry(index as u64)
+                        .is_some_and(|entry| entry.bounds().1 <= x)
+                };
+                partition(self.entries() as usize, ends_before)
             }
         };
-        self.entry(index)
+        self.entry(index as u64)
+    }
+
+    /// The first entry that reaches past `x` in a rising list of which `begun` begin at or before
+    /// it: the last of those or the next.
+    fn entry_from(&self, begun: usize, x: i64) -> Option<Entry<'_>> {
+        let last = begun
+            .checked_sub(1)
+            .and_then(|index| self.entry(index as u64));
+        match last {
+            Some(entry) if entry.bounds().1 > x => last,
+            _ => self.entry(begun as u64),
+        }
     }
 
     /// Offset of data byte `k`, which must be less than the size.
@@ -258,12 +267,12 @@ impl Node {
         }
     }
 
-    /// Calls `each` with offset and length of every piece, in data order.
-    pub(crate) fn for_each_piece(
+    /// Calls `each` with offset and length of every dense piece in data order, until it fails.
+    pub(crate) fn for_each_piece<E>(
         &self,
         base: i64,
-        each: &mut dyn FnMut(i64, u64) -> Result<(), TypeError>,
-    ) -> Result<(), TypeError> {
+        each: &mut dyn FnMut(i64, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
         if matches!(self.kind, Kind::Dense) {
             return each(base, self.size);
         }

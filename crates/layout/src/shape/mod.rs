@@ -10,14 +10,18 @@
 //!   nor dense pieces that touch;
 //! - the nesting depth is at most [`MAX_DEPTH`](crate::MAX_DEPTH).
 
+mod blocks;
 mod build;
+mod ladder;
 mod lookup;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub(crate) use build::{BlockList, sequence};
-pub(crate) use lookup::{first_reaching, pieces_of_copies};
+pub(crate) use blocks::BlockList;
+pub(crate) use build::sequence;
+pub(crate) use ladder::Ladder;
+pub(crate) use lookup::{Entry, first_reaching, pieces_of_copies};
 
 /// A pattern of data bytes, in data order.
 #[derive(Clone, Debug)]
@@ -62,14 +66,14 @@ pub(crate) enum Kind {
     },
     /// One shape at irregular places.
     Copies {
-        offsets: Box<[i64]>,
+        offsets: Ladder<i64>,
         child: Shape,
         peaks: Peaks,
     },
     /// Dense pieces of different lengths; `starts` counts the data bytes before each.
     Blocks {
-        offsets: Box<[i64]>,
-        starts: Box<[u64]>,
+        offsets: Ladder<i64>,
+        starts: Ladder<u64>,
         peaks: Peaks,
     },
     /// Different shapes.
@@ -77,7 +81,7 @@ pub(crate) enum Kind {
 }
 
 /// One member of a `Sequence`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) offset: i64,
     /// Data bytes before this part.
@@ -89,7 +93,7 @@ pub(crate) struct Part {
 
 /// For irregular kinds whose ends do not rise from entry to entry: the highest end so far, which
 /// does, so that "the first entry that reaches past x" is a binary search for them too.
-pub(crate) type Peaks = Option<Box<[i64]>>;
+pub(crate) type Peaks = Option<Ladder<i64>>;
 
 impl std::ops::Deref for Shape {
     type Target = Node;
@@ -101,56 +105,63 @@ impl std::ops::Deref for Shape {
 
 impl PartialEq for Shape {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-            || (self.size == other.size
-                && self.low == other.low
-                && self.high == other.high
-                && self.tail == other.tail
-                && self.pieces == other.pieces
-                && self.depth == other.depth
-                && self.kind == other.kind)
+        Arc::ptr_eq(&self.0, &other.0) || same(self, other, &mut HashSet::new())
     }
 }
 
 impl Eq for Shape {}
 
-impl PartialEq for Kind {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Kind::Dense, Kind::Dense) => true,
-            (
-                Kind::Repeat {
-                    count,
-                    stride,
-                    child,
-                },
-                Kind::Repeat {
-                    count: other_count,
-                    stride: other_stride,
-                    child: other_child,
-                },
-            ) => count == other_count && stride == other_stride && child == other_child,
-            (
-                Kind::Copies { offsets, child, .. },
-                Kind::Copies {
-                    offsets: other_offsets,
-                    child: other_child,
-                    ..
-                },
-            ) => offsets == other_offsets && child == other_child,
-            (
-                Kind::Blocks {
-                    offsets, starts, ..
-                },
-                Kind::Blocks {
-                    offsets: other_offsets,
-                    starts: other_starts,
-                    ..
-                },
-            ) => offsets == other_offsets && starts == other_starts,
-            (Kind::Sequence { parts, .. }, Kind::Sequence { parts: other, .. }) => parts == other,
-            _ => false,
+/// Whether two shapes are equal. `proven` holds pairs of sequences that are: a shape may contain
+/// the same one many times over at each of many levels.
+fn same(one: &Shape, other: &Shape, proven: &mut HashSet<(usize, usize)>) -> bool {
+    if Arc::ptr_eq(&one.0, &other.0) {
+        return true;
+    }
+    let outline = |shape: &Shape| (shape.size, shape.low, shape.high, shape.tail, shape.depth);
+    if outline(one) != outline(other) || one.entries() != other.entries() {
+        return false;
+    }
+    match (&one.kind, &other.kind) {
+        (Kind::Dense, Kind::Dense) => true,
+        (
+            Kind::Repeat { stride, child, .. },
+            Kind::Repeat {
+                stride: other_stride,
+                child: other_child,
+                ..
+            },
+        ) => stride == other_stride && same(child, other_child, proven),
+        (
+            Kind::Copies { offsets, child, .. },
+            Kind::Copies {
+                offsets: other_offsets,
+                child: other_child,
+                ..
+            },
+        ) => offsets == other_offsets && same(child, other_child, proven),
+        (
+            Kind::Blocks {
+                offsets, starts, ..
+            },
+            Kind::Blocks {
+                offsets: other_offsets,
+                starts: other_starts,
+                ..
+            },
+        ) => offsets == other_offsets && starts == other_starts,
+        (
+            Kind::Sequence { parts, .. },
+            Kind::Sequence {
+                parts: other_parts, ..
+            },
+        ) => {
+            let pair = (one.address(), other.address());
+            proven.contains(&pair)
+                || (parts.iter().zip(other_parts).all(|(part, other)| {
+                    part.offset == other.offset && same(&part.shape, &other.shape, proven)
+                }) && proven.insert(pair))
         }
+        _ => false,
     }
 }
 
@@ -171,7 +182,7 @@ impl Shape {
         }
         // An `Arc` keeps two counters in front of the value.
         let own = size_of::<Node>() + 2 * size_of::<usize>();
-        let peak_bytes = |peaks: &Peaks| peaks.as_ref().map_or(0, |list| size_of_val(&**list));
+        let peak_bytes = |peaks: &Peaks| peaks.as_ref().map_or(0, Ladder::heap_bytes);
         own + match &self.kind {
             Kind::Dense => 0,
             Kind::Repeat { child, .. } => child.heap_bytes(seen),
@@ -179,12 +190,12 @@ impl Shape {
                 offsets,
                 child,
                 peaks,
-            } => size_of_val(&**offsets) + peak_bytes(peaks) + child.heap_bytes(seen),
+            } => offsets.heap_bytes() + peak_bytes(peaks) + child.heap_bytes(seen),
             Kind::Blocks {
                 offsets,
                 starts,
                 peaks,
-            } => size_of_val(&**offsets) + size_of_val(&**starts) + peak_bytes(peaks),
+            } => offsets.heap_bytes() + starts.heap_bytes() + peak_bytes(peaks),
             Kind::Sequence { parts, peaks } => {
                 let below: usize = parts.iter().map(|part| part.shape.heap_bytes(seen)).sum();
                 size_of_val(&**parts) + peak_bytes(peaks) + below

@@ -3,6 +3,9 @@
 //! `PARIO_CASES` sets the number of cases of each test and `PARIO_SEED` the first seed; a failing
 //! case prints the two that repeat it.
 
+// A test may panic: that is how it fails.
+#![allow(clippy::unwrap_used)]
+
 mod copies;
 mod filetypes;
 mod lookups;

@@ -37,6 +37,16 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
+/// What segments must do, one after the other.
+pub(super) fn all(transport: &Arc<dyn Transport>) -> Result<()> {
+    of_a_node(transport)?;
+    zeroed(transport)?;
+    lengths_must_match(transport)?;
+    too_large_for_anyone(transport)?;
+    wake_ups(transport, Duration::ZERO, 100)?;
+    given_back(transport)
+}
+
 /// The ranks of the caller's node, in order.
 fn members(transport: &Arc<dyn Transport>) -> Vec<Rank> {
     let node = transport.node_of(transport.rank());

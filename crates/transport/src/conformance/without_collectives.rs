@@ -1,12 +1,12 @@
-//! The collectives made of messages, over any transport.
+//! The collectives and segments made by means of messages, over any transport.
 
 use std::sync::Arc;
 
-use super::{Case, Setting, collectives};
-use crate::{Node, Rank, Result, Segment, Tag, Transport};
+use super::{Case, Setting, collectives, segments};
+use crate::{Node, Rank, Result, Tag, Transport};
 
-/// A transport that has lost its own collectives, so that the provided ones are
-/// used.
+/// A transport that has lost its own collectives and segments, so that the
+/// provided ones are used.
 #[derive(Debug)]
 struct WithoutCollectives(Arc<dyn Transport>);
 
@@ -54,10 +54,6 @@ impl Transport for WithoutCollectives {
     fn duplicate(&self) -> Result<Arc<dyn Transport>> {
         Ok(wrap(&self.0.duplicate()?))
     }
-
-    fn segment(&self, bytes: usize) -> Result<Option<Segment>> {
-        self.0.segment(bytes)
-    }
 }
 
 pub(super) fn wrap(transport: &Arc<dyn Transport>) -> Arc<dyn Transport> {
@@ -79,6 +75,9 @@ pub(super) fn cases() -> Vec<Case> {
         }),
         case("generic::barrier", |setting| {
             setting.run(|transport| collectives::barrier(&wrap(transport)));
+        }),
+        case("generic::segments", |setting| {
+            setting.run(|transport| segments::all(&wrap(transport)));
         }),
         case("generic::random_mix", |setting| {
             setting.run(|transport| collectives::random_mix(&wrap(transport), setting));

@@ -22,13 +22,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::fabric::{self, Kind};
-use crate::sharing::{Backing, NamedFolder};
+use crate::sharing::{Backing, NamedFolder, SHARED_MEMORY_FOLDER};
 use crate::{Loss, Node, Rank, Transport};
 
 use supervisor::Supervisor;
-
-/// Where names of shared memory live on Linux.
-const SHARED_MEMORY_FOLDER: &str = "/dev/shm";
 
 /// Runs `f` as every rank of a world of processes on one node, and returns what
 /// each rank returned, by rank.

@@ -62,7 +62,7 @@ impl Backing {
                 let (file, name) = folder.create(&secret, file_bytes)?;
                 let segment = map(&file, bytes)?;
                 inscribe(&segment, &secret);
-                (body(&segment, bytes), Vec::new(), Box::new(name))
+                (body(&segment, bytes), name.bytes().to_vec(), Box::new(name))
             }
         };
         let offer = Offer {
@@ -84,7 +84,7 @@ impl Backing {
         let file = match self {
             Backing::Process(registry) => return registry.find(secret),
             Backing::Memfd => memfd::open(locator)?,
-            Backing::Named(folder) => folder.open(secret)?,
+            Backing::Named(folder) => folder.open(locator)?,
         };
         if file.metadata()?.len() != file_bytes(bytes)? as u64 {
             return Err(io::ErrorKind::InvalidData.into());

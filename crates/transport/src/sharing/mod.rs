@@ -13,6 +13,8 @@ mod named;
 mod registry;
 mod room;
 
+use std::path::Path;
+
 use crate::{Loss, Rank, Result, Segment, Tag, Transport, TransportError};
 
 pub(crate) use backing::Backing;
@@ -36,6 +38,18 @@ mod word {
     pub(super) const MISMATCH: u8 = 5;
     /// A rank is lost: rank and loss.
     pub(super) const LOST: u8 = 6;
+}
+
+/// Where names of shared memory live on Linux.
+pub(crate) const SHARED_MEMORY_FOLDER: &str = "/dev/shm";
+
+/// Shares a segment among the ranks of the caller's node, which may be any
+/// processes of a machine: in a nameless file, or else in a file that has a
+/// name in /dev/shm for a moment. `None` on all of them if that is impossible
+/// for one. Collective over the ranks of the node.
+pub fn segment<T: Transport + ?Sized>(transport: &T, bytes: usize) -> Result<Option<Segment>> {
+    let folder = NamedFolder::new(Path::new(SHARED_MEMORY_FOLDER));
+    share(transport, &[Backing::Memfd, Backing::Named(folder)], bytes)
 }
 
 /// Shares a segment among the ranks of the caller's node, trying `backings` in

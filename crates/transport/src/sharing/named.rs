@@ -1,20 +1,32 @@
 //! Memory in a file with a name that lasts until all have opened it.
 #![allow(unsafe_code)] // posix_fallocate has no wrapper in the standard library
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::backing::Secret;
 
+/// What all names start with.
+const PREFIX: &str = "pario-";
+
 /// The name of a file, which is removed when this is dropped.
 pub(super) struct Name {
     path: PathBuf,
     /// The process that made it: a forked child must not remove it.
     owner: u32,
+}
+
+impl Name {
+    /// The name itself, without the folder.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.path.file_name().map_or(&[], OsStr::as_bytes)
+    }
 }
 
 impl Drop for Name {
@@ -40,13 +52,15 @@ impl NamedFolder {
         let world = WORLDS.fetch_add(1, Ordering::Relaxed);
         NamedFolder {
             folder: folder.to_owned(),
-            prefix: format!("pario-{}-{world}-", std::process::id()),
+            prefix: format!("{PREFIX}{}-{world}-", std::process::id()),
         }
     }
 
     /// A new file of that many zeros, for this user only, and its name.
     pub(super) fn create(&self, secret: &Secret, bytes: usize) -> io::Result<(File, Name)> {
-        let path = self.path(secret);
+        let digits = secret.iter().map(|byte| format!("{byte:02x}"));
+        let digits = digits.collect::<String>();
+        let path = self.folder.join(format!("{}{digits}", self.prefix));
         let file = options().create_new(true).mode(0o600).open(&path)?;
         let name = Name {
             path,
@@ -56,9 +70,14 @@ impl NamedFolder {
         Ok((file, name))
     }
 
-    /// Opens the file that was created with this secret.
-    pub(super) fn open(&self, secret: &Secret) -> io::Result<File> {
-        options().open(self.path(secret))
+    /// Opens the file of that name, which another process has made here: its
+    /// prefix may differ.
+    pub(super) fn open(&self, name: &[u8]) -> io::Result<File> {
+        let is_plain = !name.contains(&b'/') && name.starts_with(PREFIX.as_bytes());
+        if !is_plain {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        options().open(self.folder.join(OsStr::from_bytes(name)))
     }
 
     /// Removes the files of this world. Called when a rank has been lost: then
@@ -76,12 +95,6 @@ impl NamedFolder {
                 let _ = fs::remove_file(entry.path());
             }
         }
-    }
-
-    fn path(&self, secret: &Secret) -> PathBuf {
-        let digits = secret.iter().map(|byte| format!("{byte:02x}"));
-        let digits = digits.collect::<String>();
-        self.folder.join(format!("{}{digits}", self.prefix))
     }
 }
 
@@ -147,9 +160,10 @@ mod tests {
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
         assert_eq!(metadata.len(), 10_000);
         assert!(folder.create(&SECRET, 10).is_err(), "the name is taken");
-        assert!(folder.open(&SECRET).is_ok());
+        let bytes = name.bytes().to_vec();
+        assert!(NamedFolder::new(&scratch.0).open(&bytes).is_ok());
         drop(name);
-        assert!(folder.open(&SECRET).is_err());
+        assert!(folder.open(&bytes).is_err());
         assert_eq!(scratch.names(), 0);
     }
 
@@ -159,9 +173,11 @@ mod tests {
         let folder = NamedFolder::new(&scratch.0);
         let target = scratch.0.join("target");
         fs::write(&target, "precious").expect("a new file");
-        symlink(&target, folder.path(&SECRET)).expect("a new link");
-        assert!(folder.create(&SECRET, 10).is_err());
-        assert!(folder.open(&SECRET).is_err());
+        let name = b"pario-link";
+        symlink(&target, scratch.0.join("pario-link")).expect("a new link");
+        assert!(folder.open(name).is_err());
+        assert!(folder.open(b"pario-/../target").is_err());
+        assert!(folder.open(b"target").is_err());
         assert_eq!(fs::read(&target).expect("it exists"), b"precious");
     }
 

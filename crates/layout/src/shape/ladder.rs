@@ -1,0 +1,109 @@
+//! Sorted numbers with an index that stays in the cache.
+
+/// Numbers in one allocation, and above it levels of every [`RUNG`]-th number of the level below.
+/// A search among millions of numbers looks at one short window of each level: all but the last
+/// two levels stay in the cache, where a plain binary search misses it at almost every step.
+#[derive(Debug)]
+pub(crate) struct Ladder<T> {
+    values: Box<[T]>,
+    /// The lowest level first. Empty if there are few values, or if they are not sorted.
+    levels: Box<[Box<[T]>]>,
+}
+
+/// Numbers in a window: two cache lines.
+const RUNG: usize = 16;
+
+/// Below this a plain binary search stays in the cache anyway.
+const INDEXED_VALUES: usize = 1024;
+
+impl<T: Copy + Ord> Ladder<T> {
+    /// Values that are sorted, and can be searched.
+    pub(crate) fn sorted(values: Vec<T>) -> Self {
+        let mut ladder = Self::unsorted(values);
+        if ladder.values.len() < INDEXED_VALUES {
+            return ladder;
+        }
+        let mut levels: Vec<Box<[T]>> = Vec::new();
+        loop {
+            let below = levels.last().unwrap_or(&ladder.values);
+            if below.len() <= RUNG {
+                break;
+            }
+            levels.push(below.iter().copied().step_by(RUNG).collect());
+        }
+        ladder.levels = levels.into_boxed_slice();
+        ladder
+    }
+
+    /// Values that are only read by index.
+    pub(crate) fn unsorted(values: Vec<T>) -> Self {
+        Self {
+            values: values.into_boxed_slice(),
+            levels: Box::default(),
+        }
+    }
+
+    /// How many values are not above `x`. The values must be sorted.
+    pub(crate) fn count_up_to(&self, x: T) -> usize {
+        if self.levels.is_empty() {
+            return self.values.partition_point(|value| *value <= x);
+        }
+        let mut window = 0;
+        for level in self.levels.iter().rev() {
+            match count_in_window(level, window, x) {
+                // Only at the top: a window is entered for a value in it that is not above.
+                0 => return 0,
+                count => window = count - 1,
+            }
+        }
+        count_in_window(&self.values, window, x)
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let levels: usize = self.levels.iter().map(|level| size_of_val(&**level)).sum();
+        size_of_val(&*self.values) + size_of_val(&*self.levels) + levels
+    }
+}
+
+/// How many numbers are not above `x`, given that those before the window are not and those
+/// after it are. No branch depends on the numbers.
+fn count_in_window<T: Copy + Ord>(numbers: &[T], window: usize, x: T) -> usize {
+    let first = window * RUNG;
+    let last = (first + RUNG).min(numbers.len());
+    let inside = numbers[first..last].iter();
+    first
+        + inside
+            .map(|number| usize::from(*number <= x))
+            .sum::<usize>()
+}
+
+impl<T> std::ops::Deref for Ladder<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.values
+    }
+}
+
+impl<T: PartialEq> PartialEq for Ladder<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_as_a_plain_search_does() {
+        for len in [1, 63, 1023, 1024, 1025, 4096, 4097, 9999] {
+            let values: Vec<u64> = (0..len).map(|index| 3 + index * 3 - index % 2).collect();
+            let ladder = Ladder::sorted(values.clone());
+            for x in (0..3 * len + 9).step_by(if len > 100 { 7 } else { 1 }) {
+                let plain = values.iter().filter(|value| **value <= x).count();
+                assert_eq!(ladder.count_up_to(x), plain, "{x} among {len}");
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What `main.rs` beside this file does with threads, with ranks that are
+//! forked processes: locks between processes, no shared memory of a driver.
+//! A program of its own, because fork wants a single-threaded `main`.
+#![allow(clippy::unwrap_used)] // tests may
+#![allow(unsafe_code)] // alarm has no wrapper in the standard library
+
+mod atomic;
+mod disjoint;
+#[path = "../common/seeds.rs"]
+mod seeds;
+mod serial;
+
+use std::{process::ExitCode, sync::Arc};
+
+use pario::{Atomicity, File, Info, Mode, Result, Transport, processes};
+
+const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
+/// Past this time a case hangs; the signal ends the program and its ranks.
+const CASE_SECONDS_MAX: u32 = 60;
+
+/// Runs `work` on forked ranks with a fresh file; returns what went wrong
+/// with any of them.
+fn complaints(
+    ranks: u32,
+    prefix: &str,
+    work: impl Fn(&Arc<dyn Transport>, disjoint::Open<'_>) -> Result<Option<String>>,
+) -> Vec<String> {
+    // SAFETY: replaces the alarm of the case before; no handler is involved.
+    unsafe { libc::alarm(CASE_SECONDS_MAX) };
+    let folder = tempfile::tempdir().unwrap();
+    let name = format!("{prefix}{}", folder.path().join("file").display());
+    let open = |comm: &Arc<dyn Transport>, info: &Info| File::open(comm, &name, NEW, info);
+    let results = processes::run(ranks, |comm| match work(&comm, &open) {
+        Ok(None) => Vec::new(),
+        Ok(Some(complaint)) => complaint.into_bytes(),
+        Err(error) => error.to_string().into_bytes(),
+    });
+    let mut complaints: Vec<String> = results
+        .into_iter()
+        .map(|result| match result {
+            Ok(complaint) => String::from_utf8_lossy(&complaint).into_owned(),
+            Err(failure) => failure.to_string(),
+        })
+        .filter(|complaint| !complaint.is_empty())
+        .collect();
+    let left = std::fs::read_dir(folder.path()).unwrap().count();
+    if left != 1 {
+        complaints.push(format!("{left} files are in the folder"));
+    }
+    complaints
+}
+
+fn disjoint_writes(seed: u64, prefix: &str) -> Vec<String> {
+    let mut complaints_of_all = Vec::new();
+    for rmw in ["never", "locked"] {
+        for asynchronous in ["pool", "uring"] {
+            let hints = vec![
+                ("pario_rmw", rmw.to_owned()),
+                ("pario_async", asynchronous.to_owned()),
+            ];
+            complaints_of_all.extend(complaints(3, prefix, |comm, open| {
+                disjoint::work(comm, open, &hints, seed)
+            }));
+        }
+    }
+    complaints_of_all
+}
+
+fn atomic_mode(seed: u64, prefix: &str) -> Vec<String> {
+    const ROUNDS: u64 = 40;
+    let ways = ["direct", "list", "sieve"];
+    let info = Info::from_pairs([
+        ("pario_way_write", ways[seed as usize % 3]),
+        ("pario_way_read", ways[seed as usize / 3 % 3]),
+        ("pario_rmw", ["locked", "never"][seed as usize % 2]),
+    ]);
+    let info = info.unwrap();
+    complaints(4, prefix, |comm, open| {
+        atomic::work(comm, open, &info, Atomicity::Atomic, (seed, ROUNDS))
+    })
+}
+
+type Test = fn(u64, &str) -> Vec<String>;
+
+fn main() -> ExitCode {
+    let tests: [(&str, Test, u64); 2] = [
+        ("disjoint writes lose nothing", disjoint_writes, 4),
+        ("atomic mode has a serial order", atomic_mode, 9),
+    ];
+    let mut code = ExitCode::SUCCESS;
+    for (name, test, cases) in tests {
+        for prefix in ["ufs:", "uring:"] {
+            for seed in seeds::seeds(cases) {
+                for complaint in test(seed, prefix) {
+                    println!("{name}, {prefix}, seed {seed}: {complaint}");
+                    code = ExitCode::FAILURE;
+                }
+            }
+            println!("test processes: {name}, {prefix} ... done");
+        }
+    }
+    code
+}

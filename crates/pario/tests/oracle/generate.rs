@@ -1,0 +1,408 @@
+//! Random scenarios whose outcome does not depend on timing.
+
+use fastrand::Rng;
+use pario::{Atomicity, Basic, Mode, Seek};
+
+use crate::{
+    model::Model,
+    representation::Stored,
+    scenario::{
+        Access, Action, Carrier, Direction, Hint, Manner, MemorySpec, Opening, Place, Plan,
+        Scenario, Step, ViewSpec,
+    },
+    spec::Spec,
+    types,
+};
+
+const RANKS_MAX: u32 = 4;
+const STEPS_MAX: usize = 12;
+/// How often a step is drawn before the scenario goes without it.
+const DRAWS: usize = 6;
+/// Accesses start within so many bytes of the view's start.
+const REACH_BYTES: u64 = 6000;
+/// The displacements of ranks that have a part of the file each.
+const PART_BYTES: u64 = 3000;
+/// One scenario in so many moves more than staging buffers hold.
+const LARGE_EVERY: u32 = 80;
+/// Bytes of a large access: from below to above two staging buffers.
+const LARGE_BYTES: std::ops::Range<u64> = 100_000..600_000;
+
+/// Draws a scenario.
+pub(crate) fn scenario(rng: &mut Rng, carriers: &[Carrier]) -> Scenario {
+    let ranks = rng.u32(1..=RANKS_MAX);
+    let carrier = carriers[rng.usize(..carriers.len())];
+    let before = (rng.u32(..2) == 0).then(|| random_bytes(rng));
+    let opening = opening(rng, carrier, before.is_some());
+    let mut draw = Draw {
+        large: rng.u32(..LARGE_EVERY) == 0,
+        carriers: carriers.to_vec(),
+        rng: rng.fork(),
+    };
+    let mut scenario = Scenario {
+        ranks,
+        before,
+        opening,
+        steps: Vec::new(),
+    };
+    let mut model = Model::new(&scenario);
+    let mut hints = scenario.opening.hints.clone();
+    for index in 0..rng.usize(1..=STEPS_MAX) {
+        for _ in 0..DRAWS {
+            let step = match index {
+                0 if rng.u32(..3) > 0 => draw.set_view(&model),
+                _ => draw.step(&model, carrier),
+            };
+            let mut next = model.clone();
+            if next.take(&step).is_some() {
+                model = next;
+                if let Step::Reopen(opening) = &step {
+                    hints.clone_from(&opening.hints);
+                }
+                scenario.steps.push(step);
+                break;
+            }
+        }
+    }
+    scenario
+}
+
+fn random_bytes(rng: &mut Rng) -> Vec<u8> {
+    let mut bytes = vec![0; rng.usize(..6000)];
+    rng.fill(&mut bytes);
+    bytes
+}
+
+fn one_of<T: Clone>(rng: &mut Rng, choices: &[T]) -> T {
+    choices[rng.usize(..choices.len())].clone()
+}
+
+fn opening(rng: &mut Rng, carrier: Carrier, exists: bool) -> Opening {
+    Opening {
+        carrier,
+        mode: mode(rng, exists),
+        hints: hints_at_open(rng, carrier),
+    }
+}
+
+fn mode(rng: &mut Rng, exists: bool) -> Mode {
+    let mut mode = match rng.u32(..20) {
+        0..=1 if exists => Mode::READ_ONLY,
+        2 if exists => Mode::READ_ONLY | Mode::SEQUENTIAL,
+        3..=4 => Mode::WRITE_ONLY,
+        5..=6 => Mode::WRITE_ONLY | Mode::SEQUENTIAL,
+        _ => Mode::READ_WRITE,
+    };
+    let extras = [
+        (Mode::UNIQUE_OPEN, 3),
+        (Mode::APPEND, 12),
+        (Mode::DELETE_ON_CLOSE, 25),
+    ];
+    for (extra, every) in extras {
+        if rng.u32(..every) == 0 {
+            mode |= extra;
+        }
+    }
+    if !mode.contains(Mode::READ_ONLY) && (!exists || rng.bool()) {
+        mode |= Mode::CREATE;
+        if !exists && rng.u32(..10) == 0 {
+            mode |= Mode::EXCLUSIVE;
+        }
+    }
+    mode
+}
+
+const BUFFER_SIZES: [&str; 6] = ["1", "3", "17", "100", "1024", "4194304"];
+
+/// Hints that can change while the file is open.
+fn hints(rng: &mut Rng) -> Vec<Hint> {
+    let ways = ["automatic", "direct", "list", "sieve"];
+    let sieving = ["automatic", "enable", "disable"];
+    let numbers = ["0", "1", "40", "100"];
+    let table: [(&'static str, &[&str]); 10] = [
+        ("pario_way_read", &ways),
+        ("pario_way_write", &ways),
+        ("romio_ds_read", &sieving),
+        ("romio_ds_write", &sieving),
+        ("ind_rd_buffer_size", &BUFFER_SIZES),
+        ("ind_wr_buffer_size", &BUFFER_SIZES),
+        ("pario_list_pieces", &["1", "2", "5", "1024"]),
+        ("pario_sieve_extent", &["0", "20", "16384"]),
+        ("pario_sieve_density", &numbers),
+        ("pario_inflight_bytes", &["1", "5000", "67108864"]),
+    ];
+    draw_hints(rng, &table)
+}
+
+fn hints_at_open(rng: &mut Rng, carrier: Carrier) -> Vec<Hint> {
+    let flags = ["true", "false"];
+    let pointers: &[&str] = match carrier {
+        // A file beside one that exists in memory only has no folder.
+        Carrier::Memory => &["memory", "automatic"],
+        _ => &["memory", "file", "automatic"],
+    };
+    let table: [(&'static str, &[&str]); 6] = [
+        ("pario_rmw", &["locked", "never"]),
+        ("pario_async", &["pool", "automatic"]),
+        ("direct_read", &flags),
+        ("direct_write", &flags),
+        ("pario_shared_pointer", pointers),
+        ("pario_sync_on_close", &["false"]),
+    ];
+    let mut all = draw_hints(rng, &table);
+    all.extend(hints(rng));
+    all
+}
+
+fn draw_hints(rng: &mut Rng, table: &[(&'static str, &[&str])]) -> Vec<Hint> {
+    let mut drawn = Vec::new();
+    for (name, values) in table {
+        if rng.u32(..5) < 2 {
+            drawn.push((*name, one_of(rng, values).to_owned()));
+        }
+    }
+    drawn
+}
+
+struct Draw {
+    rng: Rng,
+    large: bool,
+    carriers: Vec<Carrier>,
+}
+
+impl Draw {
+    fn step(&mut self, model: &Model, carrier: Carrier) -> Step {
+        let size = |rng: &mut Rng| rng.u64(..8000);
+        match self.rng.u32(..100) {
+            0..16 => self.set_view(model),
+            16..66 => self.each(model),
+            66..80 => self.together(model),
+            80..84 => self.race(model),
+            84..87 => Step::SetSize(size(&mut self.rng)),
+            87..89 => Step::Preallocate(size(&mut self.rng)),
+            89..90 => Step::Sync,
+            90..93 => Step::SetAtomicity(match model.atomicity {
+                Atomicity::Atomic => Atomicity::NonAtomic,
+                Atomicity::NonAtomic => Atomicity::Atomic,
+            }),
+            93..96 => {
+                let (offset, from) = self.seek();
+                Step::SeekShared(offset, from)
+            }
+            96..98 => Step::SetInfo(hints(&mut self.rng)),
+            _ => Step::Reopen(self.reopening(model, carrier)),
+        }
+    }
+
+    fn reopening(&mut self, model: &Model, carrier: Carrier) -> Opening {
+        let carrier = match carrier {
+            Carrier::Memory => Carrier::Memory,
+            _ => {
+                let on_disk = self
+                    .carriers
+                    .iter()
+                    .filter(|other| **other != Carrier::Memory);
+                one_of(&mut self.rng, &on_disk.copied().collect::<Vec<_>>())
+            }
+        };
+        opening(&mut self.rng, carrier, !model.is_deleted_at_close())
+    }
+
+    fn seek(&mut self) -> (i64, Seek) {
+        let rng = &mut self.rng;
+        match rng.u32(..3) {
+            0 => (rng.i64(-1..200), Seek::Set),
+            1 => (rng.i64(-100..100), Seek::Current),
+            _ => (rng.i64(-100..20), Seek::End),
+        }
+    }
+
+    fn set_view(&mut self, model: &Model) -> Step {
+        let ranks = model.views.len() as u64;
+        let rng = &mut self.rng;
+        let base = one_of(rng, &[0, 0, 1, 100, 4096]) + rng.u64(..2) * rng.u64(..50);
+        let mut stored = match rng.u32(..2) {
+            0 => Stored::Native,
+            _ => one_of(rng, &Stored::ALL),
+        };
+        let mut etype = types::etype(rng);
+        let mut displacements = vec![base; ranks as usize];
+        let arrangement = match model.is_sequential() {
+            true => rng.u32(..5),
+            false => rng.u32(..16),
+        };
+        let filetypes = match arrangement {
+            0 => vec![etype.clone(); ranks as usize],
+            1..3 => vec![types::filetype(rng, &etype); ranks as usize],
+            3 => {
+                (etype, stored) = (Spec::Basic(Basic::Byte), Stored::Native);
+                vec![types::filetype_of_bytes(rng); ranks as usize]
+            }
+            4 => match rng.u32(..4) {
+                0 => vec![Spec::Contiguous(0, Box::new(etype.clone())); ranks as usize],
+                _ => vec![Spec::Dup(Box::new(etype.clone())); ranks as usize],
+            },
+            5..11 => types::partition(rng, ranks, &etype),
+            _ => {
+                let parts = (0..ranks).map(|rank| base + rank * PART_BYTES);
+                displacements = parts.collect();
+                (0..ranks).map(|_| types::filetype(rng, &etype)).collect()
+            }
+        };
+        let views = displacements.into_iter().zip(filetypes);
+        Step::SetView(
+            views
+                .map(|(displacement, filetype)| ViewSpec {
+                    displacement: (!model.is_sequential()).then_some(displacement),
+                    etype: etype.clone(),
+                    filetype,
+                    stored,
+                })
+                .collect(),
+        )
+    }
+
+    fn each(&mut self, model: &Model) -> Step {
+        let ranks = model.views.len();
+        let everybody = self.rng.u32(..5) < 3;
+        let shared_user = match model.is_sequential() || self.rng.u32(..4) == 0 {
+            true => Some(self.rng.usize(..ranks)),
+            false => None,
+        };
+        let chosen = shared_user.unwrap_or_else(|| self.rng.usize(..ranks));
+        let plan = |rank: usize| {
+            if !everybody && rank != chosen {
+                return Plan::default();
+            }
+            self.plan(model, rank, shared_user == Some(rank))
+        };
+        Step::Each((0..ranks).map(plan).collect())
+    }
+
+    fn plan(&mut self, model: &Model, rank: usize, shared: bool) -> Plan {
+        let manners: &[Manner] = match self.rng.bool() {
+            true => &[Manner::Blocking],
+            false => &[
+                Manner::Owned,
+                Manner::Scoped,
+                Manner::Owned,
+                Manner::Blocking,
+            ],
+        };
+        let mut actions = Vec::new();
+        for _ in 0..self.rng.usize(1..6) {
+            actions.push(match self.rng.u32(..10) {
+                0 => {
+                    let (offset, from) = self.seek();
+                    Action::Seek(offset, from)
+                }
+                1 => Action::ByteOffset(self.rng.u64(..500)),
+                _ => {
+                    let manner = one_of(&mut self.rng, manners);
+                    let place = self.place(model, rank, shared);
+                    Action::Access(self.access(model, rank, place, manner))
+                }
+            });
+        }
+        Plan {
+            actions,
+            wait_seed: self.rng.u64(..),
+        }
+    }
+
+    fn place(&mut self, model: &Model, rank: usize, shared: bool) -> Place {
+        if shared && (model.is_sequential() || self.rng.bool()) {
+            return Place::Shared;
+        }
+        match self.rng.u32(..3) {
+            0 => Place::Individual,
+            _ => Place::At(self.offset(model, rank)),
+        }
+    }
+
+    fn offset(&mut self, model: &Model, rank: usize) -> u64 {
+        let most = model.views[rank].etypes_within(REACH_BYTES);
+        self.rng.u64(..=most) / one_of(&mut self.rng, &[1, 1, 4, 20])
+    }
+
+    fn access(&mut self, model: &Model, rank: usize, place: Place, manner: Manner) -> Access {
+        let writes = match model.mode {
+            mode if mode.contains(Mode::READ_ONLY) => self.rng.u32(..15) == 0,
+            mode if mode.contains(Mode::WRITE_ONLY) => self.rng.u32(..15) > 0,
+            _ => self.rng.u32(..9) < 5,
+        };
+        let memory = self.memory(model, rank);
+        Access {
+            direction: match writes {
+                true => Direction::Write,
+                false => Direction::Read,
+            },
+            place,
+            manner,
+            memory,
+        }
+    }
+
+    fn memory(&mut self, model: &Model, rank: usize) -> MemorySpec {
+        let view = &model.views[rank].spec;
+        let rng = &mut self.rng;
+        let untyped = view.etype == Spec::Basic(Basic::Byte) && view.stored == Stored::Native;
+        let etype = match untyped || rng.u32(..30) == 0 {
+            true => types::etype(rng),
+            false => view.etype.clone(),
+        };
+        let mut spec = match rng.u32(..3) {
+            0 => etype.clone(),
+            _ => types::memory(rng, &etype),
+        };
+        let mut count = rng.u64(..7);
+        if self.large && rng.u32(..4) == 0 {
+            let bytes = spec.map(&Basic::size).bytes(&Basic::size).len() as u64;
+            count = rng.u64(LARGE_BYTES) / bytes.max(1);
+            if rng.bool() {
+                // Blocks so long that they are not worth gathering.
+                let blocks = Spec::Contiguous(count / 10, Box::new(etype.clone()));
+                let stride = blocks.map(&Basic::size).extent() + 40;
+                (spec, count) = (Spec::Resized(0, stride, Box::new(blocks)), 10);
+            }
+        }
+        MemorySpec {
+            spec,
+            count,
+            fill: rng.u64(..),
+        }
+    }
+
+    fn together(&mut self, model: &Model) -> Step {
+        let ranks = model.views.len();
+        let kind = match model.is_sequential() {
+            true => 0,
+            false => self.rng.u32(..4),
+        };
+        // Ordered and individual accesses all go in one direction.
+        let direction = self
+            .access(model, 0, Place::Ordered, Manner::Blocking)
+            .direction;
+        let accesses = (0..ranks).map(|rank| {
+            let place = match kind {
+                0 => Place::Ordered,
+                1 => Place::Individual,
+                _ => Place::At(self.offset(model, rank)),
+            };
+            let access = self.access(model, rank, place, Manner::Blocking);
+            Access {
+                direction,
+                ..access
+            }
+        });
+        Step::Together(accesses.collect())
+    }
+
+    fn race(&mut self, model: &Model) -> Step {
+        let manner = one_of(&mut self.rng, &[Manner::Blocking, Manner::Owned]);
+        let access = self.access(model, 0, Place::Shared, manner);
+        Step::Race(Access {
+            direction: Direction::Write,
+            ..access
+        })
+    }
+}
