@@ -53,7 +53,7 @@ pub(super) fn run_batches(job: &Job<'_>, batching: Batching) -> Outcome {
         } else {
             range.start.min(piece.offset)..range.end.max(end)
         };
-        pieces.push(&mut batch, &piece);
+        piece.push(&mut batch);
     }
     let Outcome { bytes, error } = match move_batch(job, &batch, range) {
         Flow::Whole(bytes) => Outcome { bytes, error: None },

@@ -20,7 +20,7 @@ pub(crate) use transfer::{Moved, Transfer};
 
 use pario_driver::{Direction, Handle, Outcome};
 use pario_hints::Hints;
-pub(crate) use span::{FileSpan, MemorySpan, WindowBuffer};
+pub(crate) use span::{FileSpan, MemorySpan, Pieces, WindowBuffer};
 
 /// Whether writes must lock the range they change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

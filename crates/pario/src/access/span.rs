@@ -94,6 +94,10 @@ impl<'a> MemorySpan<'a> {
         }
     }
 
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
     pub(crate) fn data(&self) -> std::ops::Range<u64> {
         self.first..self.first + self.len
     }
@@ -259,10 +263,19 @@ pub(crate) struct Pieces<'a> {
 }
 
 /// One of them.
-pub(crate) struct Shared {
+pub(crate) struct Shared<'a> {
     pub(crate) offset: u64,
     memory: *mut u8,
     pub(crate) len: u64,
+    lifetime: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Shared<'a> {
+    /// Adds the piece to a batch that lives no longer than the memory.
+    pub(crate) fn push(&self, batch: &mut Batch<'a>) {
+        // SAFETY: the piece lies in the span's memory, valid for `'a`.
+        unsafe { batch.push_raw(self.offset, self.memory, self.len as usize) }
+    }
 }
 
 impl<'a> Pieces<'a> {
@@ -291,18 +304,12 @@ impl<'a> Pieces<'a> {
         }
         Some(batch)
     }
-
-    /// Adds a piece to a batch that lives no longer than the memory.
-    pub(crate) fn push(&self, batch: &mut Batch<'a>, piece: &Shared) {
-        // SAFETY: the piece lies in the span's memory, valid for `'a`.
-        unsafe { batch.push_raw(piece.offset, piece.memory, piece.len as usize) }
-    }
 }
 
-impl Iterator for Pieces<'_> {
-    type Item = Shared;
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Shared<'a>;
 
-    fn next(&mut self) -> Option<Shared> {
+    fn next(&mut self) -> Option<Shared<'a>> {
         let (file_offset, file_len) = self.file.peek()?;
         let (memory_offset, memory_len) = self.memory.peek()?;
         let len = file_len.min(memory_len);
@@ -315,6 +322,7 @@ impl Iterator for Pieces<'_> {
                 .expect("the reach of an access is checked before it starts"),
             memory: self.origin.wrapping_offset(memory_offset as isize),
             len,
+            lifetime: PhantomData,
         })
     }
 }

@@ -8,8 +8,14 @@
 
 mod entry;
 mod lane;
+mod messages;
 mod planning;
+mod prefetch;
+mod route;
+mod segments;
 mod shared;
+mod timed;
+mod window_io;
 mod windows;
 
 pub(crate) use lane::Lane;
@@ -17,7 +23,8 @@ pub(crate) use lane::Lane;
 use std::sync::Arc;
 
 use pario_driver::Direction;
-use pario_plan::Plan;
+use pario_plan::{Access, Members, Plan, Rounds};
+use pario_transport::Transport;
 
 use crate::{
     Error, Result, Status,
@@ -26,6 +33,7 @@ use crate::{
     gate::Pass,
     operation::{Call, Operation},
 };
+use planning::{Holes, Planned};
 
 /// How far a plan got that moves the ranks' data together.
 #[derive(Debug, Default)]
@@ -45,6 +53,35 @@ impl Progress {
         }
         if self.error.is_none() {
             self.error = error;
+        }
+    }
+}
+
+/// A call whose data goes through windows, planned.
+struct Work<'a> {
+    comm: &'a dyn Transport,
+    operation: &'a Operation,
+    rounds: &'a Rounds,
+    accesses: &'a [Access],
+    holes: Holes,
+}
+
+impl Work<'_> {
+    /// What this rank moves.
+    fn mine(&self) -> &Access {
+        &self.accesses[self.comm.rank().index()]
+    }
+
+    /// The ranks whose data an aggregator moves.
+    fn members(&self, aggregator: usize) -> Vec<u32> {
+        self.rounds.members(aggregator, self.comm.size()).collect()
+    }
+
+    /// Whether an aggregator moves a rank's data.
+    fn serves(&self, aggregator: usize, rank: u32) -> bool {
+        match &self.rounds.aggregators[aggregator].members {
+            Members::All => true,
+            Members::Some(members) => members.binary_search(&rank).is_ok(),
         }
     }
 }
@@ -70,31 +107,48 @@ fn execute(
     let comm = &*lane.comm;
     let accesses = planning::accesses(operation, entries)?;
     let mut state = lane.state();
-    let plan = match entries.iter().all(entry::Entry::is_plain) {
+    let Planned { plan, exchange } = match entries.iter().all(entry::Entry::is_plain) {
         true => planning::plan(operation, &accesses, comm, &mut state.memory),
-        false => Plan::Individual,
+        false => Planned::INDIVIDUAL,
     };
-    let windows = match &plan {
-        Plan::Rounds(rounds) => state.windows(comm, rounds.window_bytes)?,
-        _ => None,
+    let work = |rounds| Work {
+        comm,
+        operation,
+        rounds,
+        accesses: &accesses,
+        holes: planning::holes(operation, entries),
     };
-    match (plan, windows) {
-        (Plan::Rounds(rounds), Some(windows)) => {
-            let work = shared::Work {
-                comm,
-                operation,
-                rounds: &rounds,
-                accesses: &accesses,
-                holes: planning::holes(operation, entries),
+    let mine = &accesses[comm.rank().index()];
+    match plan {
+        Plan::Rounds(rounds) => {
+            let windows = match exchange {
+                planning::Exchange::Shared => state.windows(comm, rounds.window_bytes)?,
+                _ => None,
             };
-            let progress = shared::run(&work, windows)?;
+            let progress = match windows {
+                Some(windows) => shared::run(&work(&rounds), windows)?,
+                None => messages::run(&work(&rounds), exchange)?,
+            };
             drop(pass);
-            entry::finish(comm, &accesses[comm.rank().index()], progress)
+            entry::finish(comm, mine, progress)
         }
-        (Plan::PrivateSieve { buffer_bytes }, _) => {
+        Plan::Segments(segments) => {
+            let progress = segments::run(comm, operation, &accesses, &segments)?;
+            drop(pass);
+            entry::finish(comm, mine, progress)
+        }
+        Plan::PrivateSieve { buffer_bytes } => {
             entry::finish_individual(comm, operation.run_sieved(buffer_bytes))
         }
-        _ => {
+        Plan::Prefetch(rounds) => {
+            let result = prefetch::run(&work(&rounds));
+            entry::finish_individual(comm, result)
+        }
+        Plan::Timed(timed) => {
+            drop(pass);
+            entry::finish_individual(comm, timed::run(comm, operation, &timed))
+        }
+        Plan::Individual => {
             // Independent writes pass the gate by themselves.
             drop(pass);
             entry::finish_individual(comm, operation.run())

@@ -4,7 +4,6 @@ use pario_driver::Direction;
 use pario_hints::{Hints, Rmw};
 use pario_plan::{
     Access, Case, Client, Decision, Facts, History, LockProtocol, Plan, Striping, Tuning,
-    coverage::{self, Proof},
 };
 use pario_transport::{Rank, Transport};
 
@@ -26,6 +25,32 @@ struct Decided {
     views: u64,
     lengths: Vec<u64>,
     decision: Decision,
+}
+
+/// How data gets from rank to rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exchange {
+    /// Through memory that all ranks share.
+    Shared,
+    /// A message from each rank to each owner that has something of it.
+    Messages,
+    /// A message from each rank to each owner in each round.
+    AllToAll,
+    /// By node first, then one message a node and owner.
+    TwoLayer,
+}
+
+/// What was decided for a call.
+pub(super) struct Planned {
+    pub(super) plan: Plan,
+    pub(super) exchange: Exchange,
+}
+
+impl Planned {
+    pub(super) const INDIVIDUAL: Planned = Planned {
+        plan: Plan::Individual,
+        exchange: Exchange::Messages,
+    };
 }
 
 /// What each rank moves.
@@ -51,7 +76,7 @@ pub(super) fn plan(
     accesses: &[Access],
     comm: &dyn Transport,
     memory: &mut PlanMemory,
-) -> Plan {
+) -> Planned {
     let facts = facts(operation, comm);
     let tuning = tuning(operation.hints());
     let case = Case {
@@ -79,8 +104,25 @@ pub(super) fn plan(
         });
     }
     match &memory.decided {
-        Some(decided) => decided.decision.plan(&case),
-        None => Plan::Individual,
+        Some(decided) => Planned {
+            plan: decided.decision.plan(&case),
+            exchange: exchange(&facts, &tuning),
+        },
+        None => Planned::INDIVIDUAL,
+    }
+}
+
+/// Shared memory on one node; between nodes by node first where nodes have
+/// several ranks; or what was asked for, where it is possible.
+fn exchange(facts: &Facts, tuning: &Tuning) -> Exchange {
+    let nodes = facts.node_count();
+    match tuning.exchange.as_deref() {
+        Some("messages") => Exchange::Messages,
+        Some("alltoall") => Exchange::AllToAll,
+        Some("two-layer") => Exchange::TwoLayer,
+        _ if nodes == 1 => Exchange::Shared,
+        _ if facts.nodes.len() > nodes => Exchange::TwoLayer,
+        _ => Exchange::Messages,
     }
 }
 
@@ -135,9 +177,4 @@ pub(super) fn holes(operation: &Operation, entries: &[Entry]) -> Holes {
     } else {
         Holes::Leave
     }
-}
-
-/// Whether byte sums prove coverage.
-pub(super) fn proof(accesses: &[Access]) -> Proof {
-    coverage::disjoint(accesses)
 }

@@ -79,14 +79,14 @@ impl Windows {
         self.slot_bytes
     }
 
-    /// The number of a call's first window.
-    pub(crate) fn first(&self) -> u64 {
+    /// The number of the next call's first window.
+    pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
     /// After a call: where the next one starts.
-    pub(crate) fn advance(&mut self, windows: u64) {
-        self.next += windows;
+    pub(crate) fn set_next(&mut self, next: u64) {
+        self.next = next;
     }
 
     fn control(&self, number: u64, offset: usize) -> usize {
@@ -121,6 +121,11 @@ impl Windows {
     /// Waits until the slot is free for this window.
     pub(crate) fn wait_free(&self, comm: &dyn Transport, number: u64) -> Result<()> {
         self.wait(comm, number, || self.is_free(number))
+    }
+
+    /// Waits until this window is done with: its slot is free for the next.
+    pub(crate) fn wait_complete(&self, comm: &dyn Transport, number: u64) -> Result<()> {
+        self.wait_free(comm, number + self.slots)
     }
 
     /// Waits until this window holds what the file has.

@@ -1,0 +1,44 @@
+//! Prefetch (paper 003, section 3.3): agents ask for their servers' data in
+//! ascending order, the ranks meet once all requests are on their way, and
+//! every rank then reads its own data, which the first requests have brought
+//! into the servers' caches.
+
+use std::sync::mpsc;
+
+use super::{Progress, Work, window_io::WindowIo};
+use crate::{Result, Status, access::WindowBuffer};
+
+/// Reads this rank's data, after its agent's requests if it is one.
+pub(super) fn run(work: &Work<'_>) -> Result<Status> {
+    let me = work.comm.rank().0;
+    let turns: Vec<_> = work
+        .rounds
+        .schedule(work.accesses)
+        .filter(|turn| work.rounds.aggregators[turn.aggregator].rank == me)
+        .collect();
+    std::thread::scope(|scope| {
+        let (started, first_request) = mpsc::channel();
+        scope.spawn(move || {
+            let io = WindowIo::new(work.operation, work.accesses, work.holes);
+            let mut buffer = Vec::new();
+            let mut said = Some(started);
+            for turn in &turns {
+                buffer.resize(turn.window.bytes() as usize, 0);
+                // Closing the channel is the word: the request follows.
+                said.take();
+                let members = work.members(turn.aggregator);
+                // What goes wrong here is met again by whoever needs the data.
+                let mut ignored = Progress::default();
+                io.read(
+                    &turn.window,
+                    &members,
+                    WindowBuffer::new(&mut buffer),
+                    &mut ignored,
+                );
+            }
+        });
+        let _: std::result::Result<(), _> = first_request.recv();
+        work.comm.barrier()?;
+        work.operation.run()
+    })
+}

@@ -1,0 +1,292 @@
+//! Moving a window between its buffer and the file: whole, as its runs, or by
+//! read-modify-write; chosen for each window.
+
+use std::{io, ops::Range};
+
+use pario_driver::{Batch, Direction, LockMode, Outcome};
+use pario_plan::{
+    Access, Window,
+    coverage::{self, Proof},
+    schedule,
+};
+
+use super::{Progress, planning::Holes};
+use crate::{
+    Error,
+    access::{FileSpan, MemorySpan, WindowBuffer},
+    operation::Operation,
+};
+
+/// The means to move windows of one call.
+pub(super) struct WindowIo<'a> {
+    operation: &'a Operation,
+    accesses: &'a [Access],
+    holes: Holes,
+    /// Whether byte sums prove coverage; found out when first needed.
+    proof: Option<Proof>,
+}
+
+type Stopped = (u64, io::Error);
+
+impl<'a> WindowIo<'a> {
+    pub(super) fn new(operation: &'a Operation, accesses: &'a [Access], holes: Holes) -> Self {
+        WindowIo {
+            operation,
+            accesses,
+            holes,
+            proof: None,
+        }
+    }
+
+    /// Writes a window that the ranks in `members` have filled.
+    pub(super) fn write(
+        &mut self,
+        window: &Window,
+        members: &[u32],
+        buffer: WindowBuffer<'_>,
+        progress: &mut Progress,
+    ) {
+        for (place, extent) in window.placed() {
+            let part = extent_part(buffer, place, &extent);
+            let runs = self.runs(members, &extent);
+            if let Err((stop, error)) = self.write_runs(&extent, part, &runs) {
+                progress.stop_at(stop, Some(Error::from(error).at_offset(stop)));
+                return;
+            }
+        }
+    }
+
+    /// Reads a window as far as the ranks in `members` need it. Returns where
+    /// it ended, as a byte of the file: past its last one if it is whole.
+    pub(super) fn read(
+        &self,
+        window: &Window,
+        members: &[u32],
+        buffer: WindowBuffer<'_>,
+        progress: &mut Progress,
+    ) -> u64 {
+        for (place, extent) in window.placed() {
+            let part = extent_part(buffer, place, &extent);
+            let accesses = members.iter().map(|rank| &self.accesses[*rank as usize]);
+            let useful = schedule::useful(accesses, extent.clone());
+            if useful.is_empty() {
+                continue;
+            }
+            let mut batch = Batch::new(Direction::Read);
+            within(part, &extent, &useful).push(&mut batch, useful.start);
+            let Outcome { bytes, error } = self.operation.handle().transfer(&batch);
+            if bytes < useful.end - useful.start {
+                let end = useful.start + bytes;
+                progress.stop_at(end, error.map(|error| Error::from(error).at_offset(end)));
+                return end;
+            }
+        }
+        u64::MAX
+    }
+
+    /// The stretches of an extent that the ranks have filled.
+    fn runs(&mut self, members: &[u32], extent: &Range<u64>) -> Vec<Range<u64>> {
+        let of_members = || members.iter().map(|rank| &self.accesses[*rank as usize]);
+        let bytes: u64 = of_members()
+            .map(|access| {
+                let data = access.data_in(extent.clone());
+                data.end - data.start
+            })
+            .sum();
+        let full = bytes == extent.end - extent.start
+            && *self
+                .proof
+                .get_or_insert_with(|| coverage::disjoint(self.accesses))
+                == Proof::Disjoint;
+        match full {
+            true => vec![extent.clone()],
+            false => coverage::covered(of_members(), extent.clone()),
+        }
+    }
+
+    fn write_runs(
+        &self,
+        extent: &Range<u64>,
+        buffer: WindowBuffer<'_>,
+        runs: &[Range<u64>],
+    ) -> Result<(), Stopped> {
+        let (Some(first), Some(last)) = (runs.first(), runs.last()) else {
+            return Ok(());
+        };
+        let span = first.start..last.end;
+        let rewrites = self.holes != Holes::Leave && self.rewrites(runs, &span);
+        let staging = match rewrites {
+            true => Some(self.operation.buffers().take(span.end - span.start)),
+            false => None,
+        };
+        let staging = staging.transpose().map_err(|error| (span.start, error))?;
+        // Staging memory first, then the lock: see `access::Locking`.
+        let _lock = match self.holes {
+            Holes::RewriteLocked => {
+                let lock = self
+                    .operation
+                    .handle()
+                    .lock(span.clone(), LockMode::Exclusive);
+                Some(lock.map_err(|error| (span.start, error))?)
+            }
+            _ => None,
+        };
+        match staging {
+            Some(mut staging) => {
+                let len = (span.end - span.start) as usize;
+                self.rewrite(extent, buffer, runs, span, &mut staging[..len])
+            }
+            None => self.write_list(extent, buffer, runs),
+        }
+    }
+
+    /// Paper 000's condition: holes are rewritten where a run and its gap are
+    /// short on average, and left where they are long.
+    fn rewrites(&self, runs: &[Range<u64>], span: &Range<u64>) -> bool {
+        let limit = self.operation.hints().pario_sieve_extent;
+        runs.len() > 1 && (span.end - span.start) / runs.len() as u64 <= limit
+    }
+
+    fn write_list(
+        &self,
+        extent: &Range<u64>,
+        buffer: WindowBuffer<'_>,
+        runs: &[Range<u64>],
+    ) -> Result<(), Stopped> {
+        let most = self.operation.hints().pario_list_pieces as usize;
+        for some in runs.chunks(most.max(1)) {
+            let mut batch = Batch::new(Direction::Write);
+            for run in some {
+                within(buffer, extent, run).push(&mut batch, run.start);
+            }
+            let Outcome { bytes, error } = self.operation.handle().transfer(&batch);
+            if let Some(error) = error {
+                return Err((offset_in(some, bytes), error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what is there, puts the runs over it and writes it back.
+    fn rewrite(
+        &self,
+        extent: &Range<u64>,
+        buffer: WindowBuffer<'_>,
+        runs: &[Range<u64>],
+        span: Range<u64>,
+        whole: &mut [u8],
+    ) -> Result<(), Stopped> {
+        let handle = self.operation.handle();
+        let got = handle
+            .transfer(&Batch::read(span.start, whole))
+            .into_result();
+        let got = got.map_err(|error| (span.start, error))?;
+        // Past the end of the file, holes are zeros once it grows.
+        whole[got as usize..].fill(0);
+        let target = WindowBuffer::new(whole);
+        for run in runs {
+            let place = (run.start - span.start) as usize..(run.end - span.start) as usize;
+            target.part(place).copy_from(within(buffer, extent, run));
+        }
+        let mut batch = Batch::new(Direction::Write);
+        target.push(&mut batch, span.start);
+        let Outcome { bytes, error } = handle.transfer(&batch);
+        match error {
+            None => Ok(()),
+            Some(error) => Err((span.start + bytes, error)),
+        }
+    }
+}
+
+/// Copies the bytes of an access that lie in a window below `end` between
+/// the access's memory and the window.
+pub(super) fn exchange(
+    direction: Direction,
+    access: &Access,
+    memory: &MemorySpan<'_>,
+    window: &Window,
+    buffer: WindowBuffer<'_>,
+    end: u64,
+) {
+    for (place, data) in data_parts(access, window, end) {
+        let part = memory.slice(data.start, data.end - data.start);
+        exchange_part(direction, access, data.start, &part, &place, buffer);
+    }
+}
+
+/// Copies some data bytes of an access, from data byte `first` on, between
+/// memory that holds just these and their extent in a window.
+pub(super) fn exchange_part(
+    direction: Direction,
+    access: &Access,
+    first: u64,
+    memory: &MemorySpan<'_>,
+    place: &Place,
+    buffer: WindowBuffer<'_>,
+) {
+    let file = file_span(access, first, memory.len());
+    let part = extent_part(buffer, place.at, &place.extent);
+    memory.exchange(direction, &file, &part, place.extent.start);
+}
+
+/// An extent of a window and where it is in the window's buffer.
+pub(super) struct Place {
+    at: u64,
+    extent: Range<u64>,
+}
+
+/// The data bytes of an access in each extent of a window, below `end`.
+pub(super) fn data_parts<'a>(
+    access: &'a Access,
+    window: &'a Window,
+    end: u64,
+) -> impl Iterator<Item = (Place, Range<u64>)> + 'a {
+    window.placed().filter_map(move |(at, extent)| {
+        let data = access.data_in(extent.start..extent.end.min(end));
+        (!data.is_empty()).then_some((Place { at, extent }, data))
+    })
+}
+
+/// How many bytes of an access a window holds.
+pub(super) fn bytes_in(access: &Access, window: &Window) -> u64 {
+    bytes_below_in(access, window, u64::MAX)
+}
+
+/// How many bytes of an access a window holds below a byte of the file.
+pub(super) fn bytes_below_in(access: &Access, window: &Window, end: u64) -> u64 {
+    data_parts(access, window, end)
+        .map(|(_, data)| data.end - data.start)
+        .sum()
+}
+
+/// Data bytes of an access, as a span of the file.
+pub(super) fn file_span(access: &Access, start: u64, len: u64) -> FileSpan<'_> {
+    FileSpan {
+        displacement: access.displacement(),
+        layout: access.layout(),
+        first: access.first() + start,
+        len,
+    }
+}
+
+/// The part of a window's buffer that holds an extent.
+fn extent_part<'a>(buffer: WindowBuffer<'a>, place: u64, extent: &Range<u64>) -> WindowBuffer<'a> {
+    buffer.part(place as usize..(place + extent.end - extent.start) as usize)
+}
+
+/// The part of an extent's buffer that holds a run.
+fn within<'a>(buffer: WindowBuffer<'a>, extent: &Range<u64>, run: &Range<u64>) -> WindowBuffer<'a> {
+    buffer.part((run.start - extent.start) as usize..(run.end - extent.start) as usize)
+}
+
+/// The byte of the file at which a prefix of runs ends.
+fn offset_in(runs: &[Range<u64>], mut bytes: u64) -> u64 {
+    for run in runs {
+        let len = run.end - run.start;
+        if bytes < len {
+            return run.start + bytes;
+        }
+        bytes -= len;
+    }
+    runs.last().map_or(0, |run| run.end)
+}
