@@ -1,11 +1,13 @@
 //! Collective calls against what a byte-by-byte writer would do.
 
-use pario::{Basic, Datatype, File, Info, Mode, View, threads};
+use pario::{Basic, Datatype, File, Info, Mode, View, threads::World};
 
 const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
 
 /// Ranks write blocks of `block` bytes in turn, `gap` bytes after each round.
-fn interleaved(ranks: u32, block: u64, gap: u64, blocks: u64, mode: Mode, info: &Info) {
+fn interleaved(nodes: &[u32], block: u64, gap: u64, blocks: u64, mode: Mode, info: &Info) {
+    let ranks = nodes.len() as u32;
+    let world = World::new(ranks).nodes(nodes);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("interleaved");
     let stride = u64::from(ranks) * block + gap;
@@ -18,7 +20,7 @@ fn interleaved(ranks: u32, block: u64, gap: u64, blocks: u64, mode: Mode, info: 
         (0..len).map(value).collect()
     };
     std::fs::write(&path, vec![7u8; expected.len()]).unwrap();
-    let results = threads::run(ranks, |comm| -> pario::Result<()> {
+    let results = world.run(|comm| -> pario::Result<()> {
         let file = File::open(&comm, &path, mode, info)?;
         let rank = u64::from(comm.rank().0);
         let byte = Datatype::basic(Basic::Byte);
@@ -57,7 +59,7 @@ fn small_blocks_interleave() {
             (5, 3, 30_000),
             (1000, 24, 999),
         ] {
-            interleaved(ranks, block, gap, blocks, NEW, &Info::new());
+            interleaved(&vec![0; ranks], block, gap, blocks, NEW, &Info::new());
         }
     }
 }
@@ -65,6 +67,15 @@ fn small_blocks_interleave() {
 #[test]
 fn holes_are_rewritten_where_that_is_safe() {
     let locked = Info::from_pairs([("pario_rmw", "locked")]).unwrap();
-    interleaved(3, 5, 3, 30_000, NEW, &locked);
-    interleaved(3, 5, 3, 30_000, NEW | Mode::UNIQUE_OPEN, &Info::new());
+    interleaved(&[0; 3], 5, 3, 30_000, NEW, &locked);
+    interleaved(&[0; 3], 5, 3, 30_000, NEW | Mode::UNIQUE_OPEN, &Info::new());
+}
+
+#[test]
+fn blocks_cross_nodes_by_messages_and_by_node_leaders() {
+    for nodes in [&[0, 1][..], &[0, 0, 1], &[0, 1, 0, 1], &[2, 0, 0, 1, 1, 2, 2]] {
+        for (block, gap, blocks) in [(8, 0, 9_000), (5, 3, 9_000), (1000, 24, 199)] {
+            interleaved(nodes, block, gap, blocks, NEW, &Info::new());
+        }
+    }
 }
