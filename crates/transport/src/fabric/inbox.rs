@@ -245,6 +245,8 @@ impl Contexts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Segment;
+    use crate::fabric::ring::Producer;
 
     #[test]
     fn envelopes_survive_the_way() {
@@ -283,5 +285,57 @@ mod tests {
             bytes: u64::MAX,
         };
         assert_eq!(contexts.body_for(&envelope), None);
+    }
+
+    const CAPACITY: usize = 1024;
+
+    /// An inbox with one sender, and the sender's ends.
+    fn inbox() -> (Inbox, Producer, Flags) {
+        let memory = Segment::anonymous(8192).expect("two pages of memory");
+        let flags = || Flags::new(memory.clone(), 4096, 1);
+        let consumer = Consumer::new(memory.clone(), 0, CAPACITY);
+        let producer = Producer::new(memory.clone(), 0, CAPACITY);
+        (
+            Inbox::new(flags(), [consumer].into_iter()),
+            producer,
+            flags(),
+        )
+    }
+
+    #[test]
+    fn what_arrives_for_a_closed_context_is_forgotten() {
+        let (mut inbox, mut producer, flags) = inbox();
+        let mut publish = |bytes: &[u8]| {
+            assert_eq!(producer.write(bytes), bytes.len());
+            producer.publish();
+            flags.raise(Rank(0));
+        };
+        let envelope = |context| Envelope {
+            context: ContextId(context),
+            tag: Tag(0),
+            bytes: 8,
+        };
+        for context in [0, 1] {
+            inbox.open(ContextId(context));
+        }
+        // One that is complete, one of which the half is there, one to come.
+        publish(&envelope(1).encode());
+        publish(&[1; 8]);
+        publish(&envelope(1).encode());
+        publish(&[2; 4]);
+        assert!(inbox.harvest().completed);
+        inbox.close(ContextId(1));
+        publish(&[2; 4]);
+        publish(&envelope(1).encode());
+        publish(&[3; 8]);
+        assert!(!inbox.harvest().completed);
+        assert!(inbox.queues.is_empty());
+        // The stream goes on behind them.
+        publish(&envelope(0).encode());
+        publish(&[4; 8]);
+        assert!(inbox.harvest().completed);
+        let arrival = inbox.take(ContextId(0), Rank(0), Tag(0));
+        assert!(matches!(arrival, Some(Arrival::Message(bytes)) if bytes == [4; 8]));
+        assert!(inbox.queues.is_empty());
     }
 }

@@ -1,12 +1,12 @@
 //! The ends of a rank's rings, shared by all its threads and duplicates.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::flags::Flags;
 use super::inbox::{Arrival, ContextId, Envelope, Harvest, Inbox};
 use super::ring::{Consumer, Producer};
 use super::world::World;
-use crate::{Rank, Result, Tag, TransportError, Waiter};
+use crate::{Patience, Rank, Result, Tag, TransportError, Waiter};
 
 /// How much of a long message is written before the receiver sees it: small
 /// enough that both copy at the same time.
@@ -32,6 +32,7 @@ struct Outgoing {
 pub(super) struct Mailroom {
     pub(super) world: World,
     pub(super) rank: Rank,
+    patience: Patience,
     inbox: Mutex<Inbox>,
     outgoing: Vec<Mutex<Outgoing>>,
 }
@@ -43,7 +44,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Mailroom {
-    pub(super) fn new(world: World, rank: Rank) -> Self {
+    pub(super) fn new(world: World, rank: Rank, patience: Patience) -> Self {
         let geometry = world.geometry;
         let capacity = geometry.ring_bytes;
         let ranks = world.ranks as usize;
@@ -66,6 +67,7 @@ impl Mailroom {
             inbox: Mutex::new(Inbox::new(flags(rank.index()), consumers)),
             outgoing: producers.collect(),
             rank,
+            patience,
             world,
         }
     }
@@ -80,7 +82,9 @@ impl Mailroom {
 
     /// Waits on the rank's bell.
     pub(super) fn wait<T>(&self, ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-        Waiter::new(&|| self.world.check()).wait(self.world.bell(self.rank), ready)
+        Waiter::new(&|| self.world.check())
+            .patience(self.patience)
+            .wait(self.world.bell(self.rank), ready)
     }
 
     pub(super) fn send(&self, to: Rank, envelope: Envelope, bytes: &[u8]) -> Result<()> {
@@ -170,14 +174,11 @@ impl Mailroom {
         }
     }
 
-    /// Takes in what has arrived, unless another thread is doing that.
+    /// Takes in what has arrived.
     pub(super) fn harvest(&self) {
-        let mut inbox = match self.inbox.try_lock() {
-            Ok(inbox) => inbox,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return,
-        };
-        let harvest = inbox.harvest();
+        // Not a mere attempt: the thread that has the lock may have looked
+        // before the last flag went up, and no one would look again.
+        let harvest = lock(&self.inbox).harvest();
         self.announce(&harvest);
     }
 
