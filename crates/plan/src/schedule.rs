@@ -108,8 +108,8 @@ impl Iterator for Schedule<'_> {
 
 /// The part of a window between its first and its last data byte: what needs
 /// to be moved at most.
-pub fn useful(accesses: &[Access], extent: Range<u64>) -> Range<u64> {
-    let parts = accesses.iter().filter_map(|access| {
+pub fn useful<'a>(accesses: impl Iterator<Item = &'a Access>, extent: Range<u64>) -> Range<u64> {
+    let parts = accesses.filter_map(|access| {
         let data = access.data_in(extent.clone());
         (!data.is_empty()).then(|| access.offset_of(data.start)..access.offset_of(data.end - 1) + 1)
     });
@@ -172,6 +172,6 @@ mod tests {
         assert_eq!(turns.len(), 2);
         assert_eq!(turns[0], 0..100);
         assert!(turns[1].contains(&((1 << 49) + 7)));
-        assert_eq!(useful(&accesses, turns[0].clone()), 10..15);
+        assert_eq!(useful(accesses.iter(), turns[0].clone()), 10..15);
     }
 }
