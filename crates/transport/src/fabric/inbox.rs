@@ -77,15 +77,6 @@ struct Step {
     arrival: Option<Arrival>,
 }
 
-/// What a look at the rings has brought.
-#[derive(Debug, Default)]
-pub(super) struct Harvest {
-    /// Senders who wait for the room that was made.
-    pub(super) starved: Vec<Rank>,
-    /// Whether a message is complete now.
-    pub(super) completed: bool,
-}
-
 /// All that has arrived at a rank, and the streams in which it arrives.
 #[derive(Debug)]
 pub(super) struct Inbox {
@@ -137,18 +128,16 @@ impl Inbox {
         queue.push_back(arrival);
     }
 
-    /// Moves what has arrived out of the rings.
-    pub(super) fn harvest(&mut self) -> Harvest {
-        let mut harvest = Harvest::default();
-        for from in self.flags.take() {
-            self.harvest_from(from, &mut harvest);
-        }
-        harvest
+    /// Moves what has arrived out of the rings; returns the senders who wait
+    /// for the room that was made.
+    pub(super) fn harvest(&mut self) -> Vec<Rank> {
+        let raised = self.flags.take();
+        raised.filter_map(|from| self.harvest_from(from)).collect()
     }
 
     /// The same for one ring, without its flag: a sender that was killed may
     /// not have come to raise it.
-    pub(super) fn harvest_from(&mut self, from: Rank, harvest: &mut Harvest) {
+    pub(super) fn harvest_from(&mut self, from: Rank) -> Option<Rank> {
         let stream = &mut self.streams[from.index()];
         // What arrives from here on is left for the next time: a busy sender
         // must not keep the caller here.
@@ -157,12 +146,9 @@ impl Inbox {
             if let Some(arrival) = step.arrival {
                 let key = (step.envelope.context, from, step.envelope.tag);
                 self.queues.entry(key).or_default().push_back(arrival);
-                harvest.completed = true;
             }
         }
-        if stream.consumer.release() {
-            harvest.starved.push(from);
-        }
+        stream.consumer.release().then_some(from)
     }
 }
 
@@ -323,17 +309,18 @@ mod tests {
         publish(&[1; 8]);
         publish(&envelope(1).encode());
         publish(&[2; 4]);
-        assert!(inbox.harvest().completed);
+        inbox.harvest();
+        assert_eq!(inbox.queues.len(), 1);
         inbox.close(ContextId(1));
         publish(&[2; 4]);
         publish(&envelope(1).encode());
         publish(&[3; 8]);
-        assert!(!inbox.harvest().completed);
+        inbox.harvest();
         assert!(inbox.queues.is_empty());
         // The stream goes on behind them.
         publish(&envelope(0).encode());
         publish(&[4; 8]);
-        assert!(inbox.harvest().completed);
+        inbox.harvest();
         let arrival = inbox.take(ContextId(0), Rank(0), Tag(0));
         assert!(matches!(arrival, Some(Arrival::Message(bytes)) if bytes == [4; 8]));
         assert!(inbox.queues.is_empty());

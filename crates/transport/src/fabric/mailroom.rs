@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::flags::Flags;
-use super::inbox::{Arrival, ContextId, Envelope, Harvest, Inbox};
+use super::inbox::{Arrival, ContextId, Envelope, Inbox};
 use super::ring::{Consumer, Producer};
 use super::world::World;
 use crate::{Patience, Rank, Result, Tag, TransportError, Waiter};
@@ -159,11 +159,11 @@ impl Mailroom {
         let mut inbox = lock(&self.inbox);
         let mut arrival = inbox.take(context, from, tag);
         if arrival.is_none() {
-            let mut harvest = inbox.harvest();
+            let mut starved = inbox.harvest();
             if absence.is_some() {
-                inbox.harvest_from(from, &mut harvest);
+                starved.extend(inbox.harvest_from(from));
             }
-            self.announce(&harvest);
+            self.announce_room(&starved);
             arrival = inbox.take(context, from, tag);
         }
         match (arrival, absence) {
@@ -178,18 +178,16 @@ impl Mailroom {
     pub(super) fn harvest(&self) {
         // Not a mere attempt: the thread that has the lock may have looked
         // before the last flag went up, and no one would look again.
-        let harvest = lock(&self.inbox).harvest();
-        self.announce(&harvest);
+        let starved = lock(&self.inbox).harvest();
+        self.announce_room(&starved);
     }
 
-    /// Wakes those to whom a harvest matters.
-    fn announce(&self, harvest: &Harvest) {
-        for sender in &harvest.starved {
+    /// Wakes senders who wait for room. (No one need be told of the messages
+    /// that were taken in: their senders ring this rank's bell for all of its
+    /// threads, after the message is in the ring.)
+    fn announce_room(&self, starved: &[Rank]) {
+        for sender in starved {
             self.world.bell(*sender).notify();
-        }
-        if harvest.completed {
-            // It may be for another thread of this rank.
-            self.world.bell(self.rank).notify();
         }
     }
 }
