@@ -186,8 +186,16 @@ impl File {
         self.prepare(call, memory)?.run()
     }
 
+    /// Whichever rank failed, each learns what it moved itself.
     fn run_all(&self, call: Call, memory: Memory) -> Result<Status> {
-        self.inner.agree(call.name, self.run(call, memory))
+        let mine = self.run(call, memory);
+        let moved = match &mine {
+            Ok(status) => status.bytes(),
+            Err(error) => error.transferred(),
+        };
+        self.inner
+            .agree(call.name, mine)
+            .map_err(|error| error.after(moved))
     }
 
     pub(crate) fn start(&self, call: Call, memory: Memory, keep: Keep) -> Result<InFlight> {

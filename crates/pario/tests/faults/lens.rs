@@ -98,7 +98,7 @@ impl Lens {
         match pattern {
             Pattern::Region => dense(BASE + rank * REGION),
             Pattern::Common => dense(BASE),
-            Pattern::BeyondTheEnd => dense(FILE_BYTES - 100 + rank * REGION),
+            Pattern::BeyondTheEnd => dense(FILE_BYTES - 20 + rank * REGION),
             Pattern::Strided => Lens {
                 base: BASE + rank * 8,
                 piece: 8,

@@ -5,19 +5,24 @@
 #![allow(clippy::unwrap_used)] // tests may
 
 mod lens;
+mod limits;
 mod model;
+mod one_rank;
 mod player;
 mod scenario;
 #[path = "../common/watchdog.rs"]
 mod watchdog;
 
 use std::{
+    fs::{self, DirEntry},
+    io,
     path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use model::Model;
@@ -32,6 +37,8 @@ use player::Case;
 use scenario::{FILE_BYTES, SCENARIOS, Scenario};
 use watchdog::Watchdog;
 
+/// How long a thread of the library may keep what it no longer needs.
+const LETTING_GO_MAX: Duration = Duration::from_secs(5);
 const RUN_MAX: Duration = Duration::from_secs(20);
 /// No scenario has more operations than this.
 const COUNTDOWN_MAX: u64 = 1000;
@@ -50,6 +57,17 @@ enum Place {
 enum Lasting {
     Once,
     Forever,
+}
+
+impl Lasting {
+    /// From one run's number to the next: what fails for good fails in much
+    /// the same way a few operations later.
+    fn stride(self, nth: u64) -> u64 {
+        match self {
+            Lasting::Once => 1,
+            Lasting::Forever => 1 + nth / 4,
+        }
+    }
 }
 
 /// What goes wrong in a countdown, and the error that must come of it.
@@ -120,6 +138,27 @@ fn contents(driver: &dyn Driver, path: &Path) -> Vec<u8> {
         .into_result()
         .unwrap();
     bytes
+}
+
+/// No descriptor of this process leads to a file in the folder of this one,
+/// deleted ones too. The thread that carried the last nonblocking operation
+/// may take a moment to let go.
+fn assert_no_descriptors(path: &Path, name: &str) {
+    let folder = path.parent().unwrap();
+    let leads_here = |entry: io::Result<DirEntry>| {
+        let target = fs::read_link(entry.unwrap().path()).ok()?;
+        target.starts_with(folder).then_some(target)
+    };
+    let give_up = Instant::now() + LETTING_GO_MAX;
+    loop {
+        let descriptors = fs::read_dir("/proc/self/fd").unwrap();
+        let open: Vec<_> = descriptors.filter_map(leads_here).collect();
+        if open.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < give_up, "{name}: {open:?} are still open");
+        thread::yield_now();
+    }
 }
 
 fn fill(driver: &dyn Driver, path: &Path) {
@@ -195,12 +234,15 @@ impl<'a> Countdown<'a> {
     /// Goes on until a run meets no fault; returns how many runs that were.
     /// The ranks stay for all of them.
     fn run(&self, watchdog: &Watchdog) -> u64 {
-        let last = AtomicU64::new(0);
+        let (last, runs) = (AtomicU64::new(0), AtomicU64::new(0));
         let current = Mutex::new(None);
         let results = threads::run(self.ranks, |comm| {
-            for nth in 1..COUNTDOWN_MAX {
+            let mut nth = 0;
+            while nth < COUNTDOWN_MAX {
+                nth += self.trouble.lasting.stride(nth);
                 if comm.rank() == Rank(0) {
                     last.store(nth, Ordering::Relaxed);
+                    runs.fetch_add(1, Ordering::Relaxed);
                     watchdog.step(self.name(nth));
                     *current.lock().unwrap() = Some(Arc::new(self.prepare(nth)));
                 }
@@ -217,10 +259,10 @@ impl<'a> Countdown<'a> {
             }
             panic!("no end of operations");
         });
-        let runs = last.into_inner();
+        let name = self.name(last.into_inner());
         let panics: Vec<_> = results.into_iter().filter_map(Result::err).collect();
-        assert!(panics.is_empty(), "{}: {panics:#?}", self.name(runs));
-        runs
+        assert!(panics.is_empty(), "{name}: {panics:#?}");
+        runs.into_inner()
     }
 }
 
@@ -232,6 +274,7 @@ impl Run<'_> {
         let model = case.model.lock().unwrap();
         assert_eq!(model.wrong_size(found.len() as u64), None, "{name}");
         assert_eq!(model.wrong_bytes(0.., &found), None, "{name}");
+        assert_no_descriptors(case.path, name);
         let failed = case.failures.load(Ordering::Relaxed) > 0;
         let told = self.faults.fired() > 0 && case.error.is_some();
         assert_eq!(failed, told, "{name}: someone must be told of a fault");
@@ -262,8 +305,6 @@ fn count_down(inner: Arc<dyn Driver>, place: Place, troubles: &[Trouble]) {
     }
 }
 
-/// Around a driver, short transfers are continued by the wrapper itself: once
-/// is enough to see that nothing above minds.
 const AROUND: &[Trouble] = &[BROKEN_ONCE, BROKEN_FOR_GOOD, FULL_ONCE, SHORT];
 const BELOW: &[Trouble] = &[BROKEN_ONCE, FULL_ONCE, FULL_FOR_GOOD, SHORT, INTERRUPTED];
 

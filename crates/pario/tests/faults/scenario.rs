@@ -3,7 +3,7 @@
 use pario::Mode;
 
 /// Bytes of the file that one call moves.
-pub(crate) const NATIVE_COUNT: usize = 96;
+pub(crate) const NATIVE_COUNT: usize = 48;
 /// The canary in front of the bytes that the ranks use.
 pub(crate) const BASE: usize = 256;
 /// What each rank has for itself where views don't interleave.
@@ -171,8 +171,8 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
             ("pario_way_write", "sieve"),
             ("pario_way_read", "sieve"),
             ("pario_rmw", "locked"),
-            ("ind_wr_buffer_size", "150"),
-            ("ind_rd_buffer_size", "170"),
+            ("ind_wr_buffer_size", "50"),
+            ("ind_rd_buffer_size", "60"),
         ],
         STRIDED,
     ),
@@ -183,7 +183,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         hints: &[
             ("pario_way_write", "sieve"),
             ("pario_way_read", "sieve"),
-            ("ind_wr_buffer_size", "150"),
+            ("ind_wr_buffer_size", "50"),
         ],
         steps: STRIDED,
     },
@@ -198,7 +198,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         &[
             ("pario_way_write", "sieve"),
             ("pario_rmw", "locked"),
-            ("ind_wr_buffer_size", "150"),
+            ("ind_wr_buffer_size", "50"),
         ],
         EXTERNAL,
     ),
