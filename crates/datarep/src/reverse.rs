@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     fn check<const N: usize>() {
-        for groups in (0..70).chain([1000, 1001]) {
+        for groups in (0..40).chain([201]) {
             let from: Vec<u8> = (0..groups * N).map(|i| (i * 7 % 251) as u8).collect();
             let expected: Vec<u8> = from
                 .chunks(N)

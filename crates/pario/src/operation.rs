@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use pario_driver::{Batch, Direction, Handle, LockMode, RangeLock};
+use pario_driver::{Batch, Direction, Handle};
 use pario_hints::{Hints, Rmw};
 
 use crate::{
@@ -110,9 +110,7 @@ impl Operation {
 
     fn run_unnamed(&self) -> Result<Status> {
         let (plan, _pass) = self.plan();
-        let transfer = self.transfer(plan);
-        let _lock = self.lock_atomic(&transfer)?;
-        self.result(transfer.run())
+        self.result(self.transfer(plan).run())
     }
 
     fn result(&self, moved: Moved) -> Result<Status> {
@@ -250,22 +248,29 @@ impl Operation {
         }
     }
 
+    /// How it locks: `otherwise`, unless it is atomic.
+    fn locking(&self, otherwise: Locking) -> Locking {
+        match self.atomicity {
+            Atomicity::Atomic => Locking::Whole,
+            Atomicity::NonAtomic => otherwise,
+        }
+    }
+
     /// Whether it may read-modify-write and must lock, by semantics rule 1,
     /// and its pass through the gate of writers.
     fn plan(&self) -> (Plan, Option<Pass>) {
         if self.call.direction == Direction::Read {
             let plan = Plan {
                 read_modify_write: ReadModifyWrite::Alone,
-                locking: Locking::None,
+                locking: self.locking(Locking::None),
             };
             return (plan, None);
         }
         let locked = self.hints.pario_rmw == Rmw::Locked;
-        // An atomic access locks all of its range itself.
-        let locking = match (locked, self.atomicity) {
-            (true, Atomicity::NonAtomic) => Locking::EachWrite,
-            _ => Locking::None,
-        };
+        let locking = self.locking(match locked {
+            true => Locking::EachWrite,
+            false => Locking::None,
+        });
         let forbidden = |why| Plan {
             read_modify_write: ReadModifyWrite::Forbidden(why),
             locking,
@@ -303,21 +308,6 @@ impl Operation {
                 ),
             }
         }
-    }
-
-    /// In atomic mode, the lock on all bytes from the first to the last.
-    fn lock_atomic(&self, transfer: &Transfer<'_>) -> Result<Option<RangeLock>> {
-        if self.atomicity == Atomicity::NonAtomic {
-            return Ok(None);
-        }
-        let mode = match self.call.direction {
-            Direction::Read => LockMode::Shared,
-            Direction::Write => LockMode::Exclusive,
-        };
-        Ok(match transfer.range() {
-            Some(range) => Some(self.file.handle.lock(range, mode)?),
-            None => None,
-        })
     }
 }
 

@@ -55,7 +55,7 @@ impl Completion {
 }
 
 /// An operation in flight, without its buffer.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct InFlight {
     pub(crate) completion: Arc<Completion>,
     /// Keeps the operation counted as pending until it is waited for.
@@ -167,18 +167,20 @@ pub fn scope<'env, R>(work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>)
 /// Where nonblocking operations that borrow their buffers are started.
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
-    started: Mutex<Vec<InFlight>>,
+    /// Only their ends: what has been waited for is no longer pending, though
+    /// the scope goes on.
+    started: Mutex<Vec<Arc<Completion>>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
-struct WaitForAll<'a>(&'a Mutex<Vec<InFlight>>);
+struct WaitForAll<'a>(&'a Mutex<Vec<Arc<Completion>>>);
 
 impl Drop for WaitForAll<'_> {
     fn drop(&mut self) {
         let started = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for in_flight in started {
-            let _ = in_flight.completion.wait();
+        for completion in started {
+            let _ = completion.wait();
         }
     }
 }
@@ -213,7 +215,7 @@ impl<'scope> Scope<'scope, '_> {
         self.started
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .push(in_flight.clone());
+            .push(in_flight.completion.clone());
         Ok(ScopedRequest {
             in_flight,
             scope: PhantomData,

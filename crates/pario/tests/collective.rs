@@ -73,7 +73,12 @@ fn holes_are_rewritten_where_that_is_safe() {
 
 #[test]
 fn blocks_cross_nodes_by_messages_and_by_node_leaders() {
-    for nodes in [&[0, 1][..], &[0, 0, 1], &[0, 1, 0, 1], &[2, 0, 0, 1, 1, 2, 2]] {
+    for nodes in [
+        &[0, 1][..],
+        &[0, 0, 1],
+        &[0, 1, 0, 1],
+        &[2, 0, 0, 1, 1, 2, 2],
+    ] {
         for (block, gap, blocks) in [(8, 0, 9_000), (5, 3, 9_000), (1000, 24, 199)] {
             interleaved(nodes, block, gap, blocks, NEW, &Info::new());
         }

@@ -11,7 +11,7 @@ use std::thread;
 
 use crate::fabric::{self, Endpoint, Kind};
 use crate::sharing::{Backing, Registry};
-use crate::{Loss, Node, Rank, Transport};
+use crate::{Loss, Node, Patience, Rank, Transport};
 
 /// Runs `f` as every rank of a world of threads on one node, and returns what
 /// each rank returned, by rank.
@@ -43,6 +43,7 @@ impl std::error::Error for RankPanic {}
 #[derive(Clone, Debug)]
 pub struct World {
     nodes: Vec<Node>,
+    patience: Patience,
 }
 
 impl World {
@@ -57,6 +58,7 @@ impl World {
     pub fn new(ranks: u32) -> Self {
         World {
             nodes: fabric::one_node(ranks),
+            patience: Patience::DEFAULT,
         }
     }
 
@@ -69,7 +71,21 @@ impl World {
     pub fn nodes(self, nodes: &[u32]) -> Self {
         World {
             nodes: fabric::placement(self.nodes.len(), nodes),
+            ..self
         }
+    }
+
+    /// How ranks wait in calls of the transport: for example not to yield at
+    /// all where each has a core of its own and power is dear. A wait never
+    /// gives up, whatever the patience says: a message cut short by that would
+    /// leave a stream that no one can read.
+    #[must_use]
+    pub fn patience(self, patience: Patience) -> Self {
+        let patience = Patience {
+            give_up_after: None,
+            ..patience
+        };
+        World { patience, ..self }
     }
 
     /// Runs `f` as every rank and returns what each returned, by rank.
@@ -91,6 +107,7 @@ impl World {
             name: "threads",
             spans_processes: false,
             nodes: self.nodes.clone(),
+            patience: self.patience,
             backings: vec![Backing::Process(Arc::new(Registry::default()))],
         });
         let (world, f) = (&world, &f);

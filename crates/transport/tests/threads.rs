@@ -3,11 +3,31 @@
 mod harness;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
+use harness::Test;
+use pario_transport::Patience;
 use pario_transport::conformance::{Job, Launcher, Outcome};
 use pario_transport::threads::World;
 
-struct Threads;
+struct Threads {
+    patience: Patience,
+}
+
+const DEFAULT: Threads = Threads {
+    patience: Patience::DEFAULT,
+};
+
+/// Hardly yields and then sleeps so long that a wake-up that gets lost is a
+/// failure, not a delay.
+const SLEEPY: Threads = Threads {
+    patience: Patience {
+        yield_for: Duration::from_micros(1),
+        first_sleep: Duration::from_secs(1000),
+        longest_sleep: Duration::from_secs(1000),
+        give_up_after: None,
+    },
+};
 
 impl Launcher for Threads {
     fn name(&self) -> &'static str {
@@ -15,7 +35,8 @@ impl Launcher for Threads {
     }
 
     fn launch(&self, nodes: &[u32], job: &Job<'_>) -> Vec<Outcome> {
-        let results = World::new(nodes.len() as u32).nodes(nodes).run(job);
+        let world = World::new(nodes.len() as u32).patience(self.patience);
+        let results = world.nodes(nodes).run(job);
         let outcomes = results
             .into_iter()
             .map(|result| result.map_err(|panic| panic.to_string()));
@@ -29,5 +50,20 @@ impl Launcher for Threads {
 }
 
 fn main() -> ExitCode {
-    harness::main(harness::conformance_tests(&Threads))
+    let mut tests = harness::conformance_tests(&DEFAULT);
+    let sleepy = harness::conformance_tests(&SLEEPY).into_iter();
+    // Those that take long, or wait by their own rules, add nothing here.
+    let is_apt = |test: &Test| {
+        let others = [
+            "segments",
+            "hundreds",
+            "64_mib",
+            "losses::a_rank",
+            "generic::s",
+        ];
+        !others.iter().any(|other| test.name().contains(other))
+    };
+    let sleepy = sleepy.filter(is_apt);
+    tests.extend(sleepy.map(|test| test.prefixed("sleepy ")));
+    harness::main(tests)
 }

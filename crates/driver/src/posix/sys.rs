@@ -37,7 +37,7 @@ fn counted(result: isize) -> io::Result<usize> {
 fn terminated(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| {
         let message = format!("the file name {path:?} has a zero byte, which none may have");
-        io::Error::new(io::ErrorKind::InvalidInput, message)
+        io::Error::new(io::ErrorKind::InvalidFilename, message)
     })
 }
 

@@ -22,13 +22,19 @@ use pario_driver::{Direction, Handle, Outcome};
 use pario_hints::Hints;
 pub(crate) use span::{FileSpan, MemorySpan, Pieces, WindowBuffer};
 
-/// Whether writes must lock the range they change.
+/// What an access locks. Staging memory is always taken first: an access that
+/// waited for memory with a lock in hand, and one that waited for a lock with
+/// memory in hand, would wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Locking {
-    /// No one read-modify-writes this file.
+    /// Nothing: no one read-modify-writes this file.
     None,
-    /// Someone may: every write excludes them (semantics rule 1).
+    /// The range of each write: someone may read-modify-write (semantics
+    /// rule 1).
     EachWrite,
+    /// All bytes from the first to the last, from its start to its end:
+    /// atomic mode.
+    Whole,
 }
 
 /// What a way is given: both sides, of the same length, and its means.

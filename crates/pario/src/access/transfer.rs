@@ -3,7 +3,7 @@
 use std::{io, ops::Range};
 
 use pario_datarep::Converter;
-use pario_driver::{Batch, Direction, Handle, Outcome};
+use pario_driver::{Batch, Direction, Handle, LockMode, Outcome, RangeLock};
 use pario_hints::Hints;
 use pario_layout::{Layout, Monotony};
 
@@ -276,14 +276,30 @@ impl Stage<'_> {
         method(self.way).run(&job, window)
     }
 
+    /// In atomic mode, the lock on all of the access. Only with the staging
+    /// memory in hand.
+    fn lock_whole(&self) -> Result<Option<RangeLock>> {
+        let transfer = self.transfer;
+        let mode = match transfer.direction {
+            Direction::Read => LockMode::Shared,
+            Direction::Write => LockMode::Exclusive,
+        };
+        Ok(match (transfer.locking, transfer.range()) {
+            (Locking::Whole, Some(range)) => Some(transfer.handle.lock(range, mode)?),
+            _ => None,
+        })
+    }
+
     fn run_in_place(&self) -> Result<Moved> {
         let transfer = self.transfer;
         let memory = MemorySpan::of(transfer.memory);
         let file = transfer.file(self.file_bytes);
         let outcome = if self.window_bytes == 0 {
+            let _lock = self.lock_whole()?;
             self.move_part(file, memory, &mut [])
         } else {
             let mut window = transfer.buffers.take(self.window_bytes)?;
+            let _lock = self.lock_whole()?;
             self.move_part(file, memory, &mut window[..self.window_bytes as usize])
         };
         Ok(transfer.moved(outcome))
@@ -294,6 +310,7 @@ impl Stage<'_> {
         let dense = Layout::dense(1);
         let chunk = STAGE_BYTES.min(self.file_bytes);
         let mut buffer = transfer.buffers.take(chunk)?;
+        let _lock = self.lock_whole()?;
         let (memory, file) = (
             MemorySpan::of(transfer.memory),
             transfer.file(self.file_bytes),
@@ -334,6 +351,7 @@ impl Stage<'_> {
         let sizes = Sizes::of(converter, &all)?;
         let total = sizes.native + sizes.file + self.window_bytes;
         let mut buffer = transfer.buffers.take(total)?;
+        let _lock = self.lock_whole()?;
         let (native, rest) = buffer.split_at_mut(sizes.native as usize);
         let (file, rest) = rest.split_at_mut(sizes.file as usize);
         let window = &mut rest[..self.window_bytes as usize];

@@ -187,6 +187,7 @@ impl File {
         self.prepare(call, memory)?.run()
     }
 
+    /// Whichever rank failed, each learns what it moved itself.
     fn run_all(&self, call: Call, memory: Memory) -> Result<Status> {
         collective::run(&self.inner, &self.inner.lane, call, memory)
     }

@@ -108,15 +108,17 @@ impl Inner {
             false => Ok(()),
         };
         let closed = self.handle.close();
-        self.agree("close", synced.and(closed).map_err(Error::from))?;
-        if self.mode.contains(Mode::DELETE_ON_CLOSE) {
-            let deleted = match self.comm.rank() {
-                ROOT => self.driver.delete(&self.driver_path),
-                _ => Ok(()),
-            };
-            self.agree("close", deleted.map_err(Error::from))?;
+        let closed = self.agree("close", synced.and(closed).map_err(Error::from));
+        if !self.mode.contains(Mode::DELETE_ON_CLOSE) {
+            return closed;
         }
-        Ok(())
+        // Whatever became of closing: the file is not to stay.
+        let deleted = match self.comm.rank() {
+            ROOT => self.driver.delete(&self.driver_path),
+            _ => Ok(()),
+        };
+        let deleted = self.agree("close", deleted.map_err(Error::from));
+        closed.and(deleted)
     }
 }
 

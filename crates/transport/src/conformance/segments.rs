@@ -122,7 +122,8 @@ fn too_large_for_anyone(transport: &Arc<dyn Transport>) -> Result<()> {
     of_a_node(transport)
 }
 
-/// A token goes around the node; whoever has it holds it for a while.
+/// A token goes around the node; whoever has it holds it for a while. Sleeps
+/// are so long that a wake-up that gets lost is a failure, not a delay.
 fn wake_ups(transport: &Arc<dyn Transport>, hold: Duration, rounds: u64) -> Result<()> {
     const TOKEN: usize = 0;
     const EVENT: usize = 64;
@@ -134,7 +135,13 @@ fn wake_ups(transport: &Arc<dyn Transport>, hold: Duration, rounds: u64) -> Resu
     let mine = members.partition_point(|rank| *rank < transport.rank()) as u64;
     let token = segment.atomic_u64(TOKEN);
     let attend = || transport.attend();
-    let waiter = Waiter::new(&attend);
+    let long = Duration::from_secs(60);
+    let waiter = Waiter::new(&attend).patience(Patience {
+        yield_for: Duration::from_micros(5),
+        first_sleep: long,
+        longest_sleep: long,
+        give_up_after: Some(long / 2),
+    });
     for round in 0..rounds {
         let turn = round * count + mine;
         waiter.wait(segment.event(EVENT), || {

@@ -7,7 +7,7 @@ use super::inbox::{ContextId, Envelope};
 use super::mailroom::Mailroom;
 use super::world::World;
 use crate::sharing::{self, Backing};
-use crate::{Node, Rank, Result, Segment, Tag, Transport, TransportError, collectives};
+use crate::{Node, Patience, Rank, Result, Segment, Tag, Transport, TransportError, collectives};
 
 /// What differs between the transports over a world.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Kind {
     pub(crate) spans_processes: bool,
     /// By rank.
     pub(crate) nodes: Vec<Node>,
+    /// How ranks wait for each other.
+    pub(crate) patience: Patience,
     /// The kinds of memory to try for a segment, in this order.
     pub(crate) backings: Vec<Backing>,
 }
@@ -34,7 +36,7 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// Joins a world; once a rank.
     pub(crate) fn join(world: World, rank: Rank, kind: Arc<Kind>) -> Self {
-        let room = Arc::new(Mailroom::new(world, rank));
+        let room = Arc::new(Mailroom::new(world, rank, kind.patience));
         Self::new(kind, room, ContextId::FIRST, Some(Board::FIRST))
     }
 

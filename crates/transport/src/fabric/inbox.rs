@@ -77,15 +77,6 @@ struct Step {
     arrival: Option<Arrival>,
 }
 
-/// What a look at the rings has brought.
-#[derive(Debug, Default)]
-pub(super) struct Harvest {
-    /// Senders who wait for the room that was made.
-    pub(super) starved: Vec<Rank>,
-    /// Whether a message is complete now.
-    pub(super) completed: bool,
-}
-
 /// All that has arrived at a rank, and the streams in which it arrives.
 #[derive(Debug)]
 pub(super) struct Inbox {
@@ -137,18 +128,16 @@ impl Inbox {
         queue.push_back(arrival);
     }
 
-    /// Moves what has arrived out of the rings.
-    pub(super) fn harvest(&mut self) -> Harvest {
-        let mut harvest = Harvest::default();
-        for from in self.flags.take() {
-            self.harvest_from(from, &mut harvest);
-        }
-        harvest
+    /// Moves what has arrived out of the rings; returns the senders who wait
+    /// for the room that was made.
+    pub(super) fn harvest(&mut self) -> Vec<Rank> {
+        let raised = self.flags.take();
+        raised.filter_map(|from| self.harvest_from(from)).collect()
     }
 
     /// The same for one ring, without its flag: a sender that was killed may
     /// not have come to raise it.
-    pub(super) fn harvest_from(&mut self, from: Rank, harvest: &mut Harvest) {
+    pub(super) fn harvest_from(&mut self, from: Rank) -> Option<Rank> {
         let stream = &mut self.streams[from.index()];
         // What arrives from here on is left for the next time: a busy sender
         // must not keep the caller here.
@@ -157,12 +146,9 @@ impl Inbox {
             if let Some(arrival) = step.arrival {
                 let key = (step.envelope.context, from, step.envelope.tag);
                 self.queues.entry(key).or_default().push_back(arrival);
-                harvest.completed = true;
             }
         }
-        if stream.consumer.release() {
-            harvest.starved.push(from);
-        }
+        stream.consumer.release().then_some(from)
     }
 }
 
@@ -245,6 +231,8 @@ impl Contexts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Segment;
+    use crate::fabric::ring::Producer;
 
     #[test]
     fn envelopes_survive_the_way() {
@@ -283,5 +271,58 @@ mod tests {
             bytes: u64::MAX,
         };
         assert_eq!(contexts.body_for(&envelope), None);
+    }
+
+    const CAPACITY: usize = 1024;
+
+    /// An inbox with one sender, and the sender's ends.
+    fn inbox() -> (Inbox, Producer, Flags) {
+        let memory = Segment::anonymous(8192).expect("two pages of memory");
+        let flags = || Flags::new(memory.clone(), 4096, 1);
+        let consumer = Consumer::new(memory.clone(), 0, CAPACITY);
+        let producer = Producer::new(memory.clone(), 0, CAPACITY);
+        (
+            Inbox::new(flags(), [consumer].into_iter()),
+            producer,
+            flags(),
+        )
+    }
+
+    #[test]
+    fn what_arrives_for_a_closed_context_is_forgotten() {
+        let (mut inbox, mut producer, flags) = inbox();
+        let mut publish = |bytes: &[u8]| {
+            assert_eq!(producer.write(bytes), bytes.len());
+            producer.publish();
+            flags.raise(Rank(0));
+        };
+        let envelope = |context| Envelope {
+            context: ContextId(context),
+            tag: Tag(0),
+            bytes: 8,
+        };
+        for context in [0, 1] {
+            inbox.open(ContextId(context));
+        }
+        // One that is complete, one of which the half is there, one to come.
+        publish(&envelope(1).encode());
+        publish(&[1; 8]);
+        publish(&envelope(1).encode());
+        publish(&[2; 4]);
+        inbox.harvest();
+        assert_eq!(inbox.queues.len(), 1);
+        inbox.close(ContextId(1));
+        publish(&[2; 4]);
+        publish(&envelope(1).encode());
+        publish(&[3; 8]);
+        inbox.harvest();
+        assert!(inbox.queues.is_empty());
+        // The stream goes on behind them.
+        publish(&envelope(0).encode());
+        publish(&[4; 8]);
+        inbox.harvest();
+        let arrival = inbox.take(ContextId(0), Rank(0), Tag(0));
+        assert!(matches!(arrival, Some(Arrival::Message(bytes)) if bytes == [4; 8]));
+        assert!(inbox.queues.is_empty());
     }
 }

@@ -1,12 +1,12 @@
 //! The ends of a rank's rings, shared by all its threads and duplicates.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::flags::Flags;
-use super::inbox::{Arrival, ContextId, Envelope, Harvest, Inbox};
+use super::inbox::{Arrival, ContextId, Envelope, Inbox};
 use super::ring::{Consumer, Producer};
 use super::world::World;
-use crate::{Rank, Result, Tag, TransportError, Waiter};
+use crate::{Patience, Rank, Result, Tag, TransportError, Waiter};
 
 /// How much of a long message is written before the receiver sees it: small
 /// enough that both copy at the same time.
@@ -32,6 +32,7 @@ struct Outgoing {
 pub(super) struct Mailroom {
     pub(super) world: World,
     pub(super) rank: Rank,
+    patience: Patience,
     inbox: Mutex<Inbox>,
     outgoing: Vec<Mutex<Outgoing>>,
 }
@@ -43,7 +44,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Mailroom {
-    pub(super) fn new(world: World, rank: Rank) -> Self {
+    pub(super) fn new(world: World, rank: Rank, patience: Patience) -> Self {
         let geometry = world.geometry;
         let capacity = geometry.ring_bytes;
         let ranks = world.ranks as usize;
@@ -66,6 +67,7 @@ impl Mailroom {
             inbox: Mutex::new(Inbox::new(flags(rank.index()), consumers)),
             outgoing: producers.collect(),
             rank,
+            patience,
             world,
         }
     }
@@ -80,7 +82,9 @@ impl Mailroom {
 
     /// Waits on the rank's bell.
     pub(super) fn wait<T>(&self, ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-        Waiter::new(&|| self.world.check()).wait(self.world.bell(self.rank), ready)
+        Waiter::new(&|| self.world.check())
+            .patience(self.patience)
+            .wait(self.world.bell(self.rank), ready)
     }
 
     pub(super) fn send(&self, to: Rank, envelope: Envelope, bytes: &[u8]) -> Result<()> {
@@ -155,11 +159,11 @@ impl Mailroom {
         let mut inbox = lock(&self.inbox);
         let mut arrival = inbox.take(context, from, tag);
         if arrival.is_none() {
-            let mut harvest = inbox.harvest();
+            let mut starved = inbox.harvest();
             if absence.is_some() {
-                inbox.harvest_from(from, &mut harvest);
+                starved.extend(inbox.harvest_from(from));
             }
-            self.announce(&harvest);
+            self.announce_room(&starved);
             arrival = inbox.take(context, from, tag);
         }
         match (arrival, absence) {
@@ -170,25 +174,20 @@ impl Mailroom {
         }
     }
 
-    /// Takes in what has arrived, unless another thread is doing that.
+    /// Takes in what has arrived.
     pub(super) fn harvest(&self) {
-        let mut inbox = match self.inbox.try_lock() {
-            Ok(inbox) => inbox,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return,
-        };
-        let harvest = inbox.harvest();
-        self.announce(&harvest);
+        // Not a mere attempt: the thread that has the lock may have looked
+        // before the last flag went up, and no one would look again.
+        let starved = lock(&self.inbox).harvest();
+        self.announce_room(&starved);
     }
 
-    /// Wakes those to whom a harvest matters.
-    fn announce(&self, harvest: &Harvest) {
-        for sender in &harvest.starved {
+    /// Wakes senders who wait for room. (No one need be told of the messages
+    /// that were taken in: their senders ring this rank's bell for all of its
+    /// threads, after the message is in the ring.)
+    fn announce_room(&self, starved: &[Rank]) {
+        for sender in starved {
             self.world.bell(*sender).notify();
-        }
-        if harvest.completed {
-            // It may be for another thread of this rank.
-            self.world.bell(self.rank).notify();
         }
     }
 }

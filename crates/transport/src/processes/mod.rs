@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use crate::fabric::{self, Kind};
 use crate::sharing::{Backing, NamedFolder, SHARED_MEMORY_FOLDER};
-use crate::{Loss, Node, Rank, Transport};
+use crate::{Loss, Node, Patience, Rank, Transport};
 
 use supervisor::Supervisor;
 
@@ -72,6 +72,7 @@ pub enum SegmentMemory {
 #[derive(Clone, Debug)]
 pub struct World {
     nodes: Vec<Node>,
+    patience: Patience,
     segment_memory: Vec<SegmentMemory>,
 }
 
@@ -87,6 +88,7 @@ impl World {
     pub fn new(ranks: u32) -> Self {
         World {
             nodes: fabric::one_node(ranks),
+            patience: Patience::DEFAULT,
             segment_memory: vec![
                 SegmentMemory::Nameless,
                 SegmentMemory::Folder(SHARED_MEMORY_FOLDER.into()),
@@ -105,6 +107,19 @@ impl World {
             nodes: fabric::placement(self.nodes.len(), nodes),
             ..self
         }
+    }
+
+    /// How ranks wait in calls of the transport: for example not to yield at
+    /// all where each has a core of its own and power is dear. A wait never
+    /// gives up, whatever the patience says: a message cut short by that would
+    /// leave a stream that no one can read.
+    #[must_use]
+    pub fn patience(self, patience: Patience) -> Self {
+        let patience = Patience {
+            give_up_after: None,
+            ..patience
+        };
+        World { patience, ..self }
     }
 
     /// What to make segments of, in order of preference. By default, nameless
@@ -138,6 +153,7 @@ impl World {
             name: "processes",
             spans_processes: true,
             nodes: self.nodes.clone(),
+            patience: self.patience,
             backings: self.backings(&folders),
         });
         // What stands in this buffer would be printed by every child too.

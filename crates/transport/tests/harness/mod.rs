@@ -34,6 +34,14 @@ impl Test {
         }
     }
 
+    #[allow(dead_code)] // for programs that run the suite in several ways
+    pub(crate) fn prefixed(self, prefix: &str) -> Self {
+        Test {
+            name: format!("{prefix}{}", self.name),
+            ..self
+        }
+    }
+
     #[allow(dead_code)] // for programs that run a part of the suite
     pub(crate) fn name(&self) -> &str {
         &self.name

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::io;
 use std::sync::Arc;
 
-use pario_transport::processes::{self, World};
+use pario_transport::processes::{self, SegmentMemory, World};
 use pario_transport::{Rank, Result, Tag, Transport};
 
 use crate::harness::{Test, Verdict};
@@ -24,6 +24,9 @@ pub(crate) fn tests() -> Vec<Test> {
         }),
         Test::new("namespaces::separate_proc", || {
             in_private(|| separate(&[c"/proc"]))
+        }),
+        Test::new("namespaces::process_numbers_of_another_proc", || {
+            in_private(other_process_numbers)
         }),
         Test::new("namespaces::nothing_in_common", || {
             in_private(|| separate(&[c"/dev/shm", c"/proc"]))
@@ -148,6 +151,29 @@ fn separate(covered: &[&CStr]) {
             });
         }
     }
+}
+
+/// Ranks in a new process namespace that still see the old /proc: their numbers
+/// are those of other processes there, whose files must not be taken.
+fn other_process_numbers() {
+    // SAFETY: changes what this process sees, not its memory.
+    let left = unsafe { libc::unshare(libc::CLONE_NEWPID) };
+    assert_eq!(left, 0, "{}", io::Error::last_os_error());
+    // The first process of a namespace must outlive the others.
+    let results = processes::run(1, |_| {
+        assert_eq!(std::process::id(), 1);
+        let nameless = World::new(3).segment_memory(&[SegmentMemory::Nameless]);
+        run_well(&nameless, |transport| {
+            assert!(transport.segment(SMALL)?.is_none());
+            still_talk(transport)
+        });
+        run_well(&World::new(3), |transport| {
+            assert!(transport.segment(SMALL)?.is_some());
+            still_talk(transport)
+        });
+        Vec::new()
+    });
+    assert_eq!(results, vec![Ok(Vec::new())]);
 }
 
 /// Messages go on whatever became of segments.

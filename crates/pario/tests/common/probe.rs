@@ -1,0 +1,210 @@
+//! A driver that tells what is asked of the one below it, and lets a test
+//! delay or refuse it.
+
+use std::{
+    fmt, io,
+    ops::Range,
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use pario::driver::{
+    self, Batch, Capabilities, Completion, Direction, Driver, Facts, Handle, LockMode, OpenHow,
+    Outcome, Posix, RangeLock,
+};
+
+/// A call of a driver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    Open,
+    /// Pieces of the file: first byte and length.
+    Read(Vec<(u64, usize)>),
+    Write(Vec<(u64, usize)>),
+    SetSize(u64),
+    Preallocate(u64),
+    Sync,
+    /// Asked for; a lock that is had is `Locked`.
+    Lock,
+    Locked(Range<u64>),
+    Unlocked(Range<u64>),
+    Close,
+    Delete,
+}
+
+type Hook = dyn Fn(&Event) -> io::Result<()> + Send + Sync;
+
+struct Shared {
+    hook: Box<Hook>,
+    log: Mutex<Vec<Event>>,
+}
+
+impl Shared {
+    /// Asks the hook first: what it refuses did not happen.
+    fn note(&self, event: Event) -> io::Result<()> {
+        (self.hook)(&event)?;
+        self.log.lock().unwrap().push(event);
+        Ok(())
+    }
+}
+
+/// The driver. Its clones share one log.
+#[derive(Clone)]
+pub(crate) struct Probe {
+    inner: Arc<dyn Driver>,
+    shared: Arc<Shared>,
+}
+
+impl Probe {
+    /// On POSIX files; `hook` is called before each call and may refuse it.
+    pub(crate) fn new(
+        hook: impl Fn(&Event) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Arc<Probe> {
+        Probe::over(Arc::new(Posix::default()), hook)
+    }
+
+    pub(crate) fn over(
+        inner: Arc<dyn Driver>,
+        hook: impl Fn(&Event) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Arc<Probe> {
+        let shared = Shared {
+            hook: Box::new(hook),
+            log: Mutex::default(),
+        };
+        Arc::new(Probe {
+            inner,
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// One that only listens.
+    pub(crate) fn listening() -> Arc<Probe> {
+        Probe::new(|_| Ok(()))
+    }
+
+    /// What happened since the last time.
+    pub(crate) fn take(&self) -> Vec<Event> {
+        std::mem::take(&mut self.shared.log.lock().unwrap())
+    }
+}
+
+impl fmt::Debug for Probe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Probe").field(&self.inner).finish()
+    }
+}
+
+impl Driver for Probe {
+    fn name(&self) -> &'static str {
+        "probe"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {
+        self.shared.note(Event::Open)?;
+        Ok(Arc::new(ProbeHandle {
+            inner: self.inner.open(path, how)?,
+            shared: self.shared.clone(),
+        }))
+    }
+
+    fn delete(&self, path: &Path) -> io::Result<()> {
+        self.shared.note(Event::Delete)?;
+        self.inner.delete(path)
+    }
+}
+
+struct ProbeHandle {
+    inner: Arc<dyn Handle>,
+    shared: Arc<Shared>,
+}
+
+impl ProbeHandle {
+    fn watch(&self, lock: RangeLock) -> io::Result<RangeLock> {
+        let (range, mode) = (lock.range(), lock.mode());
+        self.shared.note(Event::Locked(range.clone()))?;
+        let (shared, unlocked) = (self.shared.clone(), range.clone());
+        Ok(RangeLock::new(range, mode, move || {
+            let _ = shared.note(Event::Unlocked(unlocked));
+            drop(lock);
+        }))
+    }
+}
+
+fn describe(batch: &Batch<'_>) -> Event {
+    let pieces = batch.pieces().iter();
+    let pieces = pieces.map(|piece| (piece.offset, piece.len)).collect();
+    match batch.direction() {
+        Direction::Read => Event::Read(pieces),
+        Direction::Write => Event::Write(pieces),
+    }
+}
+
+fn transfer(inner: &dyn Handle, shared: &Shared, batch: &Batch<'_>) -> Outcome {
+    match shared.note(describe(batch)) {
+        Ok(()) => inner.transfer(batch),
+        Err(error) => Outcome::failed(0, error),
+    }
+}
+
+impl Handle for ProbeHandle {
+    fn transfer(&self, batch: &Batch<'_>) -> Outcome {
+        transfer(&*self.inner, &self.shared, batch)
+    }
+
+    /// On an I/O thread, so that a hook may take its time.
+    fn submit(&self, batch: Batch<'static>, done: Completion) {
+        let (inner, shared) = (self.inner.clone(), self.shared.clone());
+        driver::spawn(Box::new(move || {
+            let outcome = transfer(&*inner, &shared, &batch);
+            done(outcome);
+        }));
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.inner.size()
+    }
+
+    fn set_size(&self, bytes: u64) -> io::Result<()> {
+        self.shared.note(Event::SetSize(bytes))?;
+        self.inner.set_size(bytes)
+    }
+
+    fn preallocate(&self, bytes: u64) -> io::Result<()> {
+        self.shared.note(Event::Preallocate(bytes))?;
+        self.inner.preallocate(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.shared.note(Event::Sync)?;
+        self.inner.sync()
+    }
+
+    fn lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<RangeLock> {
+        self.shared.note(Event::Lock)?;
+        self.watch(self.inner.lock(range, mode)?)
+    }
+
+    fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
+        self.shared.note(Event::Lock)?;
+        let lock = self.inner.try_lock(range, mode)?;
+        lock.map(|lock| self.watch(lock)).transpose()
+    }
+
+    fn facts(&self) -> &Facts {
+        self.inner.facts()
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.shared.note(Event::Close)?;
+        self.inner.close()
+    }
+}
+
+impl fmt::Debug for ProbeHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ProbeHandle").field(&self.inner).finish()
+    }
+}

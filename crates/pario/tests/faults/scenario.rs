@@ -1,0 +1,307 @@
+//! What the ranks do while something fails: calls in a row, as data.
+
+use pario::Mode;
+
+/// Bytes of the file that one call moves.
+pub(crate) const NATIVE_COUNT: usize = 48;
+/// The canary in front of the bytes that the ranks use.
+pub(crate) const BASE: usize = 256;
+/// What each rank has for itself where views don't interleave.
+pub(crate) const REGION: usize = 1024;
+/// Bytes of the file before the ranks come: canaries, all of them.
+pub(crate) const FILE_BYTES: usize = 6000;
+
+/// What a rank sees of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    /// A region of its own.
+    Region,
+    /// The same bytes as the others.
+    Common,
+    /// Pieces between those of the others, with a gap behind.
+    Strided,
+    /// The same, as `long`s in external32: 8 bytes in memory, 4 in the file.
+    External,
+    /// A region of its own that begins near the end of the file.
+    BeyondTheEnd,
+}
+
+/// Which call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    At,
+    Individual,
+    Nonblocking,
+    Shared,
+    NonblockingShared,
+    /// Collective from here on.
+    AtAll,
+    All,
+    Ordered,
+}
+
+/// How the data lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lie {
+    Dense,
+    Scattered,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    View(Pattern),
+    Write(How, Lie),
+    Read(How, Lie),
+    RewindShared,
+    Size,
+    SetSize(usize),
+    Preallocate(usize),
+    Sync,
+    Atomic,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    pub(crate) ranks: &'static [u32],
+    pub(crate) mode: Mode,
+    pub(crate) hints: &'static [(&'static str, &'static str)],
+    pub(crate) steps: &'static [Step],
+}
+
+const ONE_OR_THREE: &[u32] = &[1, 3];
+
+use How::*;
+use Lie::*;
+use Step::*;
+
+const fn scenario(
+    name: &'static str,
+    hints: &'static [(&'static str, &'static str)],
+    steps: &'static [Step],
+) -> Scenario {
+    Scenario {
+        name,
+        ranks: ONE_OR_THREE,
+        mode: Mode::READ_WRITE,
+        hints,
+        steps,
+    }
+}
+
+const STRIDED: &[Step] = &[
+    View(Pattern::Strided),
+    Write(At, Dense),
+    Read(At, Dense),
+    Write(Individual, Scattered),
+    Write(Individual, Dense),
+    Read(At, Scattered),
+];
+
+const EXTERNAL: &[Step] = &[
+    View(Pattern::External),
+    Write(At, Dense),
+    Write(Individual, Dense),
+    Read(At, Dense),
+    Write(AtAll, Dense),
+    Read(Nonblocking, Dense),
+];
+
+const SHARED: &[Step] = &[
+    View(Pattern::Common),
+    Write(Shared, Dense),
+    Write(NonblockingShared, Dense),
+    Write(Ordered, Scattered),
+    RewindShared,
+    Read(Shared, Dense),
+    Read(Ordered, Dense),
+    Read(NonblockingShared, Dense),
+];
+
+/// Every scenario that the countdown goes through.
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    scenario(
+        "contiguous",
+        &[],
+        &[
+            View(Pattern::Region),
+            Write(At, Dense),
+            Write(Individual, Scattered),
+            Read(Individual, Dense),
+            Read(At, Scattered),
+            Sync,
+        ],
+    ),
+    scenario(
+        "the end of the file",
+        &[],
+        &[
+            View(Pattern::BeyondTheEnd),
+            Read(At, Dense),
+            Write(At, Dense),
+            Size,
+            Read(At, Dense),
+            Read(Individual, Dense),
+            Write(AtAll, Scattered),
+            Read(AtAll, Dense),
+        ],
+    ),
+    scenario(
+        "strided, direct",
+        &[("pario_way_write", "direct"), ("pario_way_read", "direct")],
+        STRIDED,
+    ),
+    scenario(
+        "strided, list of three",
+        &[
+            ("pario_way_write", "list"),
+            ("pario_way_read", "list"),
+            ("pario_list_pieces", "3"),
+        ],
+        STRIDED,
+    ),
+    scenario(
+        "strided, list",
+        &[("pario_way_write", "list"), ("pario_way_read", "list")],
+        STRIDED,
+    ),
+    scenario(
+        "strided, sieve with locks",
+        &[
+            ("pario_way_write", "sieve"),
+            ("pario_way_read", "sieve"),
+            ("pario_rmw", "locked"),
+            ("ind_wr_buffer_size", "50"),
+            ("ind_rd_buffer_size", "60"),
+        ],
+        STRIDED,
+    ),
+    Scenario {
+        name: "strided, sieve alone",
+        ranks: &[1],
+        mode: Mode::READ_WRITE.union(Mode::UNIQUE_OPEN),
+        hints: &[
+            ("pario_way_write", "sieve"),
+            ("pario_way_read", "sieve"),
+            ("ind_wr_buffer_size", "50"),
+        ],
+        steps: STRIDED,
+    },
+    scenario(
+        "strided, locked but direct",
+        &[("pario_rmw", "locked"), ("pario_way_write", "direct")],
+        STRIDED,
+    ),
+    scenario("external32", &[("pario_way_write", "list")], EXTERNAL),
+    scenario(
+        "external32, sieve with locks",
+        &[
+            ("pario_way_write", "sieve"),
+            ("pario_rmw", "locked"),
+            ("ind_wr_buffer_size", "50"),
+        ],
+        EXTERNAL,
+    ),
+    scenario(
+        "nonblocking, pool",
+        &[("pario_async", "pool")],
+        &[
+            View(Pattern::Region),
+            Write(Nonblocking, Dense),
+            Read(Nonblocking, Dense),
+            View(Pattern::Strided),
+            Write(Nonblocking, Dense),
+            Read(Nonblocking, Scattered),
+        ],
+    ),
+    scenario(
+        "nonblocking, automatic",
+        &[("pario_rmw", "locked"), ("pario_inflight_bytes", "1")],
+        &[
+            View(Pattern::Strided),
+            Write(Nonblocking, Scattered),
+            Read(Nonblocking, Dense),
+        ],
+    ),
+    scenario(
+        "shared pointer in memory",
+        &[("pario_shared_pointer", "memory")],
+        SHARED,
+    ),
+    scenario(
+        "shared pointer in a file",
+        &[("pario_shared_pointer", "file")],
+        SHARED,
+    ),
+    scenario(
+        "collective",
+        &[],
+        &[
+            View(Pattern::Strided),
+            Write(AtAll, Dense),
+            Write(All, Scattered),
+            Read(AtAll, Dense),
+            Read(All, Scattered),
+            Write(All, Dense),
+            Sync,
+        ],
+    ),
+    scenario(
+        "atomic",
+        &[("pario_way_write", "direct")],
+        &[
+            Atomic,
+            View(Pattern::Strided),
+            Write(At, Dense),
+            Read(At, Dense),
+            Write(AtAll, Scattered),
+            Read(Nonblocking, Dense),
+        ],
+    ),
+    scenario(
+        "sizes",
+        &[("pario_sync_on_close", "true")],
+        &[
+            Size,
+            Preallocate(7000),
+            Size,
+            SetSize(8000),
+            View(Pattern::BeyondTheEnd),
+            Write(At, Dense),
+            Sync,
+            SetSize(9500),
+            Size,
+            Read(At, Dense),
+        ],
+    ),
+    Scenario {
+        name: "append",
+        ranks: ONE_OR_THREE,
+        mode: Mode::READ_WRITE.union(Mode::APPEND),
+        hints: &[],
+        steps: &[View(Pattern::Common), Write(Ordered, Dense), Sync],
+    },
+    Scenario {
+        name: "writing only",
+        ranks: ONE_OR_THREE,
+        mode: Mode::WRITE_ONLY.union(Mode::CREATE),
+        hints: &[("pario_way_write", "sieve"), ("pario_rmw", "locked")],
+        steps: &[
+            View(Pattern::Strided),
+            Write(At, Dense),
+            Write(All, Scattered),
+        ],
+    },
+    scenario(
+        "direct I/O",
+        &[("direct_write", "true"), ("direct_read", "true")],
+        &[
+            View(Pattern::Region),
+            Write(At, Dense),
+            Read(At, Dense),
+            View(Pattern::Strided),
+            Write(AtAll, Dense),
+            Read(AtAll, Dense),
+        ],
+    ),
+];

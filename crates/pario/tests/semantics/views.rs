@@ -1,0 +1,434 @@
+//! Rules 21 to 23: views, types, representations and modes.
+#![allow(unsafe_code)] // memory by absolute address has no safe form
+
+use std::fs;
+
+use pario::{
+    Basic, Datatype, Displacement, ErrorKind, File, Info, Mode, Rank, Seek, Source, Target, View,
+};
+
+use crate::common::{NEW, alone, byte, folder, info, ranks};
+
+const WAYS: [&str; 4] = ["direct", "list", "sieve", "automatic"];
+
+#[test]
+fn rule_21_a_filetype_that_shows_bytes_twice_reads_them_twice() {
+    let folder = folder();
+    let path = folder.path().join("overlap");
+    let content: Vec<u8> = (0..64).collect();
+    fs::write(&path, &content).unwrap();
+    // Displacements that do not decrease but repeat, and tiles that overlap.
+    let int = Datatype::basic(Basic::Int32);
+    let filetypes = [
+        Datatype::indexed_block(1, &[0, 0, 1], &int).unwrap(),
+        Datatype::resized(&Datatype::contiguous(2, &int).unwrap(), 0, 4).unwrap(),
+    ];
+    let shown = [[0, 0, 1, 2, 2, 3, 4, 4, 5], [0, 1, 1, 2, 2, 3, 3, 4, 4]];
+    for way in WAYS {
+        for (filetype, shown) in filetypes.iter().zip(&shown) {
+            alone(|comm| {
+                let hints = info(&[("pario_way_read", way)]);
+                let file = File::open(&comm, &path, Mode::READ_ONLY, &hints)?;
+                file.set_view(&View::new(4, &int, filetype))?;
+                let mut got = [0i32; 9];
+                assert_eq!(file.read_at(0, &mut got)?.bytes(), 36);
+                for (index, (got, place)) in got.iter().zip(shown).enumerate() {
+                    let at = 4 + 4 * place;
+                    assert_eq!(
+                        got.to_ne_bytes(),
+                        content[at..at + 4],
+                        "{way}: item {index}"
+                    );
+                }
+                file.close()
+            });
+        }
+    }
+}
+
+#[test]
+fn rule_21_tiles_that_interleave_are_written_where_they_lie() {
+    let folder = folder();
+    // Bytes 0 and 5, tiled every 2: even bytes and odd ones, none twice.
+    let pair = Datatype::hindexed(&[(1, 0), (1, 5)], &byte()).unwrap();
+    let tile = Datatype::resized(&pair, 0, 2).unwrap();
+    let places = [0, 5, 2, 7, 4, 9, 6, 11];
+    for way in WAYS {
+        let path = folder.path().join(way);
+        fs::write(&path, [99; 12]).unwrap();
+        alone(|comm| {
+            let hints = info(&[
+                ("pario_way_write", way),
+                ("pario_way_read", way),
+                ("pario_rmw", "locked"),
+            ]);
+            let file = File::open(&comm, &path, NEW, &hints)?;
+            file.set_view(&View::new(0, &byte(), &tile))?;
+            let mine: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+            file.write_at(0, &mine)?;
+            let mut back = [0u8; 8];
+            file.read_at(0, &mut back)?;
+            assert_eq!(back, mine, "{way}");
+            for (etype, place) in places.iter().enumerate() {
+                assert_eq!(file.byte_offset(etype as u64)?, *place);
+            }
+            file.close()
+        });
+        let bytes = fs::read(&path).unwrap();
+        for (index, byte) in bytes.iter().enumerate() {
+            let at = places.iter().position(|place| *place == index as u64);
+            assert_eq!(
+                *byte,
+                at.map_or(99, |at| at as u8 + 1),
+                "{way}: byte {index}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rule_21_what_the_standard_forbids_in_a_view_and_no_more() {
+    let folder = folder();
+    let path = folder.path().join("forbidden");
+    let int = Datatype::basic(Basic::Int32);
+    let double = Datatype::basic(Basic::Double);
+    let forbidden = [
+        (
+            "a displacement below zero",
+            &int,
+            Datatype::hindexed(&[(1, -4)], &int),
+        ),
+        (
+            "displacements that decrease",
+            &int,
+            Datatype::indexed(&[(1, 3), (1, 0)], &int),
+        ),
+        (
+            "a hole of half an etype",
+            &int,
+            Datatype::hindexed(&[(1, 0), (1, 6)], &int),
+        ),
+        ("another type than the etype", &int, Ok(double.clone())),
+    ];
+    let allowed = [
+        (
+            "a hole at the start",
+            &int,
+            Datatype::hindexed(&[(1, 4)], &int),
+        ),
+        ("a hole at the end", &int, Datatype::resized(&int, 0, 400)),
+        (
+            "an empty block",
+            &int,
+            Datatype::indexed(&[(1, 0), (0, 7), (1, 2)], &int),
+        ),
+        ("no data at all", &int, Datatype::contiguous(0, &int)),
+    ];
+    alone(|comm| {
+        let file = File::open(&comm, &path, NEW, &Info::new())?;
+        for (what, etype, filetype) in &forbidden {
+            let filetype = filetype.as_ref().unwrap();
+            let error = file
+                .set_view(&View::new(0, etype, filetype))
+                .expect_err(what);
+            assert_eq!(error.kind(), ErrorKind::Type, "{what}: {error}");
+            assert_eq!(file.view().etype().size(), 1, "the old view stays");
+        }
+        for (what, etype, filetype) in &allowed {
+            let filetype = filetype.as_ref().unwrap();
+            file.set_view(&View::new(0, etype, filetype))
+                .unwrap_or_else(|error| panic!("{what}: {error}"));
+        }
+        file.close()
+    });
+}
+
+/// Numbers of the type `long`, which external32 stores in four bytes.
+fn longs(numbers: &[i64]) -> Vec<u8> {
+    numbers
+        .iter()
+        .flat_map(|number| number.to_ne_bytes())
+        .collect()
+}
+
+#[test]
+fn rule_22_element_strides_scale_with_the_representation_and_byte_strides_do_not() {
+    let folder = folder();
+    let long = Datatype::basic(Basic::Long);
+    let cases = [
+        (
+            "elements",
+            Datatype::vector(2, 1, 2, &long).unwrap(),
+            [0, 8, 12, 20],
+        ),
+        (
+            "bytes",
+            Datatype::hvector(2, 1, 16, &long).unwrap(),
+            [0, 16, 20, 36],
+        ),
+    ];
+    // Windows of three bytes cut every element.
+    let hints = info(&[
+        ("pario_rmw", "locked"),
+        ("pario_way_write", "sieve"),
+        ("pario_way_read", "sieve"),
+        ("ind_wr_buffer_size", "3"),
+        ("ind_rd_buffer_size", "3"),
+    ]);
+    for (name, filetype, places) in &cases {
+        for hints in [&Info::new(), &hints] {
+            let path = folder.path().join(name);
+            alone(|comm| {
+                let file = File::open(&comm, &path, NEW, hints)?;
+                let view = View::new(0, &long, filetype).representation("external32");
+                file.set_view(&view)?;
+                let numbers = longs(&[1, -2, 3, 70_000]);
+                let status = file.write_at(0, Source::typed(&numbers, 4, &long)?)?;
+                assert_eq!(status.count(&long), Some(4), "counts are native");
+                for (etype, place) in places.iter().enumerate() {
+                    assert_eq!(file.byte_offset(etype as u64)?, *place, "{name}");
+                }
+                let mut back = vec![0; 32];
+                file.read_at(0, Target::typed(&mut back, 4, &long)?)?;
+                assert_eq!(back, numbers, "{name}");
+                file.close()
+            });
+            let bytes = fs::read(&path).unwrap();
+            for (place, number) in places.iter().zip([1i32, -2, 3, 70_000]) {
+                let at = *place as usize;
+                assert_eq!(bytes[at..at + 4], number.to_be_bytes(), "{name}");
+            }
+            fs::remove_file(&path).unwrap();
+        }
+    }
+}
+
+#[test]
+fn rule_22_extents_follow_the_representation() {
+    let folder = folder();
+    let path = folder.path().join("extents");
+    alone(|comm| {
+        let file = File::open(&comm, &path, NEW, &Info::new())?;
+        let long = Datatype::basic(Basic::Long);
+        let strided = Datatype::vector(3, 1, 2, &long)?;
+        assert_eq!(file.type_extent(&strided)?, 40);
+        file.set_view(&View::bytes().representation("external32"))?;
+        assert_eq!(file.type_extent(&long)?, 4);
+        assert_eq!(file.type_extent(&strided)?, 20);
+        assert_eq!(file.type_extent(&Datatype::hvector(3, 1, 16, &long)?)?, 36);
+        file.close()
+    });
+}
+
+#[test]
+fn rule_23_a_sequential_file_allows_only_shared_pointer_calls() {
+    let folder = folder();
+    let path = folder.path().join("tape");
+    alone(|comm| {
+        let both = Mode::READ_WRITE | Mode::SEQUENTIAL;
+        let error = File::open(&comm, &path, both | Mode::CREATE, &Info::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Mode);
+        let mode = Mode::CREATE | Mode::WRITE_ONLY | Mode::SEQUENTIAL;
+        let file = File::open(&comm, &path, mode, &Info::new())?;
+        let refused = [
+            file.write_at(0, &[1u8]).map(drop),
+            file.write_at_all(0, &[1u8]).map(drop),
+            file.write(&[1u8]).map(drop),
+            file.write_all(&[1u8]).map(drop),
+            file.iwrite_at(0, vec![1u8]).map(drop),
+            file.iwrite(vec![1u8]).map(drop),
+            file.seek(0, Seek::Set),
+            file.seek_shared(0, Seek::Set),
+            file.position().map(drop),
+            file.byte_offset(0).map(drop),
+            file.set_size(0),
+            file.preallocate(0),
+            file.set_view(&View::bytes()),
+        ];
+        for (number, result) in refused.into_iter().enumerate() {
+            let error = result.expect_err("a call that needs an offset");
+            assert_eq!(
+                error.kind(),
+                ErrorKind::UnsupportedOperation,
+                "{number}: {error}"
+            );
+        }
+        file.write_shared(&[1u8, 2])?;
+        file.iwrite_shared(vec![3u8])?.wait()?;
+        file.write_ordered(&[4u8])?;
+        file.close()?;
+        let mode = Mode::READ_ONLY | Mode::SEQUENTIAL;
+        let file = File::open(&comm, &path, mode, &Info::new())?;
+        assert_eq!(
+            file.read_at(0, &mut [0u8]).unwrap_err().kind(),
+            ErrorKind::UnsupportedOperation
+        );
+        let mut two = [0u8; 2];
+        file.read_shared(&mut two)?;
+        assert_eq!(two, [1, 2]);
+        file.set_view(&View::bytes().at(Displacement::Current))?;
+        assert_eq!(file.view().displacement(), Displacement::Bytes(2));
+        assert_eq!(file.iread_shared(vec![0u8; 5])?.wait()?.1[..2], [3, 4]);
+        file.close()
+    });
+}
+
+#[test]
+fn rule_23_append_starts_at_the_end_and_does_not_stick_to_it() {
+    let folder = folder();
+    let path = folder.path().join("append");
+    fs::write(&path, [1; 10]).unwrap();
+    ranks(2, |comm| {
+        let mode = Mode::WRITE_ONLY | Mode::APPEND;
+        let file = File::open(&comm, &path, mode, &Info::new())?;
+        assert_eq!((file.position()?, file.position_shared()?), (10, 10));
+        if comm.rank() == Rank(0) {
+            file.write_at(0, &[2u8])?;
+            file.write(&[3u8])?;
+        }
+        comm.barrier()?;
+        file.set_view(&View::bytes())?;
+        assert_eq!((file.position()?, file.position_shared()?), (0, 0));
+        file.close()
+    });
+    assert_eq!(fs::read(&path).unwrap(), [2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3]);
+}
+
+#[test]
+fn rule_23_set_view_resets_both_pointers() {
+    let folder = folder();
+    let path = folder.path().join("reset");
+    for method in ["memory", "file"] {
+        ranks(3, |comm| {
+            let hints = info(&[("pario_shared_pointer", method)]);
+            let file = File::open(&comm, &path, NEW, &hints)?;
+            for round in 0..10 {
+                file.write(&[1u8; 5])?;
+                file.write_shared(&[2u8; 5])?;
+                file.set_view(&View::bytes().at(Displacement::Bytes(round)))?;
+                assert_eq!((file.position()?, file.position_shared()?), (0, 0));
+                // No rank moves the pointer before all have looked.
+                file.comm().barrier()?;
+            }
+            file.close()
+        });
+    }
+}
+
+#[test]
+fn rule_23_shared_pointer_calls_need_identical_views() {
+    let folder = folder();
+    let path = folder.path().join("identical");
+    ranks(2, |comm| {
+        let file = File::open(&comm, &path, NEW, &Info::new())?;
+        let mine = View::bytes().at(Displacement::Bytes(u64::from(comm.rank().0)));
+        file.set_view(&mine)?;
+        let calls = [
+            file.write_shared(&[1u8]).map(drop),
+            file.read_shared(&mut [1u8]).map(drop),
+            file.iwrite_shared(vec![1u8]).map(drop),
+            file.write_ordered(&[1u8]).map(drop),
+            file.read_ordered(&mut [1u8]).map(drop),
+        ];
+        for call in calls {
+            assert_eq!(call.unwrap_err().kind(), ErrorKind::NotSame);
+        }
+        file.write_at(0, &[1u8])?;
+        // Equal types that were built apart are the same view.
+        let built = Datatype::vector(2, 1, 2, &byte())?;
+        file.set_view(&View::new(0, &byte(), &built))?;
+        file.write_ordered(&[1u8])?;
+        file.close()
+    });
+}
+
+#[test]
+fn rule_23_the_view_given_back_is_a_copy_of_its_own() {
+    let folder = folder();
+    let path = folder.path().join("copies");
+    alone(|comm| {
+        let file = File::open(&comm, &path, NEW, &Info::new())?;
+        let initial = file.view();
+        assert_eq!(initial.displacement(), Displacement::Bytes(0));
+        assert_eq!((initial.etype().size(), initial.filetype().size()), (1, 1));
+        assert_eq!(initial.representation_name(), "native");
+        let int = Datatype::basic(Basic::Int32);
+        let filetype = Datatype::resized(&int, 0, 12)?;
+        file.set_view(&View::new(7, &int, &filetype))?;
+        drop((int, filetype));
+        let copy = file.view();
+        file.set_view(&View::bytes())?;
+        file.close()?;
+        drop(file);
+        assert_eq!(copy.displacement(), Displacement::Bytes(7));
+        assert_eq!((copy.filetype().size(), copy.filetype().extent()), (4, 12));
+        Ok(())
+    });
+}
+
+#[test]
+fn rule_23_a_filetype_without_data_is_legal() {
+    let folder = folder();
+    let path = folder.path().join("empty");
+    fs::write(&path, [1; 10]).unwrap();
+    ranks(2, |comm| {
+        let file = File::open(&comm, &path, NEW, &Info::new())?;
+        let nothing = Datatype::contiguous(0, &byte())?;
+        file.set_view(&View::new(3, &byte(), &nothing))?;
+        assert_eq!(file.read_at_all(0, &mut [0u8; 5])?.bytes(), 0);
+        assert_eq!(file.write_at_all(0, &[0u8; 0])?.bytes(), 0);
+        let error = file.write_at(0, &[9u8]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Argument);
+        assert_eq!(file.byte_offset(0)?, 3);
+        file.seek(0, Seek::End)?;
+        assert_eq!(file.position()?, 0);
+        // An etype without data too.
+        file.set_view(&View::new(3, &nothing, &nothing))?;
+        assert_eq!(file.read(&mut [0u8; 0])?.bytes(), 0);
+        file.close()
+    });
+    assert_eq!(fs::read(&path).unwrap(), [1; 10]);
+}
+
+#[test]
+fn rule_23_memory_by_absolute_address() {
+    let folder = folder();
+    let path = folder.path().join("bottom");
+    alone(|comm| {
+        let file = File::open(&comm, &path, NEW, &Info::new())?;
+        let (low, high) = ([1u8, 2, 3], [4u8, 5]);
+        let mut addresses = [(3, low.as_ptr() as i64), (2, high.as_ptr() as i64)];
+        let absolute = Datatype::hindexed(&addresses, &byte())?;
+        // SAFETY: the type names the bytes of two arrays that live on.
+        let source = unsafe { Source::from_raw(std::ptr::null(), 1, &absolute)? };
+        file.write_at(0, source)?;
+        let (mut low, mut high) = ([0u8; 3], [0u8; 2]);
+        addresses = [(3, low.as_mut_ptr() as i64), (2, high.as_mut_ptr() as i64)];
+        let absolute = Datatype::hindexed(&addresses, &byte())?;
+        // SAFETY: as above, and no one else uses them.
+        let target = unsafe { Target::from_raw(std::ptr::null_mut(), 1, &absolute)? };
+        file.read_at(0, target)?;
+        assert_eq!((low, high), ([1, 2, 3], [4, 5]));
+        file.close()
+    });
+    assert_eq!(fs::read(&path).unwrap(), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn rule_23_byte_offsets_have_64_bits() {
+    let folder = folder();
+    let path = folder.path().join("far");
+    alone(|comm| {
+        let file = File::open(&comm, &path, NEW, &Info::new())?;
+        let double = Datatype::basic(Basic::Double);
+        let sparse = Datatype::resized(&double, 0, 1 << 30)?;
+        file.set_view(&View::new(1 << 40, &double, &sparse))?;
+        let etype = 1u64 << 32;
+        assert_eq!(file.byte_offset(etype)?, (1 << 40) + (1 << 62));
+        file.seek(1 << 32, Seek::Set)?;
+        assert_eq!(file.position()?, etype);
+        let error = file.byte_offset(1 << 34).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Argument);
+        file.close()
+    });
+}
