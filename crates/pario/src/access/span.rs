@@ -292,9 +292,9 @@ impl<'a> Pieces<'a> {
     /// All pieces as a batch for the background; `None` if there are more
     /// than `most`. The operation that this belongs to keeps the memory until
     /// the batch is done.
-    pub(crate) fn detached(mut self, direction: Direction, most: u64) -> Option<Batch<'static>> {
+    pub(crate) fn detached(self, direction: Direction, most: u64) -> Option<Batch<'static>> {
         let mut batch = Batch::new(direction);
-        while let Some(piece) = self.next() {
+        for piece in self {
             if batch.pieces().len() as u64 >= most {
                 return None;
             }

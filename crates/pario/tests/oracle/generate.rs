@@ -4,10 +4,11 @@ use fastrand::Rng;
 use pario::{Atomicity, Basic, Mode, Seek};
 
 use crate::{
+    carriers::Carrier,
     model::Model,
     representation::Stored,
     scenario::{
-        Access, Action, Carrier, Direction, Hint, Manner, MemorySpec, Opening, Place, Plan,
+        Access, Action, Direction, Filling, Hint, Manner, MemorySpec, Opening, Place, Plan,
         Scenario, Step, ViewSpec,
     },
     spec::Spec,
@@ -16,6 +17,7 @@ use crate::{
 
 const RANKS_MAX: u32 = 4;
 const STEPS_MAX: usize = 12;
+const FILE_BYTES_BEFORE_MAX: usize = 6000;
 /// How often a step is drawn before the scenario goes without it.
 const DRAWS: usize = 6;
 /// Accesses start within so many bytes of the view's start.
@@ -30,24 +32,31 @@ const LARGE_BYTES: std::ops::Range<u64> = 100_000..600_000;
 /// Draws a scenario.
 pub(crate) fn scenario(rng: &mut Rng, carriers: &[Carrier]) -> Scenario {
     let ranks = rng.u32(1..=RANKS_MAX);
+    let nodes_max = if rng.u32(..4) == 0 { ranks } else { 1 };
+    let nodes: Vec<u32> = (0..ranks).map(|_| rng.u32(..nodes_max)).collect();
     let carrier = carriers[rng.usize(..carriers.len())];
-    let before = (rng.u32(..2) == 0).then(|| random_bytes(rng));
-    let opening = opening(rng, carrier, before.is_some());
+    let before = rng.bool().then(|| Filling {
+        len: rng.usize(..FILE_BYTES_BEFORE_MAX),
+        seed: rng.u64(..),
+    });
     let mut draw = Draw {
         large: rng.u32(..LARGE_EVERY) == 0,
         carriers: carriers.to_vec(),
+        one_node: nodes.iter().all(|node| *node == nodes[0]),
+        crowded: true,
         rng: rng.fork(),
     };
     let mut scenario = Scenario {
-        ranks,
+        nodes,
+        opening: draw.opening(carrier, before.is_some()),
         before,
-        opening,
         steps: Vec::new(),
     };
     let mut model = Model::new(&scenario);
-    let mut hints = scenario.opening.hints.clone();
     for index in 0..rng.usize(1..=STEPS_MAX) {
-        for _ in 0..DRAWS {
+        for attempt in 0..DRAWS {
+            // Ranks that all act at once often get in each other's way.
+            draw.crowded = attempt < DRAWS / 2;
             let step = match index {
                 0 if rng.u32(..3) > 0 => draw.set_view(&model),
                 _ => draw.step(&model, carrier),
@@ -55,9 +64,6 @@ pub(crate) fn scenario(rng: &mut Rng, carriers: &[Carrier]) -> Scenario {
             let mut next = model.clone();
             if next.take(&step).is_some() {
                 model = next;
-                if let Step::Reopen(opening) = &step {
-                    hints.clone_from(&opening.hints);
-                }
                 scenario.steps.push(step);
                 break;
             }
@@ -66,22 +72,8 @@ pub(crate) fn scenario(rng: &mut Rng, carriers: &[Carrier]) -> Scenario {
     scenario
 }
 
-fn random_bytes(rng: &mut Rng) -> Vec<u8> {
-    let mut bytes = vec![0; rng.usize(..6000)];
-    rng.fill(&mut bytes);
-    bytes
-}
-
 fn one_of<T: Clone>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.usize(..choices.len())].clone()
-}
-
-fn opening(rng: &mut Rng, carrier: Carrier, exists: bool) -> Opening {
-    Opening {
-        carrier,
-        mode: mode(rng, exists),
-        hints: hints_at_open(rng, carrier),
-    }
 }
 
 fn mode(rng: &mut Rng, exists: bool) -> Mode {
@@ -133,16 +125,19 @@ fn hints(rng: &mut Rng) -> Vec<Hint> {
     draw_hints(rng, &table)
 }
 
-fn hints_at_open(rng: &mut Rng, carrier: Carrier) -> Vec<Hint> {
+fn hints_at_open(rng: &mut Rng, one_node: bool) -> Vec<Hint> {
     let flags = ["true", "false"];
-    let pointers: &[&str] = match carrier {
-        // A file beside one that exists in memory only has no folder.
-        Carrier::Memory => &["memory", "automatic"],
-        _ => &["memory", "file", "automatic"],
+    let pointers: &[&str] = match one_node {
+        true => &["memory", "file", "automatic"],
+        false => &["file", "automatic"],
     };
-    let table: [(&'static str, &[&str]); 6] = [
+    let table: [(&'static str, &[&str]); 7] = [
         ("pario_rmw", &["locked", "never"]),
         ("pario_async", &["pool", "automatic"]),
+        (
+            "access_style",
+            &["random", "sequential", "read_once,write_once"],
+        ),
         ("direct_read", &flags),
         ("direct_write", &flags),
         ("pario_shared_pointer", pointers),
@@ -167,9 +162,20 @@ struct Draw {
     rng: Rng,
     large: bool,
     carriers: Vec<Carrier>,
+    one_node: bool,
+    /// Whether all ranks may act at once.
+    crowded: bool,
 }
 
 impl Draw {
+    fn opening(&mut self, carrier: Carrier, exists: bool) -> Opening {
+        Opening {
+            carrier,
+            mode: mode(&mut self.rng, exists),
+            hints: hints_at_open(&mut self.rng, self.one_node),
+        }
+    }
+
     fn step(&mut self, model: &Model, carrier: Carrier) -> Step {
         let size = |rng: &mut Rng| rng.u64(..8000);
         match self.rng.u32(..100) {
@@ -194,17 +200,13 @@ impl Draw {
     }
 
     fn reopening(&mut self, model: &Model, carrier: Carrier) -> Opening {
-        let carrier = match carrier {
-            Carrier::Memory => Carrier::Memory,
-            _ => {
-                let on_disk = self
-                    .carriers
-                    .iter()
-                    .filter(|other| **other != Carrier::Memory);
-                one_of(&mut self.rng, &on_disk.copied().collect::<Vec<_>>())
-            }
-        };
-        opening(&mut self.rng, carrier, !model.is_deleted_at_close())
+        // A file in memory stays there.
+        let carriers = self.carriers.iter().copied();
+        let reaching: Vec<_> = carriers
+            .filter(|other| other.in_memory() == carrier.in_memory())
+            .collect();
+        let carrier = one_of(&mut self.rng, &reaching);
+        self.opening(carrier, !model.is_deleted_at_close())
     }
 
     fn seek(&mut self) -> (i64, Seek) {
@@ -232,7 +234,8 @@ impl Draw {
         };
         let filetypes = match arrangement {
             0 => vec![etype.clone(); ranks as usize],
-            1..3 => vec![types::filetype(rng, &etype); ranks as usize],
+            1 => vec![types::filetype(rng, &etype); ranks as usize],
+            2 => vec![types::interleaved(rng, &etype); ranks as usize],
             3 => {
                 (etype, stored) = (Spec::Basic(Basic::Byte), Stored::Native);
                 vec![types::filetype_of_bytes(rng); ranks as usize]
@@ -263,8 +266,9 @@ impl Draw {
 
     fn each(&mut self, model: &Model) -> Step {
         let ranks = model.views.len();
-        let everybody = self.rng.u32(..5) < 3;
-        let shared_user = match model.is_sequential() || self.rng.u32(..4) == 0 {
+        let everybody = self.crowded && self.rng.u32(..4) > 0;
+        let every = if model.same_views() { 3 } else { 40 };
+        let shared_user = match model.is_sequential() || self.rng.u32(..every) == 0 {
             true => Some(self.rng.usize(..ranks)),
             false => None,
         };
@@ -320,15 +324,26 @@ impl Draw {
     }
 
     fn offset(&mut self, model: &Model, rank: usize) -> u64 {
+        if self.rng.u32(..4) == 0 {
+            return self.offset_near_the_end(model, rank);
+        }
         let most = model.views[rank].etypes_within(REACH_BYTES);
         self.rng.u64(..=most) / one_of(&mut self.rng, &[1, 1, 4, 20])
+    }
+
+    /// Close to the end of the file, if the view shows it.
+    fn offset_near_the_end(&mut self, model: &Model, rank: usize) -> u64 {
+        let view = &model.views[rank];
+        let bytes = (model.file.len() as u64).saturating_sub(view.displacement);
+        let most = view.etypes_within(bytes);
+        most.saturating_sub(self.rng.u64(..30))
     }
 
     fn access(&mut self, model: &Model, rank: usize, place: Place, manner: Manner) -> Access {
         let writes = match model.mode {
             mode if mode.contains(Mode::READ_ONLY) => self.rng.u32(..15) == 0,
             mode if mode.contains(Mode::WRITE_ONLY) => self.rng.u32(..15) > 0,
-            _ => self.rng.u32(..9) < 5,
+            _ => self.rng.u32(..9) < 4,
         };
         let memory = self.memory(model, rank);
         Access {

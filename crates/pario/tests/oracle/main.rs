@@ -9,35 +9,76 @@
 //! failing case is repeated with fewer steps, and the fewest that still fail
 //! are printed.
 
+mod access;
+mod carriers;
 mod cases;
+mod compare;
+mod coverage;
 mod generate;
 mod model;
 mod representation;
 mod run;
 mod scenario;
 mod spec;
+mod traffic;
 mod types;
 #[path = "../common/watchdog.rs"]
 mod watchdog;
 
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
 use pario::threads;
 
-use crate::{cases::Cases, run::Check, scenario::Carrier};
+use crate::{carriers::Carrier, compare::Check, run::Trial, watchdog::Watchdog};
 
 const CASES: u64 = 3000;
+/// A case that takes longer hangs.
+const CASE_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// Lets all ranks of a case live, as threads.
+fn world(trial: &Trial<'_>) -> Vec<Check> {
+    let nodes = &trial.scenario.nodes;
+    let world = threads::World::new(nodes.len() as u32).nodes(nodes);
+    world
+        .run(|comm| trial.live(&comm))
+        .into_iter()
+        .map(|life| life.unwrap_or_else(|panic| Err(panic.to_string())))
+        .collect()
+}
+
+/// Cases run two at a time, so that they also disturb each other.
 #[test]
 fn every_call_does_what_the_model_says() {
-    let carriers = [
-        Carrier::Posix,
-        Carrier::Posix,
-        Carrier::Uring,
-        Carrier::Memory,
-    ];
-    Cases::from_environment(CASES).run(&carriers, |ranks, trial| {
-        threads::run(ranks, |comm| trial.live(&comm))
-            .into_iter()
-            .map(|life| life.unwrap_or_else(|panic| Err(panic.to_string())))
-            .collect::<Vec<Check>>()
+    let folder = tempfile::tempdir().expect("a folder for files");
+    let seeds = cases::seeds(CASES);
+    let next = AtomicU64::new(seeds.start);
+    let failure = Mutex::new(None);
+    let worker = || {
+        let watchdog = Watchdog::new(CASE_TIME_MAX);
+        let watched = |trial: &Trial<'_>| {
+            watchdog.step(trial.path.display().to_string());
+            world(trial)
+        };
+        while failure.lock().expect("no worker panics").is_none() {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if !seeds.contains(&seed) {
+                return;
+            }
+            if let Err(report) = cases::run_seed(seed, &Carrier::ALL, folder.path(), &watched) {
+                *failure.lock().expect("no worker panics") = Some(report);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(worker);
+        scope.spawn(worker);
     });
+    let failure = failure.into_inner().expect("no worker panics");
+    assert!(failure.is_none(), "{}", failure.unwrap_or_default());
 }

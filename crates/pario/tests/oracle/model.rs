@@ -6,13 +6,11 @@ use pario::{Atomicity, ErrorKind, Mode, Seek};
 use crate::{
     representation::Stored,
     scenario::{
-        Access, Action, Buffer, Direction, Manner, Opening, Place, Plan, Scenario, Step, View,
-        ViewSpec,
+        Access, Action, Buffer, Direction, Filling, Manner, Opening, Place, Plan, Scenario, Step,
+        View, ViewSpec,
     },
+    traffic::{FILE_BYTES_MAX, Traffic},
 };
-
-/// Files of the model end here: a step that goes further is not taken.
-const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// What an access or seek must give.
 #[derive(Clone, Debug)]
@@ -34,6 +32,8 @@ pub(crate) struct Outcome {
     pub(crate) result: Option<Result<(), ErrorKind>>,
     pub(crate) size: u64,
     pub(crate) shared: u64,
+    /// Of each byte of the file, whether someone asked to write it.
+    pub(crate) written: Vec<bool>,
 }
 
 #[derive(Clone, Debug)]
@@ -48,9 +48,9 @@ pub(crate) struct Model {
 
 impl Model {
     pub(crate) fn new(scenario: &Scenario) -> Model {
-        let ranks = scenario.ranks as usize;
+        let ranks = scenario.ranks();
         let mut model = Model {
-            file: scenario.before.clone().unwrap_or_default(),
+            file: scenario.before.map(Filling::bytes).unwrap_or_default(),
             mode: scenario.opening.mode,
             views: vec![View::new(&ViewSpec::bytes(), 0); ranks],
             pointers: vec![0; ranks],
@@ -116,10 +116,11 @@ impl Model {
     /// that the model knows.
     pub(crate) fn take(&mut self, step: &Step) -> Option<Outcome> {
         let mut outcome = Outcome::default();
+        let mut traffic = Traffic::new(self.file.len() as u64);
         match step {
-            Step::Each(plans) => outcome.ranks = self.each(plans)?,
-            Step::Together(accesses) => outcome.ranks = self.together(accesses)?,
-            Step::Race(access) => outcome.ranks = self.race(access)?,
+            Step::Each(plans) => outcome.ranks = self.each(plans, &mut traffic)?,
+            Step::Together(accesses) => outcome.ranks = self.together(accesses, &mut traffic)?,
+            Step::Race(access) => outcome.ranks = self.race(access, &mut traffic)?,
             Step::SetView(specs) => self.set_view(specs)?,
             Step::SetSize(bytes) => {
                 let allowed = self.check_resize();
@@ -144,7 +145,8 @@ impl Model {
         }
         outcome.size = self.file.len() as u64;
         outcome.shared = self.shared;
-        (outcome.size <= FILE_BYTES_MAX).then_some(outcome)
+        outcome.written = traffic.written();
+        (outcome.size <= FILE_BYTES_MAX && traffic.is_orderly()).then_some(outcome)
     }
 
     fn grow(&mut self, size: u64) {
@@ -228,8 +230,7 @@ impl Model {
         Some(target.map(|position| self.shared = position))
     }
 
-    fn each(&mut self, plans: &[Plan]) -> Option<Vec<Vec<Expected>>> {
-        let mut traffic = Traffic::new(self.file.len() as u64);
+    fn each(&mut self, plans: &[Plan], traffic: &mut Traffic) -> Option<Vec<Vec<Expected>>> {
         let mut shared_users = 0;
         let mut all = Vec::new();
         for (rank, plan) in plans.iter().enumerate() {
@@ -246,12 +247,12 @@ impl Model {
                 if !in_order {
                     traffic.next_lane();
                 }
-                expected.push(self.act(rank, action, &mut traffic)?);
+                expected.push(self.act(rank, action, traffic)?);
             }
             all.push(expected);
         }
         // Who comes first at the shared pointer depends on timing.
-        (shared_users <= 1 && traffic.is_orderly()).then_some(all)
+        (shared_users <= 1).then_some(all)
     }
 
     fn act(&mut self, rank: usize, action: &Action, traffic: &mut Traffic) -> Option<Expected> {
@@ -277,29 +278,30 @@ impl Model {
         })
     }
 
-    fn together(&mut self, accesses: &[Access]) -> Option<Vec<Vec<Expected>>> {
-        let mut traffic = Traffic::new(self.file.len() as u64);
+    fn together(
+        &mut self,
+        accesses: &[Access],
+        traffic: &mut Traffic,
+    ) -> Option<Vec<Vec<Expected>>> {
         let mut all = Vec::new();
         for (rank, access) in accesses.iter().enumerate() {
             traffic.next_lane();
-            all.push(vec![self.access(rank, access, &mut traffic)?]);
+            all.push(vec![self.access(rank, access, traffic)?]);
         }
         // What the others moved when one fails is not the model's to say.
         let kinds: Vec<_> = all.iter().map(|each| each[0].result.err()).collect();
         let agreed = kinds.iter().all(|kind| *kind == kinds[0]);
-        (agreed && traffic.is_orderly()).then_some(all)
+        agreed.then_some(all)
     }
 
-    fn race(&mut self, access: &Access) -> Option<Vec<Vec<Expected>>> {
-        let mut traffic = Traffic::new(self.file.len() as u64);
+    fn race(&mut self, access: &Access, traffic: &mut Traffic) -> Option<Vec<Vec<Expected>>> {
         let ranks = self.views.len();
         let mut all = Vec::new();
         for rank in 0..ranks {
             traffic.next_lane();
-            all.push(vec![self.access(rank, access, &mut traffic)?]);
+            all.push(vec![self.access(rank, access, traffic)?]);
         }
-        let writes = access.direction == Direction::Write;
-        (writes && traffic.is_orderly()).then_some(all)
+        (access.direction == Direction::Write).then_some(all)
     }
 
     fn check_allowed(&self, access: &Access) -> Result<(), ErrorKind> {
@@ -448,81 +450,5 @@ impl Transfer<'_> {
             native_bytes += native.len() as u64;
         }
         Some(native_bytes)
-    }
-}
-
-/// Who touches what within a step. A lane is a sequence of accesses; lanes
-/// run at the same time.
-struct Traffic {
-    size_before: u64,
-    lane: u32,
-    /// Of each byte, the lanes that read it and those that write it.
-    readers: Vec<u32>,
-    writers: Vec<u32>,
-    growing: u32,
-    seeing_the_end: u32,
-    too_many_lanes: bool,
-}
-
-impl Traffic {
-    fn new(size_before: u64) -> Traffic {
-        Traffic {
-            size_before,
-            lane: 0,
-            readers: Vec::new(),
-            writers: Vec::new(),
-            growing: 0,
-            seeing_the_end: 0,
-            too_many_lanes: false,
-        }
-    }
-
-    fn next_lane(&mut self) {
-        self.too_many_lanes |= self.lane == 1 << 31;
-        self.lane = match self.lane {
-            0 => 1,
-            lane => lane << 1,
-        };
-    }
-
-    fn mark(lanes: &mut Vec<u32>, offset: u64, lane: u32) {
-        let index = offset as usize;
-        if index >= lanes.len() {
-            lanes.resize(index + 1, 0);
-        }
-        lanes[index] |= lane;
-    }
-
-    fn read(&mut self, offset: u64) {
-        if offset >= self.size_before {
-            self.sees_the_end();
-        }
-        if offset < FILE_BYTES_MAX {
-            Traffic::mark(&mut self.readers, offset, self.lane);
-        }
-    }
-
-    fn write(&mut self, offset: u64) {
-        if offset >= self.size_before {
-            self.growing |= self.lane;
-        }
-        Traffic::mark(&mut self.writers, offset, self.lane);
-    }
-
-    fn sees_the_end(&mut self) {
-        self.seeing_the_end |= self.lane;
-    }
-
-    /// Whether every order of the lanes gives the same.
-    fn is_orderly(&self) -> bool {
-        let others = |lanes: u32, of: u32| lanes & !of != 0;
-        let end_is_sure = self.growing == 0
-            || self.seeing_the_end == 0
-            || (self.growing.is_power_of_two() && !others(self.seeing_the_end, self.growing));
-        let alone = |(index, writers): (usize, &u32)| {
-            let readers = self.readers.get(index).copied().unwrap_or(0);
-            *writers == 0 || (writers.is_power_of_two() && !others(readers, *writers))
-        };
-        !self.too_many_lanes && end_is_sure && self.writers.iter().enumerate().all(alone)
     }
 }

@@ -4,6 +4,7 @@
 use pario::{Basic, Mode, Seek};
 
 use crate::{
+    carriers::Carrier,
     representation::Stored,
     spec::{Spec, TypeMap},
 };
@@ -11,11 +12,33 @@ use crate::{
 /// A whole case.
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
-    pub(crate) ranks: u32,
+    /// The node of each rank: some pretend to be far from each other.
+    pub(crate) nodes: Vec<u32>,
     /// What the file holds before it is opened; `None` if there is no file.
-    pub(crate) before: Option<Vec<u8>>,
+    pub(crate) before: Option<Filling>,
     pub(crate) opening: Opening,
     pub(crate) steps: Vec<Step>,
+}
+
+/// Random bytes, by the seed they come out of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Filling {
+    pub(crate) len: usize,
+    pub(crate) seed: u64,
+}
+
+impl Filling {
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        let mut bytes = vec![0; self.len];
+        fastrand::Rng::with_seed(self.seed).fill(&mut bytes);
+        bytes
+    }
+}
+
+impl Scenario {
+    pub(crate) fn ranks(&self) -> usize {
+        self.nodes.len()
+    }
 }
 
 /// How the file is opened.
@@ -26,16 +49,17 @@ pub(crate) struct Opening {
     pub(crate) hints: Vec<Hint>,
 }
 
+impl Opening {
+    /// Whether bytes that nobody asked for may be written back, as a hint or
+    /// the promise of being alone allows.
+    pub(crate) fn may_write_back(&self, ranks: usize) -> bool {
+        let locked = self.hints.contains(&("pario_rmw", "locked".to_owned()));
+        locked || (ranks == 1 && self.mode.contains(Mode::UNIQUE_OPEN))
+    }
+}
+
 /// A hint's name and value.
 pub(crate) type Hint = (&'static str, String);
-
-/// The driver that a file is opened with, wrapped or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Carrier {
-    Posix,
-    Uring,
-    Memory,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
@@ -140,16 +164,17 @@ impl MemorySpec {
         let ends = places.iter().map(|(basic, at)| at + basic.size() as i64);
         let high = ends.max().unwrap_or(0).max(0);
         let origin = (MARGIN - low) as usize;
-        let mut rng = fastrand::Rng::with_seed(self.fill);
-        let mut bytes = vec![0; origin + (high + MARGIN) as usize];
-        rng.fill(&mut bytes);
+        let filling = Filling {
+            len: origin + (high + MARGIN) as usize,
+            seed: self.fill,
+        };
         let elements = places
             .into_iter()
             .map(|(basic, at)| (basic, (origin as i64 + at) as usize));
         Buffer {
             elements: elements.collect(),
             origin,
-            bytes,
+            bytes: filling.bytes(),
         }
     }
 }

@@ -134,23 +134,40 @@ pub(crate) fn partition(rng: &mut Rng, ranks: u64, etype: &Spec) -> Vec<Spec> {
     }
 }
 
-/// The slots of a tile, each dealt to some rank.
+/// The slots of a tile, each dealt to some rank. A slot may be moved on by
+/// whole tiles: then tiles interleave, still without overlap.
 fn dealt_slots(rng: &mut Rng, ranks: u64, slots: u64, etype: &Spec) -> Vec<Spec> {
     let extent = etype.map(&Basic::size).extent();
-    let owners: Vec<u64> = (0..slots).map(|_| rng.u64(..ranks)).collect();
+    let tiles_max = if rng.u32(..3) == 0 { 3 } else { 1 };
+    let dealt: Vec<(u64, i64)> = (0..slots)
+        .map(|slot| {
+            let tile = rng.u64(..tiles_max);
+            (rng.u64(..ranks), (slot + tile * slots) as i64)
+        })
+        .collect();
     let form = rng.u32(..3);
     (0..ranks)
         .map(|rank| {
-            let mine = (0..slots as i64).filter(|slot| owners[*slot as usize] == rank);
+            let mine = dealt.iter().filter(|(owner, _)| *owner == rank);
+            let mut places: Vec<i64> = mine.map(|(_, place)| *place).collect();
+            places.sort_unstable();
             let of = Box::new(etype.clone());
+            let in_bytes = places.iter().map(|place| place * extent);
             let placed = match form {
-                0 => Spec::IndexedBlock(1, mine.collect(), of),
-                1 => Spec::Hindexed(mine.map(|slot| (1, slot * extent)).collect(), of),
-                _ => Spec::Structure(mine.map(|slot| (1, slot * extent, etype.clone())).collect()),
+                0 => Spec::IndexedBlock(1, places, of),
+                1 => Spec::Hindexed(in_bytes.map(|place| (1, place)).collect(), of),
+                _ => Spec::Structure(in_bytes.map(|place| (1, place, etype.clone())).collect()),
             };
             Spec::Resized(0, slots as i64 * extent, Box::new(placed))
         })
         .collect()
+}
+
+/// A filetype whose tiles may interleave, without overlap.
+pub(crate) fn interleaved(rng: &mut Rng, etype: &Spec) -> Spec {
+    let slots = rng.u64(2..6);
+    // As one of two ranks has it.
+    dealt_slots(rng, 2, slots, etype).swap_remove(0)
 }
 
 fn rises(map: &TypeMap) -> bool {

@@ -1,0 +1,86 @@
+//! The drivers that files are opened with.
+
+use std::{
+    num::NonZeroU64,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use pario::driver::{
+    Around, Driver, Event, Interference, Log, Memory, Operation, Posix, SystemCall, Throttle,
+    Uring, Verdict,
+};
+
+/// A driver, wrapped or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    Posix,
+    Uring,
+    Memory,
+    /// POSIX on a kernel that cuts every call short and interrupts many.
+    Nagging,
+    /// Slow enough that accesses overlap in time.
+    Throttled,
+    /// POSIX with a record of what is written.
+    Traced,
+}
+
+const LATENCY: Duration = Duration::from_micros(20);
+const BYTES_PER_SECOND: NonZeroU64 = NonZeroU64::new(1 << 30).expect("not zero");
+
+impl Carrier {
+    pub(crate) const ALL: [Carrier; 6] = [
+        Carrier::Posix,
+        Carrier::Uring,
+        Carrier::Memory,
+        Carrier::Nagging,
+        Carrier::Throttled,
+        Carrier::Traced,
+    ];
+
+    pub(crate) fn in_memory(self) -> bool {
+        self == Carrier::Memory
+    }
+
+    /// The driver; a trace goes to `log`.
+    pub(crate) fn driver(self, log: &Log) -> Arc<dyn Driver> {
+        match self {
+            Carrier::Posix => Arc::new(Posix::new()),
+            Carrier::Uring => Arc::new(Uring),
+            Carrier::Memory => Arc::new(Memory::new()),
+            Carrier::Nagging => Arc::new(Posix::new().with_interference(Arc::new(Nag::default()))),
+            Carrier::Throttled => {
+                let throttle = Throttle::new(LATENCY).bandwidth(BYTES_PER_SECOND);
+                Arc::new(Around::new(Arc::new(Posix::new()), throttle))
+            }
+            Carrier::Traced => Arc::new(Around::new(Arc::new(Posix::new()), log.clone())),
+        }
+    }
+}
+
+/// Every third call is interrupted, every other moves half of its bytes.
+#[derive(Debug, Default)]
+struct Nag(AtomicU64);
+
+impl Interference for Nag {
+    fn before(&self, _call: SystemCall, bytes: usize) -> Verdict {
+        match self.0.fetch_add(1, Ordering::Relaxed) % 3 {
+            0 => Verdict::Fail(libc::EINTR),
+            _ if bytes < 2 => Verdict::Proceed,
+            _ => Verdict::Shorten(bytes / 2),
+        }
+    }
+}
+
+/// The first byte that was written though nobody asked for it.
+pub(crate) fn stray_write(events: &[Event], asked: &[bool]) -> Option<u64> {
+    events
+        .iter()
+        .filter(|event| event.operation == Operation::Write)
+        .flat_map(|event| &event.places)
+        .flat_map(|(offset, len)| *offset..offset + len)
+        .find(|byte| !asked.get(*byte as usize).is_some_and(|asked| *asked))
+}
