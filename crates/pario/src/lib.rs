@@ -52,7 +52,7 @@ mod warning;
 pub use access::{Choice, Way};
 pub use buffer::{Element, Owned, Source, Target};
 pub use error::{Error, ErrorKind, Result};
-pub use file::{Atomicity, File, Seek};
+pub use file::{Atomicity, File, Seek, Split};
 pub use mode::Mode;
 pub use request::{Request, Scope, ScopedRequest, scope};
 pub use status::Status;

@@ -84,3 +84,111 @@ fn blocks_cross_nodes_by_messages_and_by_node_leaders() {
         }
     }
 }
+
+/// Four ranks, each its own file contents: `work` gets the file and the rank.
+fn four(work: impl Fn(&File, u64) -> pario::Result<()> + Sync) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("four");
+    let results = World::new(4).run(|comm| -> pario::Result<()> {
+        let file = File::open(&comm, &path, NEW, &Info::new())?;
+        let rank = u64::from(comm.rank().0);
+        let byte = Datatype::basic(Basic::Byte);
+        let block = Datatype::contiguous(16, &byte)?;
+        let tile = Datatype::resized(&block, 0, 64)?;
+        file.set_view(&View::new(16 * rank, &byte, &tile))?;
+        work(&file, rank)?;
+        file.close()
+    });
+    for result in results {
+        result.expect("no rank panics").unwrap();
+    }
+}
+
+#[test]
+fn nonblocking_collectives_go_on_while_ranks_compute() {
+    four(|file, rank| {
+        let mine = vec![rank as u8 + 1; 160_000];
+        let first = file.iwrite_at_all(0, mine.clone())?;
+        let second = file.iwrite_at_all(160_000, mine.clone())?;
+        // A blocking call between start and wait has a lane of its own.
+        file.write_at_all(320_000, &mine)?;
+        assert_eq!(
+            file.set_size(0).unwrap_err().kind(),
+            pario::ErrorKind::FileInUse
+        );
+        assert_eq!(second.wait()?.0.bytes(), 160_000);
+        assert_eq!(first.wait()?.0.bytes(), 160_000);
+        let (status, back) = file.iread_at_all(0, vec![0u8; 480_000])?.wait()?;
+        assert_eq!(status.bytes(), 480_000);
+        assert!(back.iter().all(|byte| *byte == rank as u8 + 1));
+        Ok(())
+    });
+}
+
+#[test]
+fn an_argument_that_is_wrong_on_one_rank_is_reported_on_all() {
+    four(|file, rank| {
+        let offset = if rank == 2 { u64::MAX } else { 0 };
+        let error = file.write_at_all(offset, &[1u8; 16]).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.rank()),
+            (pario::ErrorKind::Argument, Some(pario::Rank(2)))
+        );
+        let error = file
+            .iwrite_at_all(offset, vec![1u8; 16])?
+            .wait()
+            .unwrap_err();
+        assert_eq!(
+            (error.kind(), error.rank()),
+            (pario::ErrorKind::Argument, Some(pario::Rank(2)))
+        );
+        assert_eq!(file.size()?, 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn one_split_call_at_a_time() {
+    four(|file, rank| {
+        let split = file.write_all_begin(vec![rank as u8; 3200])?;
+        let again = file.write_all_begin(vec![0u8; 16]).unwrap_err();
+        assert_eq!(again.kind(), pario::ErrorKind::FileInUse);
+        let other = file.write_at_all(0, &[0u8; 16]).unwrap_err();
+        assert_eq!(other.kind(), pario::ErrorKind::FileInUse);
+        assert_eq!(split.end()?.0.bytes(), 3200);
+        let split = file.read_at_all_begin(0, vec![9u8; 3200])?;
+        assert_eq!(split.end()?.1, vec![rank as u8; 3200]);
+        file.set_view(&View::bytes())?;
+        let split = file.write_ordered_begin(vec![rank as u8 + 10; 5])?;
+        split.end()?;
+        let mut all = [0u8; 20];
+        file.read_at_all(0, &mut all)?;
+        assert_eq!(all[..10], [10, 10, 10, 10, 10, 11, 11, 11, 11, 11]);
+        assert_eq!(file.position_shared()?, 20);
+        Ok(())
+    });
+}
+
+#[test]
+fn files_do_not_wait_for_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = World::new(2).run(|comm| -> pario::Result<()> {
+        let tiny = Info::from_pairs([("pario_inflight_bytes", "1")]).unwrap();
+        let [a, b] = ["a", "b"].map(|name| File::open(&comm, folder.path().join(name), NEW, &tiny));
+        let (a, b) = (a?, b?);
+        let data = || vec![7u8; 100_000];
+        // One rank starts on a and then b, the other on b and then a.
+        let requests = match comm.rank().0 {
+            0 => [a.iwrite_at_all(0, data())?, b.iwrite_at_all(0, data())?],
+            _ => [b.iwrite_at_all(0, data())?, a.iwrite_at_all(0, data())?],
+        };
+        for request in requests {
+            assert_eq!(request.wait()?.0.bytes(), 100_000);
+        }
+        a.close()?;
+        b.close()
+    });
+    results
+        .into_iter()
+        .for_each(|result| result.expect("no panic").unwrap());
+}

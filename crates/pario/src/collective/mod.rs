@@ -6,9 +6,11 @@
 //! needs to know of the others it computes from their views, which were
 //! exchanged when they were set.
 
+mod background;
 mod entry;
 mod lane;
 mod messages;
+mod ordered;
 mod planning;
 mod prefetch;
 mod route;
@@ -18,7 +20,9 @@ mod timed;
 mod window_io;
 mod windows;
 
+pub(crate) use background::{Background, start_all};
 pub(crate) use lane::Lane;
+pub(crate) use ordered::run_ordered;
 
 use std::sync::Arc;
 
@@ -88,11 +92,22 @@ impl Work<'_> {
 
 /// Carries out a collective call.
 pub(crate) fn run(file: &Arc<Inner>, lane: &Lane, call: Call, memory: Memory) -> Result<Status> {
+    let prepared = file
+        .check_no_split()
+        .and_then(|()| Operation::prepare(file, call, memory));
+    run_prepared(file, lane, call, prepared)
+}
+
+fn run_prepared(
+    file: &Arc<Inner>,
+    lane: &Lane,
+    call: Call,
+    prepared: Result<Operation>,
+) -> Result<Status> {
     let pass = match call.direction {
         Direction::Write => Some(file.enter_for_collective()),
         Direction::Read => None,
     };
-    let prepared = Operation::prepare(file, call, memory);
     let result = entry::exchange(&*lane.comm, &prepared, pass.as_ref())
         .and_then(|entries| execute(lane, &prepared?, &entries, pass));
     result.map_err(|error| file.name_error(error, call.name))

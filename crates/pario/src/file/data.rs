@@ -1,15 +1,11 @@
 //! Reading and writing.
 
-use pario_driver::Direction;
-
 use super::File;
 use crate::{
-    Choice, Element, Error, Owned, Request, Result, Source, Status, Target,
-    access::Transfer,
-    agree,
+    Choice, Element, Owned, Request, Result, Source, Status, Target,
     buffer::Memory,
     collective,
-    operation::{Call, Operation, Position, check_allowed},
+    operation::{Call, Operation, Position},
     request::{InFlight, Keep},
 };
 
@@ -148,12 +144,18 @@ impl File {
 
     /// Reads in the order of the ranks. *Collective*.
     pub fn read_ordered<'a>(&self, target: impl Into<Target<'a>>) -> Result<Status> {
-        self.run_ordered("read_ordered", Direction::Read, target.into().memory)
+        self.run_ordered(
+            Call::read("read_ordered", Position::Ordered(0)),
+            target.into().memory,
+        )
     }
 
     /// Writes in the order of the ranks. *Collective*.
     pub fn write_ordered<'a>(&self, source: impl Into<Source<'a>>) -> Result<Status> {
-        self.run_ordered("write_ordered", Direction::Write, source.into().memory)
+        self.run_ordered(
+            Call::write("write_ordered", Position::Ordered(0)),
+            source.into().memory,
+        )
     }
 }
 
@@ -187,9 +189,13 @@ impl File {
         self.prepare(call, memory)?.run()
     }
 
-    /// Whichever rank failed, each learns what it moved itself.
     fn run_all(&self, call: Call, memory: Memory) -> Result<Status> {
         collective::run(&self.inner, &self.inner.lane, call, memory)
+    }
+
+    fn run_ordered(&self, call: Call, memory: Memory) -> Result<Status> {
+        let inner = &self.inner;
+        collective::run_ordered(inner, &inner.lane, call, memory, inner.check_no_split())
     }
 
     pub(crate) fn start(&self, call: Call, memory: Memory, keep: Keep) -> Result<InFlight> {
@@ -198,48 +204,5 @@ impl File {
 
     fn start_owned<T: Element>(&self, call: Call, owned: Owned<T>) -> Result<Request<T>> {
         Request::start(owned, |memory, keep| self.start(call, memory, keep))
-    }
-
-    fn run_ordered(
-        &self,
-        name: &'static str,
-        direction: Direction,
-        memory: Memory,
-    ) -> Result<Status> {
-        let call = |offset| Call {
-            name,
-            direction,
-            position: Position::Ordered(offset),
-        };
-        let offset = self
-            .ordered_offset(call(0), &memory)
-            .map_err(|error| self.inner.name_error(error, name))?;
-        self.run_all(call(offset), memory)
-    }
-
-    /// Where this rank's part starts: behind the parts of the ranks before
-    /// it. The pointer is read once all ranks have arrived: one may still
-    /// have been using it alone when another came here.
-    fn ordered_offset(&self, call: Call, memory: &Memory) -> Result<u64> {
-        let inner = &self.inner;
-        let view = inner.view();
-        let mine = check_allowed(inner, &view, call)
-            .and_then(|()| Transfer::file_bytes(&view, memory))
-            .and_then(|bytes| view.whole_etypes(bytes));
-        let all = agree::gather(
-            &*inner.comm,
-            mine.map(|etypes| etypes.to_le_bytes().to_vec()),
-        )?;
-        let counts: Vec<u64> = all
-            .iter()
-            .map(|message| message.as_slice().try_into().map_or(0, u64::from_le_bytes))
-            .collect();
-        let sum = |counts: &[u64]| counts.iter().try_fold(0u64, |sum, n| sum.checked_add(*n));
-        let total = sum(&counts)
-            .ok_or_else(|| Error::argument("all ranks together ask for more than 2^64 etypes"))?;
-        let base = inner.advance_for_all(total)?;
-        let before = sum(&counts[..inner.comm.rank().index()]).unwrap_or(total);
-        base.checked_add(before)
-            .ok_or_else(|| Error::argument("the access reaches past 2^64 etypes"))
     }
 }

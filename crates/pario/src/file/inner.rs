@@ -17,7 +17,7 @@ use crate::{
     Error, ErrorKind, Mode, Result,
     access::Buffers,
     agree,
-    collective::Lane,
+    collective::{Background, Lane},
     gate::{Gate, Pass, Pending},
     shared_pointer::SharedPointer,
     view::Lowered,
@@ -41,6 +41,10 @@ pub(crate) struct Inner {
     pub(crate) pending: Pending,
     /// Where blocking collective calls take place.
     pub(crate) lane: Lane,
+    /// Where nonblocking and split ones do.
+    pub(crate) background: Background,
+    /// Whether a split collective call is active.
+    pub(crate) split: Arc<AtomicBool>,
     pub(crate) state: State,
 }
 
@@ -111,6 +115,17 @@ impl Inner {
                 format!(
                     "{count} nonblocking operations on the file are pending: wait for them first"
                 ),
+            )),
+        }
+    }
+
+    /// An active split call forbids other collective ones.
+    pub(crate) fn check_no_split(&self) -> Result<()> {
+        match self.split.load(Ordering::Acquire) {
+            false => Ok(()),
+            true => Err(Error::new(
+                ErrorKind::FileInUse,
+                "a split collective call on the file is active: end it first",
             )),
         }
     }

@@ -1,5 +1,6 @@
 //! Files: what a program opens, and everything it can do with one.
 
+mod collective;
 mod data;
 mod inner;
 mod manage;
@@ -8,6 +9,7 @@ mod peers;
 mod pointers;
 mod views;
 
+pub use collective::Split;
 pub(crate) use inner::Inner;
 
 use std::{path::Path, sync::Arc};

@@ -19,7 +19,7 @@ use crate::{
     Error, ErrorKind, Mode, Result,
     access::Buffers,
     agree,
-    collective::Lane,
+    collective::{Background, Lane},
     gate::{Gate, Pending},
     shared_pointer::{Preference, SharedPointer},
     view::Lowered,
@@ -157,6 +157,8 @@ fn open(
     };
     Ok(File {
         inner: Arc::new(Inner {
+            background: Background::new(Lane::new(comm.duplicate()?)),
+            split: Arc::default(),
             lane: Lane::new(comm.clone()),
             comm,
             path: path.to_owned(),

@@ -1,6 +1,6 @@
 //! The individual and the shared pointer.
 
-use pario_transport::Rank;
+use pario_transport::{Rank, Transport};
 
 use super::{File, Inner, Seek};
 use crate::{Error, Result, agree};
@@ -72,15 +72,15 @@ impl Inner {
 
     /// Moves the shared pointer on once for all ranks, which are all here,
     /// and tells all where it stood.
-    pub(crate) fn advance_for_all(&self, etypes: u64) -> Result<u64> {
-        let stood = match self.comm.rank() {
+    pub(crate) fn advance_for_all(&self, comm: &dyn Transport, etypes: u64) -> Result<u64> {
+        let stood = match comm.rank() {
             Rank(0) => self
                 .shared_pointer
                 .advance(etypes)
                 .map(|base| base.to_le_bytes().to_vec()),
             _ => Ok(Vec::new()),
         };
-        let all = agree::gather(&*self.comm, stood)?;
+        let all = agree::gather(comm, stood)?;
         Ok(all[0].as_slice().try_into().map_or(0, u64::from_le_bytes))
     }
 
