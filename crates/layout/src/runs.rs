@@ -46,7 +46,10 @@ impl Run {
 
     /// Offset of the `index`-th piece.
     pub fn piece(&self, index: u64) -> i64 {
-        self.offset + self.stride.wrapping_mul(index.cast_signed())
+        // A row from one end of the range to the other is longer than the range; the offset of each
+        // of its pieces fits all the same.
+        let distance = self.stride.wrapping_mul(index.cast_signed());
+        self.offset.wrapping_add(distance)
     }
 
     /// Offset and length of each piece.

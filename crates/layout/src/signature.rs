@@ -32,6 +32,10 @@ enum Kind {
     Sequence(Box<[(u64, Arc<Node>)]>),
 }
 
+/// Whether one signature repeats another is decided by comparing this many of its parts; a type
+/// that is alike in so many is taken to be alike in all.
+const PROVEN_PLACES_MAX: usize = 1 << 16;
+
 /// The bytes that an element of a type takes in some representation.
 type SizeOf<'a> = &'a dyn Fn(Basic) -> u64;
 
@@ -159,7 +163,7 @@ impl Node {
     /// known.
     fn repeats(&self, period: &Node, phase: u64, proven: &mut HashSet<(usize, u64)>) -> bool {
         let place = (std::ptr::from_ref(self).addr(), phase);
-        if proven.contains(&place) {
+        if proven.contains(&place) || proven.len() >= PROVEN_PLACES_MAX {
             return true;
         }
         let moved = |elements: u64| {
@@ -341,7 +345,9 @@ impl Signature {
                     Kind::Repeat(child) => child,
                     _ => period,
                 };
-                whole && node.repeats(period, 0, &mut HashSet::new())
+                whole
+                    && (same(node, period, &mut HashSet::new())
+                        || node.repeats(period, 0, &mut HashSet::new()))
             }
         }
     }

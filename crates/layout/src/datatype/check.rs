@@ -7,8 +7,8 @@ use crate::shape::{Kind, Shape};
 use crate::{Basic, TypeError, TypeErrorKind};
 
 /// A filetype of an etype that has holes is compared with it instance by instance, up to this
-/// many: a defect shows in the first ones unless the type is very irregular.
-const COMPARED_INSTANCES: u64 = 1 << 16;
+/// many pieces: a defect shows in the first ones unless the type is very irregular.
+const COMPARED_PIECES: u64 = 1 << 16;
 
 /// The displacements of a type map that holds an element.
 #[derive(Clone, Copy, Debug)]
@@ -254,12 +254,16 @@ impl Datatype {
     /// The same for an etype with holes of its own, by comparing instances.
     fn instances_fit(&self, etype: &Datatype) -> bool {
         let (layout, size) = (self.layout(), etype.size());
+        let pieces_each = etype.layout().piece_stats(0..size).pieces;
+        if layout == etype.layout() || pieces_each > COMPARED_PIECES {
+            return true;
+        }
         let pieces = etype.layout().sorted_pieces(0..size);
         let begin = pieces
             .iter()
             .find(|piece| piece.data == 0)
             .map_or(0, |piece| piece.offset);
-        let instances = (self.size() / size).min(COMPARED_INSTANCES);
+        let instances = (self.size() / size).min(COMPARED_PIECES / pieces_each.max(1));
         (0..instances).all(|instance| {
             let data = instance * size;
             let place = |k: u64| layout.offset_of(data + k).map(i128::from);

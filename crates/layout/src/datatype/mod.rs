@@ -47,7 +47,7 @@ pub(crate) enum Unit {
 }
 
 /// Block lengths of an indexed type.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Lengths {
     Uniform(u64),
     Each(Box<[u64]>),
@@ -63,7 +63,7 @@ impl Lengths {
 }
 
 /// A block of a structure.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) block_length: u64,
     pub(crate) displacement: i64,
@@ -71,14 +71,14 @@ pub(crate) struct Member {
 }
 
 /// A dimension of a subarray.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Dimension {
     pub(crate) size: u64,
     pub(crate) subsize: u64,
     pub(crate) start: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Constructor {
     Basic(Basic),
     Contiguous {
@@ -119,9 +119,10 @@ pub(crate) enum Constructor {
 
 impl PartialEq for Datatype {
     fn eq(&self, other: &Self) -> bool {
+        // Equal trees have equal wire forms, which visit shared subtrees once: comparing the
+        // trees themselves would walk every path.
         Arc::ptr_eq(&self.0, &other.0)
-            || (self.0.native.layout == other.0.native.layout
-                && self.0.constructor == other.0.constructor)
+            || (self.layout() == other.layout() && self.to_wire() == other.to_wire())
     }
 }
 

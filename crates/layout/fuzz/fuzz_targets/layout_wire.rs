@@ -1,0 +1,41 @@
+//! Whatever bytes are read as a layout: no panic, one form, and look-ups that agree.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pario_layout::{Layout, Monotony};
+
+/// Data bytes and runs looked at in each layout.
+const LOOKED_AT: u64 = 64;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(layout) = Layout::from_wire(bytes) else {
+        return;
+    };
+    assert_eq!(layout.to_wire(), bytes);
+    let size = layout.size();
+    let near_the_end = size.saturating_sub(LOOKED_AT / 2)..size.saturating_add(LOOKED_AT / 2);
+    for k in (0..LOOKED_AT).chain(near_the_end.clone()) {
+        let Some(offset) = layout.offset_of(k) else {
+            continue;
+        };
+        let below = layout.bytes_below(offset);
+        assert!(below <= k);
+        assert!(layout.order() == Monotony::Unordered || below == k);
+    }
+    for data in [0..LOOKED_AT, near_the_end, 0..size, size / 3..u64::MAX] {
+        let (start, end) = (data.start, data.end);
+        let bounds = layout.run_bounds(data.clone());
+        let stats = layout.piece_stats(data.clone());
+        assert!(stats.pieces <= stats.bytes);
+        let mut position = start;
+        for run in layout.runs(data).take(LOOKED_AT as usize) {
+            assert_eq!(layout.offset_of(position), Some(run.offset));
+            let last = run.piece(run.count - 1);
+            let (low, high) = (run.offset.min(last), run.offset.max(last) + run.len as i64);
+            assert!(bounds.is_none_or(|bounds| bounds.0 <= low && high <= bounds.1));
+            position += run.bytes();
+            assert!(position <= end);
+        }
+    }
+    let _ = (layout.overlap(), layout.tile_overlap(), layout.heap_bytes());
+});
