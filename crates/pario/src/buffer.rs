@@ -5,8 +5,9 @@
 //! slices, and an operation in flight outlives the call that started it.
 #![allow(unsafe_code)]
 
-use std::{marker::PhantomData, mem};
+use std::{marker::PhantomData, mem, ops::Range};
 
+use pario_datarep::Converter;
 use pario_layout::{Basic, Datatype};
 
 use crate::{Error, ErrorKind, Result};
@@ -109,6 +110,28 @@ impl Memory {
             datatype: Datatype::basic(T::BASIC),
             bytes: mem::size_of::<T>() as u64 * len as u64,
         }
+    }
+
+    /// Converts elements of it for the file.
+    pub(crate) fn gather(
+        &self,
+        converter: &Converter,
+        elements: Range<u64>,
+        file: &mut [u8],
+    ) -> Result<()> {
+        // SAFETY: the memory is valid by the promise of whoever made it.
+        Ok(unsafe { converter.gather(self.origin, elements, file) }?)
+    }
+
+    /// Converts elements of the file for it.
+    pub(crate) fn scatter(
+        &self,
+        converter: &Converter,
+        elements: Range<u64>,
+        file: &[u8],
+    ) -> Result<()> {
+        // SAFETY: the memory is valid by the promise of whoever made it.
+        Ok(unsafe { converter.scatter(file, self.origin, elements) }?)
     }
 
     pub(crate) fn origin(&self) -> *mut u8 {

@@ -29,12 +29,11 @@ impl Batching {
 }
 
 pub(super) fn run_batches(job: &Job<'_>, batching: Batching) -> Outcome {
-    let mut pieces = Pieces::new(&job.file, &job.memory);
     let mut batch = Batch::new(job.direction);
     let mut range = 0..0;
     let mut end = 0;
     let mut moved = 0;
-    while let Some(piece) = pieces.next() {
+    for piece in Pieces::new(&job.file, &job.memory) {
         if !batch.pieces().is_empty() && batching.is_full(&batch, end, piece.offset) {
             match move_batch(job, &batch, range.clone()) {
                 Flow::Whole(bytes) => moved += bytes,

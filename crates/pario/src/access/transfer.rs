@@ -13,7 +13,7 @@ use super::{
     method,
     span::{FileSpan, MemorySpan, Pieces},
 };
-use crate::{Error, Result, buffer::Memory, operation::file_range, view::Lowered};
+use crate::{Error, ErrorKind, Result, buffer::Memory, operation::file_range, view::Lowered};
 
 /// Scattered memory is gathered into a staging buffer if its pieces are
 /// smaller than this on average: copying them costs less than handing each to
@@ -22,6 +22,10 @@ const GATHER_BELOW_BYTES: u64 = 4096;
 /// The most data that is staged at once: small enough to stay in the cache
 /// between the copy and the transfer.
 const STAGE_BYTES: u64 = 256 << 10;
+
+/// The most bytes that one element may have in a file: room for it is kept
+/// beyond what is staged at once.
+const ELEMENT_BYTES_MAX: u64 = 4096;
 
 /// An access of one rank, ready to run.
 pub(crate) struct Transfer<'a> {
@@ -343,104 +347,68 @@ impl Stage<'_> {
     }
 
     /// Elements are converted in pieces that fit the staging buffer, which
-    /// holds them native, as the file has them, and the window of a sieve.
+    /// holds them as the file has them, and the window of a sieve.
     fn run_converted(&self, converter: &Converter) -> Result<Moved> {
         let transfer = self.transfer;
         let all = 0..converter.elements_in_native(transfer.memory.bytes()).whole;
-        // The largest element must fit even if it is larger than the limit.
-        let sizes = Sizes::of(converter, &all)?;
-        let total = sizes.native + sizes.file + self.window_bytes;
-        let mut buffer = transfer.buffers.take(total)?;
+        let staged = self.file_bytes.min(STAGE_BYTES + ELEMENT_BYTES_MAX);
+        let mut buffer = transfer.buffers.take(staged + self.window_bytes)?;
         let _lock = self.lock_whole()?;
-        let (native, rest) = buffer.split_at_mut(sizes.native as usize);
-        let (file, rest) = rest.split_at_mut(sizes.file as usize);
+        let (staged, rest) = buffer.split_at_mut(staged as usize);
         let window = &mut rest[..self.window_bytes as usize];
         let mut next = all.start;
         while next < all.end {
             let piece = converter.piece(next..all.end, STAGE_BYTES)?;
-            let (done, error) = self.move_piece(converter, &piece, native, file, window);
+            let (done, error) = match self.move_elements(converter, &piece, staged, window) {
+                Ok(result) => result,
+                Err(error) => (0, Some(error)),
+            };
             next = piece.start + done;
             if error.is_some() || next < piece.end {
                 let bytes = converter.native_bytes_of(next)?;
                 return Ok(Moved { bytes, error });
             }
         }
-        Ok(Moved {
-            bytes: transfer.memory.bytes(),
-            error: None,
-        })
+        let bytes = transfer.memory.bytes();
+        Ok(Moved { bytes, error: None })
     }
 
     /// Converts and moves some elements; says how many went through.
-    fn move_piece(
+    fn move_elements(
         &self,
         converter: &Converter,
-        piece: &Range<u64>,
-        native: &mut [u8],
-        file: &mut [u8],
-        window: &mut [u8],
-    ) -> (u64, Option<Error>) {
-        match self.try_move_piece(converter, piece, native, file, window) {
-            Ok(result) => result,
-            Err(error) => (0, Some(error)),
-        }
-    }
-
-    fn try_move_piece(
-        &self,
-        converter: &Converter,
-        piece: &Range<u64>,
-        native: &mut [u8],
-        file: &mut [u8],
+        elements: &Range<u64>,
+        staged: &mut [u8],
         window: &mut [u8],
     ) -> Result<(u64, Option<Error>)> {
         let transfer = self.transfer;
-        let native_start = converter.native_bytes_of(piece.start)?;
-        let native_len = converter.native_bytes_of(piece.end)? - native_start;
-        let file_start = converter.file_bytes_of(piece.start)?;
-        let file_len = converter.file_bytes_of(piece.end)? - file_start;
-        let memory = MemorySpan::of(transfer.memory).slice(native_start, native_len);
-        let (native, file) = (
-            &mut native[..native_len as usize],
-            &mut file[..file_len as usize],
-        );
+        let start = converter.file_bytes_of(elements.start)?;
+        let len = converter.file_bytes_of(elements.end)? - start;
+        let staged = staged.get_mut(..len as usize).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Conversion,
+                format!("an element of {len} bytes in the file is too large: the most is {ELEMENT_BYTES_MAX}"),
+            )
+        })?;
         if transfer.direction == Direction::Write {
-            memory.pack_into(native);
-            converter.to_file(piece.start, native, file)?;
+            transfer
+                .memory
+                .gather(converter, elements.clone(), staged)?;
         }
         let dense = Layout::dense(1);
         let span = transfer.file(self.file_bytes);
-        let part = span.slice(file_start, file_len);
-        let outcome = self.move_part(part, MemorySpan::dense(file, &dense), window);
-        let whole = converter.elements_in(file_start + outcome.bytes).whole;
+        let part = span.slice(start, len);
+        let outcome = self.move_part(part, MemorySpan::dense(staged, &dense), window);
+        let whole = converter.elements_in(start + outcome.bytes).whole;
         if transfer.direction == Direction::Read {
-            let got_file = (converter.file_bytes_of(whole)? - file_start) as usize;
-            let got_native = (converter.native_bytes_of(whole)? - native_start) as usize;
-            converter.to_native(piece.start, &file[..got_file], &mut native[..got_native])?;
-            memory.unpack_from(&native[..got_native]);
+            let got = (converter.file_bytes_of(whole)? - start) as usize;
+            transfer
+                .memory
+                .scatter(converter, elements.start..whole, &staged[..got])?;
         }
         let error = outcome
             .error
-            .map(|error| transfer.error_at(file_start + outcome.bytes, error));
-        Ok((whole - piece.start, error))
-    }
-}
-
-/// Staging bytes that any piece of a conversion needs at most.
-struct Sizes {
-    native: u64,
-    file: u64,
-}
-
-impl Sizes {
-    fn of(converter: &Converter, all: &Range<u64>) -> Result<Sizes> {
-        /// The largest basic type, in memory or in any representation that
-        /// makes sense, is far below this.
-        const ELEMENT_BYTES_MAX: u64 = 4096;
-        let limit = |total: u64| total.min(STAGE_BYTES + ELEMENT_BYTES_MAX);
-        Ok(Sizes {
-            native: limit(converter.native_bytes_of(all.end)?),
-            file: limit(converter.file_bytes_of(all.end)?),
-        })
+            .map(|error| transfer.error_at(start + outcome.bytes, error));
+        Ok((whole - elements.start, error))
     }
 }
