@@ -2,7 +2,7 @@
 
 use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
 
-use crate::{Batch, Capabilities, Facts, LockMode, OpenHow, RangeLock};
+use crate::{Advice, Batch, Capabilities, Facts, LockMode, OpenHow, RangeLock};
 
 /// A file system, or the way we speak to one.
 pub trait Driver: Send + Sync + Debug {
@@ -58,6 +58,9 @@ pub trait Handle: Send + Sync + Debug {
 
     /// Makes what was written durable.
     fn sync(&self) -> io::Result<()>;
+
+    /// Tells the file system how the file will be used. It may do nothing.
+    fn advise(&self, advice: Advice);
 
     /// Waits for and takes a lock on a byte range, against other ranks and
     /// other threads of this one. An empty range locks nothing. Exclusive

@@ -57,7 +57,7 @@ pub use driver::{Completion, Driver, Handle, Outcome};
 pub use facts::{Background, Capabilities, Client, Coherence, Facts, FileSystem, Striping};
 pub use lock::{LockMode, RangeLock};
 pub use mem::Memory;
-pub use open::{Access, AsyncMethod, Create, IoMode, OpenHow};
+pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow};
 pub use posix::{Interference, Posix, SystemCall, Verdict};
 pub use resolve::{DriverEntry, REGISTRY, Resolved, resolve};
 pub use uring::Uring;

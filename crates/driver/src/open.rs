@@ -71,6 +71,17 @@ pub enum AsyncMethod {
 }
 
 /// Permissions of created files, before the process's umask.
+/// How a file will be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Advice {
+    /// From front to back: read ahead more than usual.
+    Sequential,
+    /// Here and there: do not read ahead.
+    Random,
+    /// Each byte once: do not keep the data.
+    NoReuse,
+}
+
 const PERMISSIONS_DEFAULT: u32 = 0o666;
 
 /// How a file is opened.

@@ -8,8 +8,8 @@ use std::{
 
 use super::Node;
 use crate::{
-    Access, Batch, Client, Coherence, Completion, Direction, Facts, FileSystem, Handle, LockMode,
-    Outcome, RangeLock, background,
+    Access, Advice, Batch, Client, Coherence, Completion, Direction, Facts, FileSystem, Handle,
+    LockMode, Outcome, RangeLock, background,
     closing::{Closing, Pass, lock},
     lock::Ticket,
 };
@@ -114,6 +114,8 @@ impl Handle for MemoryHandle {
     fn sync(&self) -> io::Result<()> {
         self.node.enter().map(drop)
     }
+
+    fn advise(&self, _advice: Advice) {}
 
     fn lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<RangeLock> {
         let node = self.node.enter()?;

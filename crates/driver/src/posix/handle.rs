@@ -9,8 +9,8 @@ use super::{
     preallocate, sys,
 };
 use crate::{
-    AsyncMethod, Batch, Completion, Direction, Facts, FileSystem, Handle, LockMode, OpenHow,
-    Outcome, RangeLock, background,
+    Advice, AsyncMethod, Batch, Completion, Direction, Facts, FileSystem, Handle, LockMode,
+    OpenHow, Outcome, RangeLock, background,
     batch::beyond_files,
     closing::{Closing, Pass},
     detect, uring,
@@ -130,6 +130,12 @@ impl Handle for PosixHandle {
         let file = self.file.enter()?;
         self.calls
             .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()))
+    }
+
+    fn advise(&self, advice: Advice) {
+        if let Ok(file) = self.file.enter() {
+            sys::advise(file.buffered(), advice);
+        }
     }
 
     fn lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<RangeLock> {

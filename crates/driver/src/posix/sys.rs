@@ -18,7 +18,7 @@ use std::{
 
 use libc::c_int;
 
-use crate::{Direction, vector::Vector};
+use crate::{Advice, Direction, vector::Vector};
 
 /// The result of a call that says -1 on failure.
 fn checked(result: c_int) -> io::Result<c_int> {
@@ -144,6 +144,18 @@ pub(crate) fn allocate(fd: BorrowedFd<'_>, bytes: i64) -> io::Result<()> {
 pub(crate) fn sync(fd: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: no memory is passed.
     checked(unsafe { libc::fsync(fd.as_raw_fd()) }).map(drop)
+}
+
+/// Tells the kernel how the file will be used. A file system that does not
+/// listen is no failure.
+pub(crate) fn advise(fd: BorrowedFd<'_>, advice: Advice) {
+    let advice = match advice {
+        Advice::Sequential => libc::POSIX_FADV_SEQUENTIAL,
+        Advice::Random => libc::POSIX_FADV_RANDOM,
+        Advice::NoReuse => libc::POSIX_FADV_NOREUSE,
+    };
+    // SAFETY: no memory is passed.
+    unsafe { libc::posix_fadvise64(fd.as_raw_fd(), 0, 0, advice) };
 }
 
 /// A lock as the kernel keeps it.

@@ -11,8 +11,8 @@ pub use trace::{Event, Log};
 use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
 
 use crate::{
-    Batch, Capabilities, Completion, Direction, Driver, Facts, Handle, LockMode, OpenHow, Outcome,
-    RangeLock,
+    Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, Handle, LockMode, OpenHow,
+    Outcome, RangeLock,
 };
 
 /// What a driver is asked to do.
@@ -211,6 +211,10 @@ impl<W: Wrapper> Handle for AroundHandle<W> {
 
     fn sync(&self) -> io::Result<()> {
         self.call(Operation::Sync, 0..0, |file| file.sync())
+    }
+
+    fn advise(&self, advice: Advice) {
+        self.file.inner.advise(advice);
     }
 
     fn lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<RangeLock> {

@@ -7,7 +7,7 @@ use pario_hints::Info;
 use pario_layout::Datatype;
 use pario_transport::Rank;
 
-use super::{Atomicity, File, Inner};
+use super::{Atomicity, File, Inner, open::advise};
 use crate::{Error, ErrorKind, Result, agree, view::lower, warning::warn};
 
 impl File {
@@ -106,6 +106,7 @@ impl File {
             }
         }
         inner.buffers.set_bound(hints.pario_inflight_bytes);
+        advise(&*inner.handle, &hints);
         *inner
             .state
             .hints

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use pario_driver::{AsyncMethod, Create, Driver, Handle, IoMode, OpenHow, Resolved};
+use pario_driver::{Advice, AsyncMethod, Create, Driver, Handle, IoMode, OpenHow, Resolved};
 use pario_hints::{Hints, Info, Sources};
 use pario_transport::{Rank, Transport};
 
@@ -147,6 +147,7 @@ fn open(
     } = agree::agree(&*comm, resolved)?;
     let how = open_how(mode, &hints);
     let handle = open_everywhere(&*comm, &*driver, &driver_path, &how, names)?;
+    advise(&*handle, &hints);
     let ready = prepare(&comm, mode, &hints, &*handle, &driver_path);
     let (shared_pointer, view, start) = match ready {
         Ok(ready) => ready,
@@ -337,6 +338,17 @@ fn copy_of(error: &io::Error) -> Error {
     match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code).into(),
         None => io::Error::new(error.kind(), error.to_string()).into(),
+    }
+}
+
+/// Passes the hint `access_style` on.
+pub(super) fn advise(handle: &dyn Handle, hints: &Hints) {
+    for advice in hints.access_style.advice() {
+        handle.advise(match advice {
+            pario_hints::Advice::Sequential => Advice::Sequential,
+            pario_hints::Advice::Random => Advice::Random,
+            pario_hints::Advice::NoReuse => Advice::NoReuse,
+        });
     }
 }
 
