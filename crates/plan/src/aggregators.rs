@@ -1,6 +1,12 @@
 //! Who aggregates: how many ranks, and which.
+//!
+//! In this order: what the hints ask for (`cb_nodes`, within what
+//! `cb_config_list` allows); one where all ranks share a kernel and memory;
+//! else the number that the cost model finds cheapest, among divisors and
+//! multiples of the number of servers where that is known, so that each
+//! aggregator always meets the same servers (paper 004, section IV-B).
 
-use crate::{Case, Client};
+use crate::{Case, Client, CostModel, Striping};
 
 /// The chosen ranks and why so many.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,49 +17,183 @@ pub struct Aggregators {
     pub reason: String,
 }
 
-/// Chooses: what was asked for, else one for each node.
+/// Chooses the aggregators of a case.
 pub fn choose(case: &Case<'_>) -> Aggregators {
     let nodes = by_node(&case.facts.nodes);
-    let one_client = nodes.len() == 1 && case.facts.client == Client::Kernel;
-    let (count, reason) = match case.tuning.aggregators {
-        Some(asked) => (
-            asked.clamp(1, case.ranks().max(1)),
-            "the hint cb_nodes asks for them".into(),
-        ),
-        None if one_client => (
+    let listed = case.tuning.config_list.as_ref();
+    let mut eligible = match listed {
+        Some(list) => list.eligible(&nodes),
+        None => nodes.clone(),
+    };
+    // A list that matches no node must not leave the call without any.
+    if eligible.is_empty() {
+        eligible = nodes;
+    }
+    let most = eligible.iter().map(|(_, ranks)| ranks.len()).sum::<usize>() as u64;
+    let one_client = eligible.len() == 1 && case.facts.client == Client::Kernel;
+    let (count, reason) = match (case.tuning.aggregators, listed) {
+        (Some(asked), _) => {
+            let count = u64::from(asked).clamp(1, most.max(1));
+            let reason = match count == u64::from(asked) {
+                true => "the hint cb_nodes asks for them".to_owned(),
+                false => format!("the hint cb_nodes asks for {asked}, {most} are possible"),
+            };
+            (count, reason)
+        }
+        (None, Some(list)) => (most, format!("cb_config_list {list} allows them")),
+        (None, None) if one_client => (
             1,
-            "one stream of windows serves a node that shares its kernel".into(),
+            "one stream of windows serves a node that shares its kernel".to_owned(),
         ),
-        None => (
-            nodes.len() as u32,
-            format!("one on each of {} nodes", nodes.len()),
-        ),
+        (None, None) => cheapest(case, eligible.len(), most),
     };
     Aggregators {
-        ranks: spread(&nodes, count as usize),
+        ranks: in_turn(&eligible, count as usize),
         reason,
     }
 }
 
-/// The ranks of each node, ascending.
-fn by_node(nodes: &[u32]) -> Vec<Vec<u32>> {
-    let mut names = nodes.to_vec();
-    names.sort_unstable();
-    names.dedup();
-    names
-        .iter()
-        .map(|name| {
-            let here = nodes.iter().enumerate().filter(|(_, node)| *node == name);
-            here.map(|(rank, _)| rank as u32).collect()
-        })
+/// The number of aggregators with the lowest cost.
+fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, String) {
+    let model = CostModel::default();
+    let time = |count: u64| model.time_us(case, nodes, count);
+    let most = most.min(CostModel::saturated(case));
+    let counts = match case.facts.striping {
+        Some(striping) => around_servers(striping, most),
+        None => doublings(nodes as u64, most),
+    };
+    let best = counts
+        .into_iter()
+        .map(|count| (count, time(count)))
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .map_or(1, |(count, _)| count);
+    let relation = match case.facts.striping {
+        None => String::new(),
+        Some(Striping { count, .. }) if count.is_multiple_of(best) => {
+            format!(", a divisor of {count} servers")
+        }
+        Some(Striping { count, .. }) => format!(", a multiple of {count} servers"),
+    };
+    let reason = format!(
+        "the cost model finds {best} cheapest for {} bytes of {} ranks on {nodes} nodes{relation}",
+        case.bytes(),
+        case.ranks(),
+    );
+    (best, reason)
+}
+
+/// 1, 2, 4, ... and one for each node, two, four, ...; at most `most`.
+fn doublings(nodes: u64, most: u64) -> Vec<u64> {
+    let from = |first: u64| {
+        std::iter::successors(Some(first), |count| count.checked_mul(2))
+            .take_while(|count| *count <= most)
+    };
+    let mut counts: Vec<u64> = from(1).chain(from(nodes.max(1))).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+/// Servers beyond this many are not searched for divisors one by one.
+const DIVISORS_MAX: u64 = 1 << 16;
+
+/// Divisors of the number of servers, and its multiples by powers of two.
+fn around_servers(striping: Striping, most: u64) -> Vec<u64> {
+    let servers = striping.count;
+    let divisors = (1..=servers.min(most).min(DIVISORS_MAX)).filter(|n| servers.is_multiple_of(*n));
+    let multiples = std::iter::successors(servers.checked_mul(2), |count| count.checked_mul(2))
+        .take_while(|count| *count <= most);
+    divisors.chain(multiples).collect()
+}
+
+/// The ranks of each node, ascending, nodes in the order of their names.
+pub(crate) fn by_node(nodes: &[u32]) -> Vec<(u32, Vec<u32>)> {
+    let mut ranks: Vec<(u32, u32)> = nodes.iter().copied().zip(0..).collect();
+    ranks.sort_unstable();
+    ranks
+        .chunk_by(|a, b| a.0 == b.0)
+        .map(|node| (node[0].0, node.iter().map(|(_, rank)| *rank).collect()))
         .collect()
 }
 
-/// So many ranks, one a node in turn.
-fn spread(nodes: &[Vec<u32>], count: usize) -> Vec<u32> {
-    let longest = nodes.iter().map(Vec::len).max().unwrap_or(0);
-    let turns = (0..longest).flat_map(|turn| nodes.iter().filter_map(move |node| node.get(turn)));
+/// So many ranks, one a node in turn, ascending.
+fn in_turn(nodes: &[(u32, Vec<u32>)], count: usize) -> Vec<u32> {
+    let longest = nodes.iter().map(|(_, ranks)| ranks.len()).max();
+    let turns = (0..longest.unwrap_or(0))
+        .flat_map(|turn| nodes.iter().filter_map(move |(_, ranks)| ranks.get(turn)));
     let mut ranks: Vec<u32> = turns.copied().take(count).collect();
     ranks.sort_unstable();
     ranks
+}
+
+/// So many ranks of all, spread over the nodes; all where there are fewer.
+pub(crate) fn spread(nodes: &[u32], count: u64) -> Vec<u32> {
+    in_turn(
+        &by_node(nodes),
+        usize::try_from(count).unwrap_or(usize::MAX),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, dense};
+
+    /// Twelve ranks on three nodes, each with a share of the file.
+    fn cluster(bytes: u64) -> Fixture {
+        let accesses = (0..12).map(|rank| dense(rank * bytes, bytes)).collect();
+        let mut fixture = Fixture::new(accesses);
+        fixture.facts.nodes = (0..12).map(|rank| rank / 4).collect();
+        fixture.facts.client = Client::Library;
+        fixture
+    }
+
+    #[test]
+    fn hints_come_first() {
+        let mut fixture = cluster(1 << 20);
+        fixture.tuning.aggregators = Some(4);
+        assert_eq!(choose(&fixture.case()).ranks, [0, 1, 4, 8]);
+        fixture.tuning.config_list = Some("*:1".parse().unwrap());
+        let few = choose(&fixture.case());
+        assert_eq!(few.ranks, [0, 4, 8]);
+        assert!(few.reason.contains("3 are possible"), "{}", few.reason);
+        fixture.tuning.aggregators = None;
+        fixture.tuning.config_list = Some("1:2".parse().unwrap());
+        assert_eq!(choose(&fixture.case()).ranks, [4, 5]);
+        fixture.tuning.config_list = Some("9:2".parse().unwrap());
+        assert!(!choose(&fixture.case()).ranks.is_empty());
+    }
+
+    #[test]
+    fn a_node_with_its_own_kernel_needs_one() {
+        let fixture = Fixture::new(vec![dense(0, 1 << 30); 4]);
+        assert_eq!(choose(&fixture.case()).ranks, [0]);
+    }
+
+    #[test]
+    fn the_number_divides_or_multiplies_the_servers() {
+        for servers in 1..40 {
+            for bytes in [1 << 10, 1 << 20, 1 << 28] {
+                let mut fixture = cluster(bytes);
+                fixture.facts.striping = Some(Striping {
+                    unit: 1 << 20,
+                    count: servers,
+                });
+                let count = choose(&fixture.case()).ranks.len() as u64;
+                assert!(
+                    servers.is_multiple_of(count) || count.is_multiple_of(servers),
+                    "{count} aggregators for {servers} servers"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn little_data_needs_few() {
+        let few = choose(&cluster(64).case());
+        assert_eq!(few.ranks.len(), 1, "{}", few.reason);
+        let many = choose(&cluster(1 << 30).case());
+        assert_eq!(many.ranks.len(), 12, "{}", many.reason);
+        assert!(many.reason.contains("cost model"), "{}", many.reason);
+    }
 }

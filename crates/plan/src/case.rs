@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{Access, Facts};
+use crate::{Access, ConfigList, Facts};
 
 /// Which way the bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,8 +24,8 @@ pub struct Tuning {
     pub slice_bytes: u64,
     /// How many aggregators (`cb_nodes`).
     pub aggregators: Option<u32>,
-    /// The most aggregators on a node (`cb_config_list`).
-    pub aggregators_per_node: Option<u32>,
+    /// How many aggregators each node may have (`cb_config_list`).
+    pub config_list: Option<ConfigList>,
     /// Boundary that realms are aligned to (`romio_cb_fr_alignment`).
     pub realm_alignment: Option<u64>,
     /// Bytes with which one process saturates its path to the file system.
@@ -40,6 +40,8 @@ pub struct Tuning {
     pub timed_delay_us: u64,
     /// Agents a server (paper 003).
     pub agents_per_server: u32,
+    /// Stripes in a block of the partition `stripe-multiple` (paper 004).
+    pub stripe_multiple: u64,
 }
 
 impl Default for Tuning {
@@ -48,7 +50,7 @@ impl Default for Tuning {
             buffer_bytes: 16 << 20,
             slice_bytes: 256 << 10,
             aggregators: None,
-            aggregators_per_node: None,
+            config_list: None,
             realm_alignment: None,
             saturation_bytes: 1 << 20,
             partition: None,
@@ -56,6 +58,7 @@ impl Default for Tuning {
             exchange: None,
             timed_delay_us: 500,
             agents_per_server: 1,
+            stripe_multiple: 2,
         }
     }
 }
@@ -63,8 +66,17 @@ impl Default for Tuning {
 /// What earlier calls on the file left for later ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// The block of persistent realms, from the first call that used them.
-    pub persistent_block: Option<u64>,
+    /// Persistent realms, from the first call that used them.
+    pub persistent: Option<PersistentRealms>,
+}
+
+/// Realms that stay: blocks of the file, from byte 0 on, dealt out in turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersistentRealms {
+    /// Bytes of a block; not zero.
+    pub block: u64,
+    /// The ranks that own blocks, in turn.
+    pub owners: Vec<u32>,
 }
 
 /// One collective call, as all ranks see it.
@@ -107,6 +119,15 @@ impl Case<'_> {
         self.accesses
             .iter()
             .fold(0, |sum, access| sum.saturating_add(access.len()))
+    }
+
+    /// The boundary that realms should meet at: what was asked for, else what
+    /// the facts suggest.
+    pub fn boundary(&self) -> u64 {
+        self.tuning
+            .realm_alignment
+            .unwrap_or_else(|| self.facts.boundary())
+            .max(1)
     }
 
     /// Whether windows can be used at all: every rank's bytes ascend.

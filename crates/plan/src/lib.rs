@@ -9,6 +9,8 @@ mod access;
 pub mod aggregators;
 pub mod algorithm;
 mod case;
+mod config_list;
+mod cost;
 pub mod coverage;
 mod facts;
 pub mod partition;
@@ -17,10 +19,14 @@ mod plan;
 mod realm;
 pub mod schedule;
 mod select;
+#[cfg(test)]
+mod testing;
 mod verdict;
 
 pub use access::Access;
-pub use case::{Case, Direction, History, Tuning};
+pub use case::{Case, Direction, History, PersistentRealms, Tuning};
+pub use config_list::{ConfigList, ConfigListError};
+pub use cost::CostModel;
 pub use facts::{Client, Facts, LockProtocol, ServerPart, Striping};
 pub use pattern::Pattern;
 pub use plan::{Aggregator, Group, Issuer, Members, Plan, Rounds, Segments, Timed};

@@ -187,7 +187,8 @@ mod tests {
         assert_eq!(realm.windows(12), 3);
         assert_eq!(realm.window(0, 12).extents(), [15..20, 40..42]);
         assert_eq!(realm.window(1, 12).extents(), [42..50, 70..74]);
-        assert_eq!(realm.window(2, 12).extents(), [74..75]);
+        assert_eq!(realm.window(2, 12).extents().len(), 1);
+        assert_eq!(realm.window(2, 12).span(), 74..75);
         let placed: Vec<_> = realm.window(1, 12).placed().collect();
         assert_eq!(placed, [(0, 42..50), (8, 70..74)]);
     }

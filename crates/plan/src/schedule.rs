@@ -163,7 +163,10 @@ mod tests {
 
     #[test]
     fn empty_stretches_are_skipped() {
-        let rounds = rounds(vec![0..1 << 50]);
+        let rounds = rounds(Vec::from([Range {
+            start: 0,
+            end: 1 << 50,
+        }]));
         let accesses = [access(10, 5), access((1 << 49) + 7, 5)];
         let turns: Vec<_> = rounds
             .schedule(&accesses)

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::{
-    Case, Plan, Verdict,
+    Case, PersistentRealms, Plan, Verdict,
     aggregators::{self, Aggregators},
     algorithm::{self, ALGORITHMS, Algorithm, Choices},
     partition::{self, PARTITIONS, Partition},
@@ -82,6 +82,11 @@ impl Decision {
             aggregators: &self.aggregators.ranks,
         };
         self.algorithm.plan(case, &choices)
+    }
+
+    /// What later calls must keep to.
+    pub fn remember(&self, case: &Case<'_>) -> Option<PersistentRealms> {
+        self.partition.remember(case, &self.aggregators.ranks)
     }
 }
 

@@ -13,7 +13,7 @@
 //! transport passes.
 //!
 //! ```
-//! use pario_transport::{Rank, Tag, threads};
+//! use pario_transport::threads;
 //!
 //! let sums = threads::run(4, |transport| {
 //!     let mine = [transport.rank().0 as u8];
@@ -45,3 +45,7 @@ pub mod generic {
     pub use crate::collectives::{all_gather, barrier, broadcast};
     pub use crate::sharing::segment;
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -5,7 +5,6 @@ mod harness;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use harness::Test;
 use pario_transport::Patience;
 use pario_transport::conformance::{Job, Launcher, Outcome};
 use pario_transport::threads::World;
@@ -53,17 +52,8 @@ fn main() -> ExitCode {
     let mut tests = harness::conformance_tests(&DEFAULT);
     let sleepy = harness::conformance_tests(&SLEEPY).into_iter();
     // Those that take long, or wait by their own rules, add nothing here.
-    let is_apt = |test: &Test| {
-        let others = [
-            "segments",
-            "hundreds",
-            "64_mib",
-            "losses::a_rank",
-            "generic::s",
-        ];
-        !others.iter().any(|other| test.name().contains(other))
-    };
-    let sleepy = sleepy.filter(is_apt);
+    let others = ["segments", "hundreds", "64_mib", "losses::a_rank"];
+    let sleepy = sleepy.filter(|test| !others.iter().any(|other| test.name().contains(other)));
     tests.extend(sleepy.map(|test| test.prefixed("sleepy ")));
     harness::main(tests)
 }

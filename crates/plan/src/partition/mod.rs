@@ -1,10 +1,30 @@
 //! Partitions: how the file is divided into realms. One file a method.
 
+mod aligned;
+mod balanced;
+pub(crate) mod by_server;
+mod cyclic;
 mod even;
+mod file_layout;
+mod group_cyclic;
+mod neighbours;
+mod persistent;
+mod static_cyclic;
+mod stretches;
+mod stripe_multiple;
 
+pub use aligned::Aligned;
+pub use balanced::Balanced;
+pub use by_server::ByServer;
 pub use even::Even;
+pub use file_layout::FileLayout;
+pub use group_cyclic::GroupCyclic;
+pub use neighbours::Neighbours;
+pub use persistent::Persistent;
+pub use static_cyclic::StaticCyclic;
+pub use stripe_multiple::StripeMultiple;
 
-use crate::{Case, Realm, Verdict};
+use crate::{Case, PersistentRealms, Realm, Striping, Verdict};
 
 /// A way to divide the file among aggregators.
 pub trait Partition: Sync {
@@ -14,21 +34,33 @@ pub trait Partition: Sync {
     /// How well it suits a case, and why.
     fn suit(&self, case: &Case<'_>) -> Verdict;
 
-    /// The realms of `candidates.len()` aggregators or fewer, each with the
-    /// rank that owns it. They do not overlap, and together they hold all of
-    /// the case's region (at least every byte of it that some rank moves).
-    /// `candidates` are the ranks chosen as aggregators; a partition that
-    /// knows better which rank should own which realm may use others.
+    /// The realms, each with the rank that owns it. They do not overlap, and
+    /// together they hold all of the case's region (at least every byte of it
+    /// that some rank moves). `candidates` are the ranks chosen as
+    /// aggregators; a partition that knows better which rank should own which
+    /// realm may use others.
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)>;
 
     /// What later calls must keep to.
-    fn remember(&self, _case: &Case<'_>, _aggregators: usize) -> Option<u64> {
+    fn remember(&self, _case: &Case<'_>, _candidates: &[u32]) -> Option<PersistentRealms> {
         None
     }
 }
 
 /// All partitions, in the order in which ties are resolved.
-pub const PARTITIONS: &[&dyn Partition] = &[&Even];
+pub const PARTITIONS: &[&dyn Partition] = &[
+    &Even,
+    &Aligned,
+    &StaticCyclic,
+    &GroupCyclic,
+    &Persistent::ANY,
+    &Persistent::ALIGNED,
+    &ByServer,
+    &FileLayout,
+    &StripeMultiple,
+    &Neighbours,
+    &Balanced,
+];
 
 /// The partition of that name.
 pub fn by_name(name: &str) -> Option<&'static dyn Partition> {
@@ -36,4 +68,13 @@ pub fn by_name(name: &str) -> Option<&'static dyn Partition> {
         .iter()
         .copied()
         .find(|partition| partition.name() == name)
+}
+
+/// The file's stripes; where striping is not known, as if each candidate were
+/// a server and a stripe as long as a lock.
+fn stripes(case: &Case<'_>, candidates: &[u32]) -> Striping {
+    case.facts.striping.unwrap_or(Striping {
+        unit: case.boundary(),
+        count: candidates.len().max(1) as u64,
+    })
 }

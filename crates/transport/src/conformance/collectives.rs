@@ -7,7 +7,7 @@ use super::{Case, Setting};
 use crate::{Rank, Result, Transport};
 
 /// Around the sizes at which transports change their ways.
-const LENGTHS: [usize; 10] = [0, 1, 8, 16, 247, 248, 249, 4096, 300_000, 2 << 20];
+const LENGTHS: [usize; 10] = [0, 1, 8, 16, 247, 248, 249, 4096, 65_000, 600_000];
 
 pub(super) fn cases() -> Vec<Case> {
     let case = |name, check| Case {

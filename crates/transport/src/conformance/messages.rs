@@ -6,7 +6,7 @@ use super::{Case, Setting};
 use crate::{Rank, Result, Tag, Transport, TransportError};
 
 /// Longer than any buffer that a transport should have.
-const LONG_BYTES: usize = 5 << 20;
+const LONG_BYTES: usize = 1 << 20;
 const EXCHANGE_BYTES: usize = 64 << 20;
 const HUGE_BYTES: usize = 200 << 20;
 

@@ -1,6 +1,7 @@
 //! Which rings have something for a rank: one bit a sender, so that a rank that
 //! waits need not look into the ring of every other.
 
+use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Rank, Segment};
@@ -34,19 +35,23 @@ impl Flags {
         word.fetch_or(bit, Ordering::Release);
     }
 
-    /// Takes all flags down and returns whose they were. What these senders
-    /// published before is visible to the caller.
-    pub(super) fn take(&self) -> impl Iterator<Item = Rank> + use<> {
-        let words = (0..self.words).map(|index| match self.word(index).load(Ordering::Relaxed) {
+    /// How many groups of flags there are.
+    pub(super) fn groups(&self) -> usize {
+        self.words
+    }
+
+    /// Takes the flags of a group down and returns whose they were. What these
+    /// senders published before is visible to the caller.
+    pub(super) fn take(&self, group: usize) -> impl Iterator<Item = Rank> + use<> {
+        let word = self.word(group);
+        let mut raised = match word.load(Ordering::Relaxed) {
             0 => 0,
-            _ => self.word(index).swap(0, Ordering::Acquire),
-        });
-        // Few words, and a rank that finds no flag allocates nothing.
-        let raised = (0..).zip(words).filter(|(_, word)| *word != 0);
-        let raised = raised.collect::<Vec<_>>();
-        raised.into_iter().flat_map(|(index, word)| {
-            let bits = (0..BITS).filter(move |bit| word >> bit & 1 == 1);
-            bits.map(move |bit| Rank(index * BITS + bit))
+            _ => word.swap(0, Ordering::Acquire),
+        };
+        iter::from_fn(move || {
+            let bit = raised.checked_ilog2()?;
+            raised &= !(1 << bit);
+            Some(Rank(group as u32 * BITS + bit))
         })
     }
 
@@ -63,12 +68,17 @@ mod tests {
     fn flags_go_up_and_down() {
         let memory = Segment::anonymous(4096).expect("a page of memory");
         let flags = Flags::new(memory, 128, 200);
-        assert_eq!(flags.take().count(), 0);
+        let take_all = || {
+            let groups = 0..flags.groups();
+            groups
+                .flat_map(|group| flags.take(group))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(take_all(), []);
         for rank in [199, 0, 64, 63, 0] {
             flags.raise(Rank(rank));
         }
-        let raised = flags.take().collect::<Vec<_>>();
-        assert_eq!(raised, [0, 63, 64, 199].map(Rank));
-        assert_eq!(flags.take().count(), 0);
+        assert_eq!(take_all(), [63, 0, 64, 199].map(Rank));
+        assert_eq!(take_all(), []);
     }
 }

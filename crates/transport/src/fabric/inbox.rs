@@ -131,8 +131,13 @@ impl Inbox {
     /// Moves what has arrived out of the rings; returns the senders who wait
     /// for the room that was made.
     pub(super) fn harvest(&mut self) -> Vec<Rank> {
-        let raised = self.flags.take();
-        raised.filter_map(|from| self.harvest_from(from)).collect()
+        let mut starved = Vec::new();
+        for group in 0..self.flags.groups() {
+            for from in self.flags.take(group) {
+                starved.extend(self.harvest_from(from));
+            }
+        }
+        starved
     }
 
     /// The same for one ring, without its flag: a sender that was killed may

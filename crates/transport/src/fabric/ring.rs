@@ -122,12 +122,23 @@ impl Consumer {
         (self.ring.tail().load(Ordering::Acquire) - self.read) as usize
     }
 
-    /// Reads exactly `N` bytes, which must be available.
+    /// Reads exactly `N` bytes, which the caller has seen to be available.
     pub(super) fn read_array<const N: usize>(&mut self) -> [u8; N] {
-        let mut bytes = Vec::with_capacity(N);
-        self.read_into(&mut bytes, N);
-        let read = <[u8; N]>::try_from(bytes);
-        read.expect("the caller has seen that these bytes are available")
+        let mut bytes = [0; N];
+        let mut rest = bytes.as_mut_slice();
+        while !rest.is_empty() {
+            let (offset, contiguous) = self.ring.locate(self.read);
+            let (now, later) = rest.split_at_mut(rest.len().min(contiguous));
+            // SAFETY: as in `read_into`.
+            unsafe {
+                self.ring
+                    .memory
+                    .copy_out(offset, now.as_mut_ptr(), now.len())
+            };
+            self.read += now.len() as u64;
+            rest = later;
+        }
+        bytes
     }
 
     /// Appends up to `limit` bytes, as many as are available and as the spare

@@ -1,0 +1,135 @@
+//! How long a two-phase call takes with so many aggregators: a model to
+//! compare numbers of aggregators, not to predict times.
+//!
+//! Paper 002's automatic number grows the aggregators until each has just the
+//! data that saturates one process. That stays the most there may be; up to
+//! it, this model weighs the exchange, the transfers and the servers. With `B` bytes of `P` ranks on `N` nodes,
+//! `a` aggregators with windows of `w` bytes, and `S` servers:
+//!
+//! ```text
+//! rounds    R = ceil(B / (a w))
+//! exchange    = (P + a) R latency + B / min(a, N) / node_speed
+//! streams   s = a, or min(a, N) where a node's kernel is the client
+//! transfer    = max((B / s + R saturation) / process_speed,  B / S / server_speed)
+//! contention  = max(a / S - 1, 0) R saturation / process_speed
+//! time        = exchange + transfer + contention
+//! ```
+//!
+//! `saturation` is the number of bytes at which a transfer reaches half of a
+//! process's speed: each transfer costs as much time as that many bytes.
+//! Contention is what a server pays for being asked by several aggregators in
+//! turn. Servers that are not known do not limit.
+
+use crate::{Case, Client};
+
+/// Speeds of the machine. The defaults are round numbers of a cluster; only
+/// their proportions matter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CostModel {
+    /// Microseconds a message.
+    pub latency_us: f64,
+    /// Bytes a microsecond into or out of a node.
+    pub node_speed: f64,
+    /// Bytes a microsecond between a process and the file system.
+    pub process_speed: f64,
+    /// Bytes a microsecond of a server.
+    pub server_speed: f64,
+}
+
+impl Default for CostModel {
+    fn default() -> CostModel {
+        CostModel {
+            latency_us: 2.0,
+            node_speed: 10_000.0,
+            process_speed: 1_000.0,
+            server_speed: 1_000.0,
+        }
+    }
+}
+
+impl CostModel {
+    /// The most aggregators that can each saturate a process (paper 002).
+    pub fn saturated(case: &Case<'_>) -> u64 {
+        case.bytes()
+            .div_ceil(case.tuning.saturation_bytes.max(1))
+            .max(1)
+    }
+
+    /// Microseconds that a call takes with so many aggregators on `nodes`
+    /// nodes.
+    pub fn time_us(&self, case: &Case<'_>, nodes: usize, aggregators: u64) -> f64 {
+        let bytes = case.bytes() as f64;
+        let ranks = f64::from(case.ranks());
+        let count = aggregators.max(1) as f64;
+        let saturation_us = case.tuning.saturation_bytes as f64 / self.process_speed;
+        let rounds = (bytes / (count * case.tuning.buffer_bytes.max(1) as f64)).ceil();
+        let busy_nodes = count.min(nodes as f64);
+        let exchange =
+            (ranks + count) * rounds * self.latency_us + bytes / busy_nodes / self.node_speed;
+        let streams = match case.facts.client {
+            Client::Kernel => busy_nodes,
+            Client::Library => count,
+        };
+        let process = bytes / streams / self.process_speed + rounds * saturation_us;
+        let (servers, contention) = match case.facts.striping {
+            None => (0.0, 0.0),
+            Some(striping) => {
+                let servers = striping.count as f64;
+                let crowd = (count / servers - 1.0).max(0.0);
+                (
+                    bytes / servers / self.server_speed,
+                    crowd * rounds * saturation_us,
+                )
+            }
+        };
+        exchange + process.max(servers) + contention
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Striping,
+        testing::{Fixture, dense},
+    };
+
+    fn cluster(ranks: u32, bytes: u64) -> Fixture {
+        let each = bytes / u64::from(ranks);
+        let accesses = (0..u64::from(ranks)).map(|rank| dense(rank * each, each));
+        let mut fixture = Fixture::new(accesses.collect());
+        fixture.facts.nodes = (0..ranks).collect();
+        fixture.facts.client = Client::Library;
+        fixture
+    }
+
+    fn best(fixture: &Fixture) -> u64 {
+        let case = fixture.case();
+        let nodes = case.facts.node_count();
+        let time = |count: &u64| CostModel::default().time_us(&case, nodes, *count);
+        let counts = (0..7).map(|power| 1u64 << power);
+        counts
+            .min_by(|a, b| time(a).total_cmp(&time(b)))
+            .unwrap_or(1)
+    }
+
+    #[test]
+    fn more_data_wants_more_aggregators() {
+        let counts: Vec<u64> = [64 << 10, 4 << 20, 1 << 30]
+            .map(|bytes| best(&cluster(64, bytes)))
+            .into();
+        assert!(counts.is_sorted() && counts[0] < counts[2], "{counts:?}");
+    }
+
+    #[test]
+    fn few_servers_want_few_aggregators() {
+        let mut fixture = cluster(64, 64 << 20);
+        let free = best(&fixture);
+        fixture.facts.striping = Some(Striping {
+            unit: 1 << 20,
+            count: 4,
+        });
+        assert!(best(&fixture) <= 16, "{}", best(&fixture));
+        assert!(best(&fixture) < free);
+    }
+}

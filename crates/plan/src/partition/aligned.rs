@@ -1,0 +1,76 @@
+//! Aligned: equal stretches whose cuts move to the nearest lock or stripe
+//! boundary (paper 004, section III-A), so that no two aggregators ever meet
+//! in one lock.
+
+use super::{Partition, stretches};
+use crate::{Case, Direction, LockProtocol, Realm, Verdict};
+
+/// Contiguous realms that share no lock.
+#[derive(Debug)]
+pub struct Aligned;
+
+impl Partition for Aligned {
+    fn name(&self) -> &'static str {
+        "aligned"
+    }
+
+    fn suit(&self, case: &Case<'_>) -> Verdict {
+        let boundary = case.boundary();
+        match (case.direction, case.facts.lock_protocol) {
+            _ if case.tuning.realm_alignment.is_some() => Verdict::suits(
+                85,
+                format!("the hint romio_cb_fr_alignment asks for multiples of {boundary}"),
+            ),
+            (Direction::Write, LockProtocol::Token) => Verdict::suits(
+                80,
+                format!("one token a realm covers all its writes: no cut inside {boundary} bytes"),
+            ),
+            (Direction::Write, LockProtocol::Server) => Verdict::suits(
+                40,
+                "no lock is shared, but each realm needs locks of all servers",
+            ),
+            _ => Verdict::suits(30, format!("realms meet at multiples of {boundary} bytes")),
+        }
+    }
+
+    fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
+        realms(case, candidates)
+    }
+}
+
+/// Equal stretches, cut at the nearest boundaries.
+pub(super) fn realms(case: &Case<'_>, owners: &[u32]) -> Vec<(u32, Realm)> {
+    let region = case.region();
+    let boundary = case.boundary();
+    let count = owners.len() as u64;
+    stretches::divide(&region, owners, |index| {
+        stretches::nearest(stretches::even_cut(&region, index, count), boundary)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, dense};
+
+    #[test]
+    fn cuts_are_the_nearest_boundaries() {
+        let mut fixture = Fixture::new(vec![dense(10, 150); 4]);
+        fixture.facts.lock_granularity = Some(16);
+        let files: Vec<_> = Aligned
+            .realms(&fixture.case(), &[0, 1, 2, 3])
+            .into_iter()
+            .map(|(_, realm)| realm.file())
+            .collect();
+        // Even cuts are 47, 85 and 122.
+        assert_eq!(files, [10..48, 48..80, 80..128, 128..160]);
+    }
+
+    #[test]
+    fn a_region_within_one_lock_has_one_owner() {
+        let fixture = Fixture::new(vec![dense(100, 300); 3]);
+        let realms = Aligned.realms(&fixture.case(), &[0, 1, 2]);
+        let busy = realms.iter().filter(|(_, realm)| realm.bytes() > 0);
+        assert_eq!(busy.count(), 1);
+    }
+}

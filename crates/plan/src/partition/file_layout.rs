@@ -1,0 +1,71 @@
+//! File-layout: one aggregator a server, each with the stripes of its server
+//! (Nitzberg and Lo's file-layout distribution; paper 004, section II).
+
+use super::{Partition, cyclic::Circle, static_cyclic, stripes};
+use crate::{Case, Realm, Verdict, aggregators};
+
+/// As many aggregators as servers.
+#[derive(Debug)]
+pub struct FileLayout;
+
+impl Partition for FileLayout {
+    fn name(&self) -> &'static str {
+        "file-layout"
+    }
+
+    fn suit(&self, case: &Case<'_>) -> Verdict {
+        match case.facts.striping {
+            None => Verdict::unfit("the file's servers are not known"),
+            Some(_) => static_cyclic::suit(case, 60, "each server hears one aggregator"),
+        }
+    }
+
+    fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
+        let striping = stripes(case, candidates);
+        let region = case.region();
+        let first = region.start / striping.unit;
+        let stripes = region.end.div_ceil(striping.unit) - first;
+        // Servers without a stripe in the region need no aggregator.
+        let servers = (first..first + stripes.min(striping.count)).map(|at| at % striping.count);
+        let ranks = aggregators::spread(&case.facts.nodes, striping.count);
+        let circle = Circle::new(striping.unit, striping.count);
+        servers
+            .map(|server| {
+                let owner = ranks[(server % ranks.len() as u64) as usize];
+                (owner, circle.realm(server, region.clone()))
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Striping,
+        testing::{Fixture, dense},
+    };
+
+    #[test]
+    fn every_server_has_its_aggregator() {
+        let mut fixture = Fixture::new(vec![dense(35, 100); 6]);
+        fixture.facts.striping = Some(Striping { unit: 10, count: 4 });
+        let realms = FileLayout.realms(&fixture.case(), &[0]);
+        assert_eq!(realms.len(), 4);
+        for byte in 35..135 {
+            let owners: Vec<_> = realms.iter().filter(|(_, it)| it.owns(byte)).collect();
+            assert_eq!(owners.len(), 1);
+            assert_eq!(u64::from(owners[0].0), byte / 10 % 4);
+        }
+    }
+
+    #[test]
+    fn a_short_region_needs_few() {
+        let mut fixture = Fixture::new(vec![dense(35, 10); 6]);
+        fixture.facts.striping = Some(Striping {
+            unit: 10,
+            count: 1000,
+        });
+        assert_eq!(FileLayout.realms(&fixture.case(), &[0]).len(), 2);
+    }
+}

@@ -1,0 +1,57 @@
+//! Neighbours: neighbouring realms on neighbouring ranks (paper 000, section
+//! 5.2). Aggregators of one node own one stretch together, so what the node
+//! caches or reads ahead past one realm belongs to the next.
+
+use super::{Partition, aligned};
+use crate::{Case, Client, Realm, Verdict};
+
+/// Aligned stretches, their owners in the order of the nodes.
+#[derive(Debug)]
+pub struct Neighbours;
+
+impl Partition for Neighbours {
+    fn name(&self) -> &'static str {
+        "neighbours"
+    }
+
+    fn suit(&self, case: &Case<'_>) -> Verdict {
+        let nodes = case.facts.node_count();
+        if nodes == 1 || nodes == case.facts.nodes.len() {
+            return Verdict::suits(10, "ranks are all as near to each other");
+        }
+        match case.facts.client {
+            Client::Kernel => Verdict::suits(
+                35,
+                format!("ranks of each of {nodes} nodes share what its kernel caches"),
+            ),
+            Client::Library => Verdict::suits(15, "processes of a node share no cache"),
+        }
+    }
+
+    fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
+        aligned::realms(case, &in_node_order(&case.facts.nodes, candidates))
+    }
+}
+
+/// Ranks of a node one after the other, nodes in the order of their first
+/// candidate.
+fn in_node_order(nodes: &[u32], candidates: &[u32]) -> Vec<u32> {
+    let mut ranks = candidates.to_vec();
+    ranks.sort_unstable_by_key(|rank| (nodes[*rank as usize], *rank));
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, dense};
+
+    #[test]
+    fn owners_of_a_node_follow_each_other() {
+        let mut fixture = Fixture::new(vec![dense(0, 1 << 20); 6]);
+        fixture.facts.nodes = vec![0, 1, 2, 0, 1, 2];
+        let realms = Neighbours.realms(&fixture.case(), &[0, 1, 2, 3, 4, 5]);
+        let ranks: Vec<u32> = realms.iter().map(|(rank, _)| *rank).collect();
+        assert_eq!(ranks, [0, 3, 1, 4, 2, 5]);
+    }
+}

@@ -1,0 +1,49 @@
+//! Cases for tests.
+
+use pario_layout::{Basic, Datatype, Layout};
+
+use crate::{Access, Case, Direction, Facts, History, Tuning};
+
+/// What a case refers to; by default a write on one node.
+#[derive(Clone, Debug)]
+pub(crate) struct Fixture {
+    pub(crate) direction: Direction,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) facts: Facts,
+    pub(crate) tuning: Tuning,
+    pub(crate) history: History,
+}
+
+impl Fixture {
+    pub(crate) fn new(accesses: Vec<Access>) -> Fixture {
+        Fixture {
+            direction: Direction::Write,
+            facts: Facts::one_node(accesses.len()),
+            accesses,
+            tuning: Tuning::default(),
+            history: History::default(),
+        }
+    }
+
+    pub(crate) fn case(&self) -> Case<'_> {
+        Case {
+            direction: self.direction,
+            accesses: &self.accesses,
+            facts: &self.facts,
+            tuning: &self.tuning,
+            history: &self.history,
+        }
+    }
+}
+
+/// A stretch of the file.
+pub(crate) fn dense(at: u64, len: u64) -> Access {
+    Access::new(at, Layout::dense(1), 0, len).unwrap()
+}
+
+/// Pieces of `len` bytes, `stride` apart, `bytes` in all.
+pub(crate) fn strided(at: u64, len: u64, stride: i64, bytes: u64) -> Access {
+    let block = Datatype::contiguous(len, &Basic::Byte.into()).unwrap();
+    let tile = Datatype::resized(&block, 0, stride).unwrap();
+    Access::new(at, tile.layout().clone(), 0, bytes).unwrap()
+}
