@@ -9,8 +9,8 @@ use std::{
 };
 
 use pario::driver::{
-    self, Batch, Capabilities, Completion, Direction, Driver, Facts, Handle, LockMode, OpenHow,
-    Outcome, Posix, RangeLock,
+    self, Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, Handle, LockMode,
+    OpenHow, Outcome, Posix, RangeLock,
 };
 
 /// A call of a driver.
@@ -175,6 +175,10 @@ impl Handle for ProbeHandle {
     fn preallocate(&self, bytes: u64) -> io::Result<()> {
         self.shared.note(Event::Preallocate(bytes))?;
         self.inner.preallocate(bytes)
+    }
+
+    fn advise(&self, advice: Advice) {
+        self.inner.advise(advice);
     }
 
     fn sync(&self) -> io::Result<()> {

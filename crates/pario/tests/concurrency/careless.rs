@@ -6,7 +6,8 @@
 use std::{io, ops::Range, path::Path, sync::Arc, thread, time::Duration};
 
 use pario::driver::{
-    Batch, Capabilities, Completion, Driver, Facts, Handle, LockMode, OpenHow, Outcome, RangeLock,
+    Advice, Batch, Capabilities, Completion, Driver, Facts, Handle, LockMode, OpenHow, Outcome,
+    RangeLock,
 };
 
 /// Long enough for another thread to be scheduled.
@@ -90,6 +91,10 @@ impl Handle for CarelessHandle {
 
     fn preallocate(&self, bytes: u64) -> io::Result<()> {
         self.handle.preallocate(bytes)
+    }
+
+    fn advise(&self, advice: Advice) {
+        self.handle.advise(advice);
     }
 
     fn sync(&self) -> io::Result<()> {
