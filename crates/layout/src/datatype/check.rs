@@ -247,7 +247,9 @@ impl Datatype {
         if !etype.layout().is_dense() {
             return self.instances_fit(etype);
         }
-        let lead = i128::from(tile.at) - i128::from(layout.lower_bound());
+        // An etype begins at its own lower bound, which need not be its first byte.
+        let first = i128::from(tile.at) + i128::from(etype.lower_bound());
+        let lead = first - i128::from(layout.lower_bound());
         lead % i128::from(extent) == 0 && aligned(&tile.shape, extent, &mut HashSet::new())
     }
 

@@ -96,3 +96,15 @@ fn another_type_of_the_same_size_is_no_etype() {
     filetype.check_filetype(&Basic::Int.into()).unwrap();
     filetype.check_filetype(&Basic::Byte.into()).unwrap();
 }
+
+/// An etype that is dense but whose bounds were moved: the hole before it is measured from them.
+#[test]
+fn a_hole_ends_where_the_etype_begins() {
+    let etype = Spec::Resized(4, 16, Box::new(Spec::Basic(Basic::LongDouble)));
+    let apart = |lower| {
+        let one = Box::new(etype.clone());
+        Spec::Resized(lower, 48, Box::new(Spec::IndexedBlock(1, vec![2], one))).build()
+    };
+    apart(4).check_filetype(&etype.build()).unwrap();
+    apart(0).check_filetype(&etype.build()).unwrap_err();
+}
