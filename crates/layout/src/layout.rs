@@ -303,7 +303,7 @@ impl Layout {
             whole + row.shape.pieces_before(rest) - u64::from(joined)
         };
         PieceStats {
-            pieces: 1 + begun(data.end) - begun(data.start + 1),
+            pieces: begun(data.end) - begun(data.start + 1) + 1,
             bytes: data.end - data.start,
             span: high.abs_diff(low),
         }

@@ -58,6 +58,17 @@ fn a_row_may_span_the_whole_range() {
     assert_eq!(down.layout().offset_of(run.count - 1), Some(last));
 }
 
+/// Tiles on top of each other never leave the range, so the data goes on to the last position.
+#[test]
+fn pieces_are_counted_up_to_the_last_position() {
+    let stacked = Datatype::resized(&Basic::Byte.into(), 0, 0).unwrap();
+    let stats = stacked.layout().piece_stats(0..u64::MAX);
+    assert_eq!(
+        (stats.pieces, stats.bytes, stats.span),
+        (u64::MAX, u64::MAX, 1)
+    );
+}
+
 /// Comparing an etype with holes must not list all its pieces.
 #[test]
 fn an_etype_of_many_pieces_is_checked_quickly() {
