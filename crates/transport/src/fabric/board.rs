@@ -73,18 +73,23 @@ impl Board {
         Ok(())
     }
 
-    /// Returns when all ranks have entered the operation.
+    /// Returns when all ranks have entered the operation, and fails as soon as
+    /// one never will. That is asked of every rank, not only of the first that
+    /// is missing: one that failed in an earlier operation has not entered it
+    /// and may not come again.
     pub(super) fn await_all(self, room: &Mailroom, operation: u64) -> Result<()> {
-        let mut ranks = (0..room.world.ranks).map(Rank);
-        let mut missing = ranks.next();
+        let ranks = room.world.ranks;
+        let mut entered = 0;
         room.wait(|| {
-            while let Some(rank) = missing {
-                if !self.has_entered(room, rank, operation)? {
-                    return Ok(None);
-                }
-                missing = ranks.next();
+            while entered < ranks && self.has_entered(room, Rank(entered), operation)? {
+                entered += 1;
             }
-            Ok(Some(()))
+            if entered == ranks {
+                return Ok(Some(()));
+            }
+            let mut others = (entered + 1..ranks).map(Rank);
+            others.try_for_each(|rank| self.may_enter(room, rank, operation))?;
+            Ok(None)
         })
     }
 
@@ -108,17 +113,24 @@ impl Board {
         }
     }
 
-    /// Fails if the rank has not entered the operation and never will.
+    /// Whether the rank has entered the operation; fails if it never will.
     fn has_entered(self, room: &Mailroom, rank: Rank, operation: u64) -> Result<bool> {
         let entered = self.entered(&room.world, rank);
         if entered.load(Ordering::Acquire) >= operation {
             return Ok(true);
         }
         room.harvest();
+        self.may_enter(room, rank, operation)?;
+        Ok(entered.load(Ordering::Acquire) >= operation)
+    }
+
+    /// Fails if the rank has not entered the operation and never will.
+    fn may_enter(self, room: &Mailroom, rank: Rank, operation: u64) -> Result<()> {
         match room.world.absence(rank) {
-            Some(lost) if entered.load(Ordering::Acquire) < operation => Err(lost),
-            Some(_) => Ok(true),
-            None => Ok(false),
+            Some(lost) if self.entered(&room.world, rank).load(Ordering::Acquire) < operation => {
+                Err(lost)
+            }
+            _ => Ok(()),
         }
     }
 

@@ -31,6 +31,8 @@ pub(crate) struct Endpoint {
     board: Option<Board>,
     /// The collectives that were called on the board.
     operations: Mutex<u64>,
+    /// The process that is the rank: a child that it forks is not.
+    process: u32,
 }
 
 impl Endpoint {
@@ -48,6 +50,7 @@ impl Endpoint {
             context,
             board,
             operations: Mutex::new(0),
+            process: std::process::id(),
         }
     }
 
@@ -230,6 +233,9 @@ impl Transport for Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            return;
+        }
         self.room.close(self.context);
         if let Some(board) = self.board {
             board.release(&self.room.world);

@@ -59,6 +59,23 @@ fn a_panic_reaches_the_others() {
     assert!(results[1].is_err());
 }
 
+/// A rank whose collective failed had not entered the next one, and the others
+/// waited for it there, and it for itself, for ever.
+#[test]
+fn once_a_rank_has_returned_every_later_collective_fails() {
+    let results = threads::run(3, |transport| {
+        if transport.rank() == Rank(1) {
+            return Vec::new();
+        }
+        (0..5).map(|_| transport.barrier()).collect::<Vec<_>>()
+    });
+    for rank in [0, 2] {
+        let outcomes = results[rank].as_ref().expect("no rank panics");
+        let is_lost = |outcome| matches!(outcome, &Err(TransportError::PeerLost { .. }));
+        assert!(outcomes.iter().all(is_lost), "{outcomes:?}");
+    }
+}
+
 #[test]
 #[should_panic(expected = "1025 ranks are too many: a world has at most 1024")]
 fn worlds_have_a_largest_size() {
