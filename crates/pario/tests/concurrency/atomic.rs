@@ -12,20 +12,20 @@ use crate::{
     serial::{Access, History, Stamp, from_wire, stamps, to_wire},
 };
 
-const CELLS: usize = 12;
+pub(crate) const CELLS: usize = 12;
 const CELL_BYTES: usize = 8;
 /// Cells lie up to this far apart, so that some share a page and others don't.
 const GAP_MAX: u64 = 3000;
-const ACCESSES: u64 = 4;
+pub(crate) const ACCESSES: u64 = 4;
 
 /// Where the cells of a file are.
-struct Cells {
+pub(crate) struct Cells {
     offsets: Vec<u64>,
 }
 
 /// What one round is made of, but for what each rank draws itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Round {
+pub(crate) enum Round {
     /// Each rank does as it likes.
     Independent,
     /// The ranks make the same collective calls, each with its own cells.
@@ -33,7 +33,7 @@ enum Round {
 }
 
 impl Cells {
-    fn new(rng: &mut fastrand::Rng) -> Cells {
+    pub(crate) fn new(rng: &mut fastrand::Rng) -> Cells {
         let mut at = 0;
         let offsets = (0..CELLS).map(|_| {
             let gap = if rng.bool() { 0 } else { rng.u64(0..GAP_MAX) };
@@ -45,11 +45,11 @@ impl Cells {
         }
     }
 
-    fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.offsets[CELLS - 1] as usize + CELL_BYTES
     }
 
-    fn view(&self, chosen: &[usize]) -> Result<View> {
+    pub(crate) fn view(&self, chosen: &[usize]) -> Result<View> {
         let byte = Datatype::basic(Basic::Byte);
         let block = |cell: &usize| (CELL_BYTES as u64, self.offsets[*cell] as i64);
         let blocks: Vec<_> = chosen.iter().map(block).collect();
@@ -57,7 +57,7 @@ impl Cells {
     }
 
     /// What they hold, read while nothing else happens.
-    fn stamps(&self, file: &File) -> Result<Vec<Stamp>> {
+    pub(crate) fn stamps(&self, file: &File) -> Result<Vec<Stamp>> {
         let mut bytes = vec![0; self.end()];
         file.read_at(0, &mut bytes)?;
         let cell = |offset: &u64| &bytes[*offset as usize..][..CELL_BYTES];
@@ -180,7 +180,7 @@ impl Player<'_> {
 
 /// A stamp that no other write has, and whose bytes differ from those of
 /// others: half of one and half of another is neither.
-fn stamp(seed: u64, round: u64, rank: Rank, number: u64) -> Stamp {
+pub(crate) fn stamp(seed: u64, round: u64, rank: Rank, number: u64) -> Stamp {
     let name = ((seed << 32 | round) << 8 | u64::from(rank.0)) << 8 | (number + 1);
     fastrand::Rng::with_seed(name).u64(1..)
 }
@@ -192,7 +192,7 @@ fn spread() -> Result<Datatype> {
     Ok(Datatype::resized(&cell, 0, 2 * CELL_BYTES as i64)?)
 }
 
-fn write(
+pub(crate) fn write(
     file: &File,
     kind: Round,
     part: Range<usize>,
@@ -212,7 +212,7 @@ fn write(
     Ok(())
 }
 
-fn read(
+pub(crate) fn read(
     file: &File,
     kind: Round,
     part: Range<usize>,

@@ -61,24 +61,27 @@ fn complaint(
     complaints.flatten().next()
 }
 
-/// Every combination of the hints that are the same on all ranks.
+/// Every combination of the hints that are the same on all ranks, and of the
+/// ways to write. With no way given, each rank takes one of its own.
 fn hint_combinations() -> Vec<disjoint::Hints> {
-    let mut combinations = vec![Vec::new()];
+    let mut combinations: Vec<disjoint::Hints> = vec![Vec::new()];
+    for way in ["direct", "list", "sieve", "automatic"] {
+        combinations.push(vec![("pario_way_write", way.to_owned())]);
+    }
     for (name, values) in [
         ("pario_rmw", ["never", "locked"]),
         ("direct_write", ["false", "true"]),
         ("direct_read", ["false", "true"]),
         ("pario_async", ["pool", "uring"]),
     ] {
+        let with = |hints: &disjoint::Hints, value: &str| {
+            let mut hints = hints.clone();
+            hints.push((name, value.to_owned()));
+            hints
+        };
         combinations = combinations
-            .into_iter()
-            .flat_map(|hints: disjoint::Hints| {
-                values.map(|value| {
-                    let mut hints = hints.clone();
-                    hints.push((name, value.to_owned()));
-                    hints
-                })
-            })
+            .iter()
+            .flat_map(|hints| values.map(|value| with(hints, value)))
             .collect();
     }
     combinations
@@ -87,7 +90,7 @@ fn hint_combinations() -> Vec<disjoint::Hints> {
 #[test]
 fn disjoint_interleaved_writes_lose_nothing_with_any_driver_way_and_hint() {
     let watchdog = Watchdog::new(STEP_MAX);
-    for seed in seeds(2) {
+    for seed in seeds(1) {
         for (name, make) in DRIVERS {
             for (index, hints) in hint_combinations().iter().enumerate() {
                 let case = format!("seed {seed}: {name}, {hints:?}");

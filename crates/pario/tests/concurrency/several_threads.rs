@@ -2,9 +2,15 @@
 
 use std::{collections::BTreeSet, sync::Mutex, thread};
 
-use pario::{Basic, Datatype, File, Info, Mode, Result, Seek, View, Way, threads};
+use pario::{Atomicity, Basic, Datatype, File, Info, Mode, Rank, Result, Seek, View, Way, threads};
 
-use crate::{NEW, STEP_MAX, seeds::seeds, watchdog::Watchdog};
+use crate::{
+    DRIVERS, NEW, STEP_MAX,
+    atomic::{self, ACCESSES, CELLS, Cells, Round},
+    seeds::seeds,
+    serial::{Access, History},
+    watchdog::Watchdog,
+};
 
 const THREADS: usize = 4;
 const RECORD_BYTES: usize = 24;
@@ -198,5 +204,69 @@ fn threads_of_all_ranks_get_different_places_from_the_shared_pointer() {
         let written = records(&std::fs::read(&path).unwrap(), RANKS);
         assert_eq!(written, expected(RANKS), "{method}");
         assert_eq!(records(&read.lock().unwrap(), RANKS), written, "{method}");
+    }
+}
+
+/// What one thread does in a round of atomic accesses.
+fn atomic_accesses(file: &File, seed: u64, round: u64, number: usize) -> Result<Vec<Access>> {
+    let mut rng = fastrand::Rng::with_seed(seed << 32 | round << 8 | number as u64);
+    let mut accesses = Vec::new();
+    for access in 0..ACCESSES {
+        let (one, other) = (rng.usize(0..CELLS), rng.usize(0..CELLS));
+        let part = one.min(other)..one.max(other) + 1;
+        let cells = part.clone().collect();
+        accesses.push(if rng.bool() {
+            let stamp = atomic::stamp(seed, round, Rank(number as u32), access);
+            atomic::write(file, Round::Independent, part, stamp, &mut rng)?;
+            Access::Write { cells, stamp }
+        } else {
+            let seen = atomic::read(file, Round::Independent, part, &mut rng)?;
+            Access::Read { cells, seen }
+        });
+    }
+    Ok(accesses)
+}
+
+#[test]
+fn threads_of_one_rank_are_atomic_towards_each_other() {
+    const ROUNDS: u64 = 25;
+    let watchdog = Watchdog::new(STEP_MAX);
+    for seed in seeds(3) {
+        for (name, make) in DRIVERS {
+            watchdog.step(format!("seed {seed}: {name}"));
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("file");
+            let driver = make();
+            let cells = Cells::new(&mut fastrand::Rng::with_seed(seed));
+            let info = Info::from_pairs([("pario_way_write", "direct")]).unwrap();
+            let result = threads::run(1, |comm| {
+                let file = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;
+                let plain = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;
+                plain.set_size(cells.end() as u64)?;
+                file.set_atomicity(Atomicity::Atomic)?;
+                file.set_view(&cells.view(&(0..CELLS).collect::<Vec<_>>())?)?;
+                for round in 0..ROUNDS {
+                    let before = cells.stamps(&plain)?;
+                    let done = Mutex::new(Vec::new());
+                    on_threads(|number| {
+                        let accesses = atomic_accesses(&file, seed, round, number)?;
+                        done.lock().unwrap().push(accesses);
+                        Ok(())
+                    })?;
+                    let history = History {
+                        before,
+                        ranks: done.into_inner().unwrap(),
+                        after: cells.stamps(&plain)?,
+                    };
+                    let order = history.serial_order();
+                    assert!(order.is_some(), "{name}, seed {seed}: {history:?}");
+                }
+                file.close()?;
+                plain.close()
+            });
+            result
+                .into_iter()
+                .for_each(|result| result.unwrap().unwrap());
+        }
     }
 }

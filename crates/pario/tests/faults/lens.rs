@@ -10,6 +10,8 @@ pub(crate) const UNTOUCHED: u8 = 0xee;
 /// next.
 const GROUP: usize = 3;
 const GROUP_EXTENT: usize = 5;
+/// What direct I/O is aligned to.
+const BLOCK_BYTES: usize = 4096;
 
 /// A view, as the naive model understands it.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +22,8 @@ pub(crate) struct Lens {
     /// From one piece to the next.
     tile: usize,
     pub(crate) element: Element,
+    /// How many elements one call moves.
+    pub(crate) count: usize,
 }
 
 /// What the data consists of.
@@ -87,6 +91,7 @@ impl Lens {
             piece: 1,
             tile: 1,
             element: Element::Byte,
+            count: NATIVE_COUNT,
         }
     }
 
@@ -103,13 +108,18 @@ impl Lens {
                 base: BASE + rank * 8,
                 piece: 8,
                 tile: ranks * 8 + 6,
-                element: Element::Byte,
+                ..Lens::bytes()
             },
             Pattern::External => Lens {
                 base: BASE + rank * 16,
                 piece: 8,
                 tile: ranks * 16 + 16,
                 element: Element::Long,
+                count: NATIVE_COUNT / Element::Long.file_bytes(),
+            },
+            Pattern::Blocks => Lens {
+                count: 2 * BLOCK_BYTES + 160,
+                ..dense((2 + 4 * rank) * BLOCK_BYTES - 100)
             },
         }
     }
@@ -124,11 +134,6 @@ impl Lens {
             Element::Byte => view,
             Element::Long => view.representation("external32"),
         })
-    }
-
-    /// How many elements one call moves.
-    pub(crate) fn count(&self) -> usize {
-        NATIVE_COUNT / self.element.file_bytes()
     }
 
     /// The bytes of the file that hold `count` elements from the `first` on.

@@ -11,7 +11,7 @@ use std::{
 
 use pario::{Basic, Datatype, ErrorKind, File, Info, Mode, Rank, Result, Transport, View, threads};
 
-use crate::folder;
+use crate::ground::folder;
 
 const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
 /// Where the child finds its folder; it is set in children only.

@@ -8,7 +8,7 @@ use pario::{
     threads,
 };
 
-use crate::{assert_no_descriptors, folder};
+use crate::ground::{assert_no_descriptors, folder};
 
 const RANKS: u32 = 3;
 const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);

@@ -24,6 +24,8 @@ pub(crate) enum Pattern {
     External,
     /// A region of its own that begins near the end of the file.
     BeyondTheEnd,
+    /// Whole blocks of the file system, with a bit before and after them.
+    Blocks,
 }
 
 /// Which call.
@@ -296,9 +298,10 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         "direct I/O",
         &[("direct_write", "true"), ("direct_read", "true")],
         &[
-            View(Pattern::Region),
+            View(Pattern::Blocks),
             Write(At, Dense),
             Read(At, Dense),
+            Write(Nonblocking, Dense),
             View(Pattern::Strided),
             Write(AtAll, Dense),
             Read(AtAll, Dense),

@@ -1,0 +1,217 @@
+//! The countdown: for n = 1, 2, 3, … the n-th operation goes wrong, until a
+//! run meets no fault.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use pario::{
+    ErrorKind, Rank,
+    driver::{Driver, Fault, Faults, Memory, Operation, Posix, Uring},
+    threads,
+};
+
+use crate::{
+    ground::folder,
+    run::{Place, Run, Setting},
+    scenario::SCENARIOS,
+    watchdog::Watchdog,
+};
+
+const RUN_MAX: Duration = Duration::from_secs(60);
+/// No scenario has more operations than this.
+const COUNTDOWN_MAX: u64 = 1000;
+
+/// How long faults last once they begin.
+#[derive(Clone, Copy, Debug)]
+enum Lasting {
+    Once,
+    Forever,
+}
+
+impl Lasting {
+    /// From one run's number to the next: what fails for good fails in much
+    /// the same way a few operations later.
+    fn stride(self, nth: u64) -> u64 {
+        match self {
+            Lasting::Once => 1,
+            Lasting::Forever => 1 + nth / 4,
+        }
+    }
+}
+
+/// What goes wrong in a countdown, and the error that must come of it.
+#[derive(Clone, Copy, Debug)]
+struct Trouble {
+    fault: Fault,
+    lasting: Lasting,
+    operations: &'static [Operation],
+    error: Option<ErrorKind>,
+}
+
+const EVERYTHING: &[Operation] = Operation::ALL;
+/// What a full disk gets in the way of.
+const CHANGES: &[Operation] = &[
+    Operation::Open,
+    Operation::Write,
+    Operation::SetSize,
+    Operation::Preallocate,
+    Operation::Sync,
+    Operation::Close,
+];
+
+const BROKEN_ONCE: Trouble = Trouble {
+    fault: Fault::Error(libc::EIO),
+    lasting: Lasting::Once,
+    operations: EVERYTHING,
+    error: Some(ErrorKind::Io),
+};
+const BROKEN_FOR_GOOD: Trouble = Trouble {
+    lasting: Lasting::Forever,
+    ..BROKEN_ONCE
+};
+const FULL_ONCE: Trouble = Trouble {
+    fault: Fault::Partial(libc::ENOSPC),
+    lasting: Lasting::Once,
+    operations: CHANGES,
+    error: Some(ErrorKind::NoSpace),
+};
+const FULL_FOR_GOOD: Trouble = Trouble {
+    lasting: Lasting::Forever,
+    ..FULL_ONCE
+};
+const SHORT: Trouble = Trouble {
+    fault: Fault::Short,
+    lasting: Lasting::Once,
+    operations: EVERYTHING,
+    error: None,
+};
+const ALWAYS_SHORT: Trouble = Trouble {
+    lasting: Lasting::Forever,
+    ..SHORT
+};
+const INTERRUPTED: Trouble = Trouble {
+    fault: Fault::Interruption,
+    ..SHORT
+};
+const ALWAYS_INTERRUPTED: Trouble = Trouble {
+    lasting: Lasting::Forever,
+    ..INTERRUPTED
+};
+
+impl Trouble {
+    /// The faults of the run in which the n-th operation goes wrong.
+    fn faults(&self, nth: u64) -> Faults {
+        let faults = Faults::new();
+        match self.lasting {
+            Lasting::Once => faults.fail_nth(nth, self.operations, self.fault),
+            Lasting::Forever => faults.fail_from_nth(nth, self.operations, self.fault),
+        }
+        faults
+    }
+}
+
+/// All runs of a scenario with one kind of trouble; returns how many they
+/// were. The ranks stay for all of them.
+fn count_down_scenario(setting: &Setting<'_>, trouble: Trouble, watchdog: &Watchdog) -> u64 {
+    let (last, runs) = (AtomicU64::new(0), AtomicU64::new(0));
+    let name = |nth| format!("{}, {trouble:?}, n = {nth}", setting.name());
+    let current = Mutex::new(None);
+    let results = threads::run(setting.ranks, |comm| {
+        let root = comm.rank() == Rank(0);
+        let mut nth = 0;
+        while nth < COUNTDOWN_MAX {
+            nth += trouble.lasting.stride(nth);
+            if root {
+                watchdog.step(name(nth));
+                last.store(nth, Ordering::Relaxed);
+                runs.fetch_add(1, Ordering::Relaxed);
+                let errors = trouble.error.into_iter().collect();
+                let run = Run::new(setting, trouble.faults(nth), errors, name(nth));
+                *current.lock().unwrap() = Some(Arc::new(run));
+            }
+            comm.barrier().unwrap();
+            let run = current.lock().unwrap().clone();
+            let run = run.expect("rank 0 prepared it");
+            run.case.play(&comm);
+            comm.barrier().unwrap();
+            if root {
+                run.check_file();
+                run.check_telling();
+            }
+            if run.faults.fired() == 0 {
+                return;
+            }
+        }
+        panic!("no end of operations");
+    });
+    let panics: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+    let name = name(last.into_inner());
+    assert!(panics.is_empty(), "{name}: {panics:#?}");
+    runs.into_inner()
+}
+
+/// All scenarios with each kind of trouble on one driver.
+fn count_down(inner: Arc<dyn Driver>, place: Place, troubles: &[Trouble]) {
+    let watchdog = Watchdog::new(RUN_MAX);
+    let folder = folder();
+    let path = folder.path().join("file");
+    for trouble in troubles {
+        let mut runs = 0;
+        for scenario in SCENARIOS {
+            for ranks in scenario.ranks {
+                let setting = Setting {
+                    scenario,
+                    ranks: *ranks,
+                    inner: &inner,
+                    place,
+                    path: &path,
+                };
+                runs += count_down_scenario(&setting, *trouble, &watchdog);
+            }
+        }
+        println!("{} {place:?}: {runs} runs with {trouble:?}", inner.name());
+    }
+}
+
+/// The wrapper itself continues what it cut short or interrupted.
+const AROUND: &[Trouble] = &[
+    BROKEN_ONCE,
+    BROKEN_FOR_GOOD,
+    FULL_ONCE,
+    ALWAYS_SHORT,
+    ALWAYS_INTERRUPTED,
+];
+/// The driver must continue; an interruption for ever would be the end of it.
+const BELOW: &[Trouble] = &[
+    BROKEN_ONCE,
+    FULL_ONCE,
+    FULL_FOR_GOOD,
+    SHORT,
+    ALWAYS_SHORT,
+    INTERRUPTED,
+];
+
+#[test]
+fn countdown_of_posix() {
+    count_down(Arc::new(Posix::new()), Place::Around, AROUND);
+}
+
+#[test]
+fn countdown_of_system_calls_below_posix() {
+    count_down(Arc::new(Posix::new()), Place::Below, BELOW);
+}
+
+#[test]
+fn countdown_of_uring() {
+    count_down(Arc::new(Uring), Place::Around, AROUND);
+}
+
+#[test]
+fn countdown_of_memory() {
+    count_down(Arc::new(Memory::separate()), Place::Around, AROUND);
+}
