@@ -208,7 +208,13 @@ mod tests {
 
     #[test]
     fn every_length_and_stride_sign() {
-        let lengths = (1_usize..=130).chain([255, 256, 300]);
+        // Under Miri only the lengths at which the kernels change.
+        let few = [1, 2, 3, 4, 5, 8, 15, 16, 17, 32, 33, 64, 65, 128, 129];
+        let lengths: Vec<usize> = if cfg!(miri) {
+            few.into()
+        } else {
+            (1..=300).collect()
+        };
         for len in lengths {
             let packed = len.cast_signed();
             for (from, to) in [

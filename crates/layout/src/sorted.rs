@@ -6,7 +6,7 @@ use crate::shape::{Kind, Node};
 use crate::{Layout, Monotony, Overlap};
 
 /// Overlap is decided by sorting the pieces of a tile, up to this many.
-const SORTED_PIECES: u64 = 1 << 20;
+const SORTED_PIECES: u64 = 1 << 16;
 
 /// A contiguous piece and where its bytes stand in the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
