@@ -143,6 +143,7 @@ fn fuzz(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
             &time,
             "-print_final_stats=1",
             "-verbosity=0",
+            "-print_funcs=0",
         ]);
         shell::run(run)?;
         tally.passed += 1;
