@@ -86,6 +86,13 @@ pub(crate) const METHODS: &[Method] = &[
         Call::Collective,
         AUTOMATIC,
     ),
+    method(
+        "collective",
+        Store::Posix,
+        Frame::Ghost,
+        Call::Collective,
+        AUTOMATIC,
+    ),
     independent("list", Store::Uring, Frame::None, LIST),
     independent("automatic", Store::Uring, Frame::None, AUTOMATIC),
     independent("automatic", Store::Mem, Frame::None, AUTOMATIC),
