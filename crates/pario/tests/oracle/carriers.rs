@@ -45,6 +45,10 @@ impl Carrier {
         self == Carrier::Memory
     }
 
+    pub(crate) fn is_slow(self) -> bool {
+        self == Carrier::Throttled
+    }
+
     /// The driver; a trace goes to `log`.
     pub(crate) fn driver(self, log: &Log) -> Arc<dyn Driver> {
         match self {

@@ -34,14 +34,20 @@ pub(crate) fn scenario(rng: &mut Rng, carriers: &[Carrier]) -> Scenario {
     let ranks = rng.u32(1..=RANKS_MAX);
     let nodes_max = if rng.u32(..4) == 0 { ranks } else { 1 };
     let nodes: Vec<u32> = (0..ranks).map(|_| rng.u32(..nodes_max)).collect();
-    let carrier = carriers[rng.usize(..carriers.len())];
+    let large = rng.u32(..LARGE_EVERY) == 0;
+    // A large access in tiny pieces takes for ever on a slow line.
+    let carriers = carriers.iter().copied();
+    let carriers: Vec<Carrier> = carriers
+        .filter(|carrier| !(large && carrier.is_slow()))
+        .collect();
+    let carrier = one_of(rng, &carriers);
     let before = rng.bool().then(|| Filling {
         len: rng.usize(..FILE_BYTES_BEFORE_MAX),
         seed: rng.u64(..),
     });
     let mut draw = Draw {
-        large: rng.u32(..LARGE_EVERY) == 0,
-        carriers: carriers.to_vec(),
+        large,
+        carriers,
         one_node: nodes.iter().all(|node| *node == nodes[0]),
         crowded: true,
         rng: rng.fork(),
@@ -104,9 +110,15 @@ fn mode(rng: &mut Rng, exists: bool) -> Mode {
 }
 
 const BUFFER_SIZES: [&str; 6] = ["1", "3", "17", "100", "1024", "4194304"];
+/// Those that do not cut large accesses into too many windows.
+const LARGE_BUFFER_SIZES: [&str; 3] = ["1000", "65536", "4194304"];
 
 /// Hints that can change while the file is open.
-fn hints(rng: &mut Rng) -> Vec<Hint> {
+fn hints(rng: &mut Rng, large: bool) -> Vec<Hint> {
+    let buffer_sizes: &[&str] = match large {
+        true => &LARGE_BUFFER_SIZES,
+        false => &BUFFER_SIZES,
+    };
     let ways = ["automatic", "direct", "list", "sieve"];
     let sieving = ["automatic", "enable", "disable"];
     let numbers = ["0", "1", "40", "100"];
@@ -115,8 +127,8 @@ fn hints(rng: &mut Rng) -> Vec<Hint> {
         ("pario_way_write", &ways),
         ("romio_ds_read", &sieving),
         ("romio_ds_write", &sieving),
-        ("ind_rd_buffer_size", &BUFFER_SIZES),
-        ("ind_wr_buffer_size", &BUFFER_SIZES),
+        ("ind_rd_buffer_size", buffer_sizes),
+        ("ind_wr_buffer_size", buffer_sizes),
         ("pario_list_pieces", &["1", "2", "5", "1024"]),
         ("pario_sieve_extent", &["0", "20", "16384"]),
         ("pario_sieve_density", &numbers),
@@ -143,9 +155,7 @@ fn hints_at_open(rng: &mut Rng, one_node: bool) -> Vec<Hint> {
         ("pario_shared_pointer", pointers),
         ("pario_sync_on_close", &["false"]),
     ];
-    let mut all = draw_hints(rng, &table);
-    all.extend(hints(rng));
-    all
+    draw_hints(rng, &table)
 }
 
 fn draw_hints(rng: &mut Rng, table: &[(&'static str, &[&str])]) -> Vec<Hint> {
@@ -169,10 +179,12 @@ struct Draw {
 
 impl Draw {
     fn opening(&mut self, carrier: Carrier, exists: bool) -> Opening {
+        let mut all_hints = hints_at_open(&mut self.rng, self.one_node);
+        all_hints.extend(hints(&mut self.rng, self.large));
         Opening {
             carrier,
             mode: mode(&mut self.rng, exists),
-            hints: hints_at_open(&mut self.rng, self.one_node),
+            hints: all_hints,
         }
     }
 
@@ -194,7 +206,7 @@ impl Draw {
                 let (offset, from) = self.seek();
                 Step::SeekShared(offset, from)
             }
-            96..98 => Step::SetInfo(hints(&mut self.rng)),
+            96..98 => Step::SetInfo(hints(&mut self.rng, self.large)),
             _ => Step::Reopen(self.reopening(model, carrier)),
         }
     }

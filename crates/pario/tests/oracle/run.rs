@@ -192,17 +192,17 @@ impl<'a> Rank<'a> {
         let expected = outcome.result.unwrap_or(Ok(()));
         same_result("the call", &result, expected)?;
         self.meet()?;
-        self.check_state(outcome)?;
+        self.check_state(step, outcome)?;
         self.meet()
     }
 
-    fn check_state(&self, outcome: &Outcome) -> Check {
+    fn check_state(&self, step: &Step, outcome: &Outcome) -> Check {
         let ranks = self.trial.scenario.ranks();
         let events = match self.index {
             0 => self.trial.log.take(),
             _ => Vec::new(),
         };
-        if !self.opening.may_write_back(ranks) {
+        if !self.opening.may_write_back(ranks, step) {
             let stray = carriers::stray_write(&events, &outcome.written);
             same("a byte written that nobody asked for", stray, None)?;
         }

@@ -50,11 +50,13 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// Whether bytes that nobody asked for may be written back, as a hint or
-    /// the promise of being alone allows.
-    pub(crate) fn may_write_back(&self, ranks: usize) -> bool {
+    /// Whether a step may write bytes back that nobody asked to write: a hint
+    /// or the promise of being alone allows it, the promise of several ranks
+    /// only where they act together.
+    pub(crate) fn may_write_back(&self, ranks: usize, step: &Step) -> bool {
         let locked = self.hints.contains(&("pario_rmw", "locked".to_owned()));
-        locked || (ranks == 1 && self.mode.contains(Mode::UNIQUE_OPEN))
+        let together = ranks == 1 || matches!(step, Step::Together(_));
+        locked || (together && self.mode.contains(Mode::UNIQUE_OPEN))
     }
 }
 
