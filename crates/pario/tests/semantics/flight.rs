@@ -80,6 +80,49 @@ fn rule_12_opposite_orders_on_two_files_with_one_buffer_all_end() {
     }
 }
 
+#[test]
+fn rule_12_collectives_in_opposite_orders_on_two_files_all_end() {
+    const OPERATIONS: u64 = 10;
+    const BYTES: u64 = 3000;
+    let _watchdog = watchdog();
+    let folder = folder();
+    let hints = info(&[("pario_inflight_bytes", "1"), ("cb_buffer_size", "4096")]);
+    let paths = ["a", "b"].map(|name| folder.path().join(name));
+    ranks(4, |comm| {
+        let rank = u64::from(comm.rank().0);
+        let files = [
+            File::open(&comm, &paths[0], NEW, &hints)?,
+            File::open(&comm, &paths[1], NEW, &hints)?,
+        ];
+        for file in &files {
+            file.set_view(&every(8, 2, 2 * rank))?;
+        }
+        // All on one file, then all on the other: which first differs.
+        let order = if rank % 2 == 0 { [0, 1] } else { [1, 0] };
+        let mut requests = Vec::new();
+        for which in order {
+            for number in 0..OPERATIONS {
+                let source = vec![rank as u8 + 1; BYTES as usize];
+                requests.push(files[which].iwrite_at_all(number * BYTES, source)?);
+            }
+        }
+        if rank == 3 {
+            requests.reverse();
+        }
+        for request in requests {
+            assert_eq!(request.wait()?.0.bytes(), BYTES);
+        }
+        files.iter().try_for_each(File::close)
+    });
+    for path in paths {
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(bytes.len() as u64, 4 * OPERATIONS * BYTES);
+        for (index, byte) in bytes.iter().enumerate() {
+            assert_eq!(usize::from(*byte), index % 8 / 2 + 1, "byte {index}");
+        }
+    }
+}
+
 /// Both an operation that waits for a lock with a buffer in hand and one that
 /// waits for a buffer with a lock in hand can be made of one file, by setting
 /// atomicity in between: they must not wait for each other.

@@ -7,17 +7,17 @@
 //! | 2 | incoherent file systems between nodes | not here: needs a host MPI-IO to hand the file to |
 //! | 3 | no mapped files, no signal handlers | `safety`; `processes` |
 //! | 4 | locks of ranks and of threads | `safety`; the driver's conformance suite |
-//! | 5 | atomic collective writes | not here: no collective windows yet; atomic accesses in `concurrency` |
-//! | 6 | coverage proved from runs | `safety` (sieve windows, the only ones yet) |
+//! | 5 | atomic collective writes | not here: `collective`; atomic accesses of one rank in `concurrency` |
+//! | 6 | coverage proved from runs | `safety` (sieve windows); collective windows in `collective` |
 //! | 7 | shared segments are plain data | `processes`; the transport's conformance suite |
 //! | 8 | common memory is proved, not assumed | `processes`; the transport's conformance suite |
 //! | 9 | a killed rank | `processes`; the transport's conformance suite |
 //! | 10 | nothing at load, descriptors, forked children | `processes` |
 //! | 11 | waiting ranks sleep | `processes` |
 //! | 12 | opposite orders of nonblocking operations | `flight` |
-//! | 13 | completion under MPI | not here: no MPI yet |
+//! | 13 | completion under MPI | not here: needs an MPI |
 //! | 14 | pointers, pending requests | `flight` |
-//! | 15 | split calls | not here: there are none yet |
+//! | 15 | split calls | `collective` |
 //! | 16 | requests that are dropped or forgotten | `flight` |
 //! | 17 | counts are prefixes | `results`; every fault in `faults` |
 //! | 18 | sync and close | `results` |
@@ -26,12 +26,12 @@
 //! | 21 | filetypes | `views`; the layout's oracle |
 //! | 22 | data representations | `views`; the datarep's tests |
 //! | 23 | modes, views, pointers | `views` |
-//! | 24 | views between nodes | not here: no collective exchange yet |
+//! | 24 | views between nodes | not here: `collective`, and the tests of plans |
 //! | 25 | copy slice and transfer unit | `scale` (staged chunks and sieve windows) |
 //! | 26 | bounded memory | `processes` (a process of its own to measure) |
 //! | 27 | calls of libc | `interception` |
-//! | 28 | GPU buffers | not here: no host MPI yet |
-//! | 29 | off switch | not here: nothing is intercepted yet |
+//! | 28 | GPU buffers | not here: needs a host MPI |
+//! | 29 | off switch | not here: nothing is intercepted in Rust programs |
 //!
 //! `messages` looks at what errors say, `scale` also at sizes past 32 bits.
 

@@ -50,40 +50,58 @@ fn rule_17_a_read_counts_the_prefix_before_the_end_and_touches_no_more() {
     }
 }
 
+/// Refuses every write at or behind byte 600.
+fn full_at_600() -> Arc<dyn Driver> {
+    Probe::new(|event| match event {
+        Event::Write(pieces) if pieces.iter().any(|(at, len)| at + *len as u64 > 600) => {
+            Err(io::Error::from_raw_os_error(libc::ENOSPC))
+        }
+        _ => Ok(()),
+    })
+}
+
 #[test]
-fn rule_17_an_error_counts_the_prefix_before_it_and_reaches_all_ranks() {
+fn rule_17_an_error_counts_the_prefix_before_it() {
     let folder = folder();
     for way in ["direct", "list"] {
         let path = folder.path().join(way);
         ranks(3, |comm| {
             let hints = info(&[("pario_way_write", way), ("pario_list_pieces", "4")]);
-            let broken = comm.rank() == Rank(1);
-            let driver = Probe::new(move |event| match event {
-                Event::Write(pieces) if broken && pieces.iter().any(|(at, _)| *at >= 600) => {
-                    Err(io::Error::from_raw_os_error(libc::ENOSPC))
-                }
-                _ => Ok(()),
-            });
-            let file = File::open_with(&comm, driver, &path, NEW, &hints)?;
-            file.set_view(&every(30, 10, 10 * u64::from(comm.rank().0)))?;
-            let error = file.write_at_all(0, &[7u8; 1000]).unwrap_err();
+            let file = File::open_with(&comm, full_at_600(), &path, NEW, &hints)?;
+            let rank = u64::from(comm.rank().0);
+            file.set_view(&every(30, 10, 10 * rank))?;
+            let error = file.write_at(0, &[7u8; 1000]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NoSpace);
-            assert_eq!(error.rank(), Some(Rank(1)));
-            let message = error.to_string();
-            assert!(message.starts_with("write_at_all "), "{message}");
-            if broken {
-                // 20 pieces of this rank lie below byte 600.
-                assert_eq!(error.transferred(), 200, "{way}");
-                assert_eq!(error.offset(), Some(610), "{way}");
-            }
+            assert_eq!(error.rank(), Some(comm.rank()));
+            // 20 pieces of every rank lie below byte 600.
+            assert_eq!(error.transferred(), 200, "{way}");
+            assert_eq!(error.offset(), Some(600 + 10 * rank), "{way}");
             file.close()
         });
-        let bytes = fs::read(&path).unwrap();
-        for (index, byte) in bytes.iter().enumerate() {
-            let lost = index / 10 % 3 == 1 && index >= 600;
-            assert_eq!(*byte, if lost { 0 } else { 7 }, "{way}: byte {index}");
-        }
+        assert_eq!(fs::read(&path).unwrap(), [7; 600], "{way}");
     }
+}
+
+#[test]
+fn rule_17_an_error_of_a_collective_write_is_the_same_on_all_and_counts_what_is_there() {
+    let folder = folder();
+    let path = folder.path().join("collective");
+    ranks(3, |comm| {
+        let file = File::open_with(&comm, full_at_600(), &path, NEW, &Info::new())?;
+        let rank = u64::from(comm.rank().0);
+        file.set_view(&every(30, 10, 10 * rank))?;
+        let error = file.write_at_all(0, &[7u8; 1000]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoSpace);
+        assert_eq!(error.operation(), "write_at_all");
+        assert!(error.transferred() <= 200, "{}", error.transferred());
+        let mut back = vec![0u8; error.transferred() as usize];
+        file.read_at(0, &mut back)?;
+        assert!(back.iter().all(|byte| *byte == 7), "{back:?}");
+        file.close()
+    });
+    let bytes = fs::read(&path).unwrap();
+    assert!(bytes.len() <= 600, "{} bytes", bytes.len());
+    assert!(bytes.iter().all(|byte| [0, 7].contains(byte)));
 }
 
 fn syncs(events: &[Event]) -> usize {

@@ -1,0 +1,162 @@
+//! Rules 8 and 9: the shared pointer, with and without common memory, and
+//! what is left behind.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use pario::{
+    ErrorKind, File, Info, Rank, View,
+    transport::processes::{SegmentMemory, World},
+};
+
+use crate::{
+    common::{NEW, folder, info},
+    harness::{Test, ranks, run},
+};
+
+pub(crate) const TESTS: &[Test] = &[
+    (
+        "sharing::rule_08_the_pointer_gives_each_record_once",
+        each_record_once,
+    ),
+    (
+        "sharing::rule_08_ordered_accesses_keep_the_order_of_ranks",
+        ordered,
+    ),
+    (
+        "sharing::rule_08_without_common_memory_a_file_takes_over",
+        without_memory,
+    ),
+    ("sharing::rule_09_nothing_is_left_behind", nothing_is_left),
+];
+
+const RECORD: usize = 8;
+
+fn each_record_once() {
+    const RECORDS: u64 = 200;
+    let folder = folder();
+    for method in ["memory", "file"] {
+        let path = folder.path().join(method);
+        ranks(4, |comm| {
+            let hints = info(&[("pario_shared_pointer", method)]);
+            let file = File::open(&comm, &path, NEW, &hints)?;
+            assert!(
+                file.explain_open()
+                    .contains(&format!("shared pointer: {method}"))
+            );
+            for number in 0..RECORDS {
+                let record = u64::from(comm.rank().0) * RECORDS + number;
+                if number % 2 == 0 {
+                    file.write_shared(&[record])?;
+                } else {
+                    file.iwrite_shared(vec![record])?.wait()?;
+                }
+            }
+            comm.barrier()?;
+            assert_eq!(file.position_shared()?, 4 * RECORDS * RECORD as u64);
+            file.close()
+        });
+        let bytes = fs::read(&path).unwrap();
+        let records: BTreeSet<u64> = bytes
+            .chunks_exact(RECORD)
+            .map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap()))
+            .collect();
+        assert_eq!(bytes.len(), 4 * RECORDS as usize * RECORD);
+        assert_eq!(records, (0..4 * RECORDS).collect(), "{method}");
+    }
+}
+
+fn ordered() {
+    let folder = folder();
+    for method in ["memory", "file"] {
+        let path = folder.path().join(method);
+        ranks(4, |comm| {
+            let hints = info(&[("pario_shared_pointer", method)]);
+            let file = File::open(&comm, &path, NEW, &hints)?;
+            let mine = vec![comm.rank().0 as u8 + 1; comm.rank().index() + 1];
+            for _ in 0..50 {
+                file.write_ordered(&mine)?;
+            }
+            file.set_view(&View::bytes())?;
+            let mut back = vec![0u8; mine.len()];
+            for _ in 0..50 {
+                assert_eq!(file.read_ordered(&mut back)?.bytes(), mine.len() as u64);
+                assert_eq!(back, mine, "{method}");
+            }
+            file.close()
+        });
+        let expected = [1, 2, 2, 3, 3, 3, 4, 4, 4, 4].repeat(50);
+        assert_eq!(fs::read(&path).unwrap(), expected, "{method}");
+    }
+}
+
+fn without_memory() {
+    let folder = folder();
+    let path = folder.path().join("apart");
+    let nowhere = SegmentMemory::Folder("/proc/no/such/folder".into());
+    let world = World::new(3).segment_memory(&[nowhere]);
+    run(&world, |comm| {
+        let file = File::open(&comm, &path, NEW, &Info::new())?;
+        assert!(file.explain_open().contains("shared pointer: file"));
+        for _ in 0..20 {
+            file.write_shared(&[1u8; 5])?;
+        }
+        file.close()?;
+        // A hint that cannot be followed: whoever needs the pointer hears it.
+        let hints = info(&[("pario_shared_pointer", "memory")]);
+        let file = File::open(&comm, &path, NEW, &hints)?;
+        file.write_at(0, &[2u8])?;
+        let error = file.write_shared(&[1u8]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnsupportedOperation);
+        assert!(
+            error.to_string().contains("pario_shared_pointer"),
+            "{error}"
+        );
+        file.close()
+    });
+    assert_eq!(fs::read(&path).unwrap().len(), 300);
+    assert_eq!(names(folder.path()), ["apart"]);
+}
+
+/// What is in a folder.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Names of this program's worlds in the folder of shared memory.
+pub(crate) fn shared_names() -> Vec<String> {
+    let own = format!("pario-{}-", std::process::id());
+    let all = names(Path::new("/dev/shm")).into_iter();
+    all.filter(|name| name.starts_with(&own)).collect()
+}
+
+fn nothing_is_left() {
+    let folder = folder();
+    let path = folder.path().join("data");
+    let kinds = [
+        SegmentMemory::Nameless,
+        SegmentMemory::Folder("/dev/shm".into()),
+    ];
+    for kind in kinds {
+        for method in ["memory", "file"] {
+            let world = World::new(3).segment_memory(std::slice::from_ref(&kind));
+            run(&world, |comm| {
+                let hints = info(&[("pario_shared_pointer", method)]);
+                let file = File::open(&comm, &path, NEW, &hints)?;
+                // No names even while it is open.
+                if comm.rank() == Rank(0) {
+                    assert_eq!(names(folder.path()), ["data"], "{kind:?}");
+                }
+                comm.barrier()?;
+                file.write_shared(&[1u8])?;
+                file.close()
+            });
+            assert_eq!(names(folder.path()), ["data"], "{kind:?}");
+            assert_eq!(shared_names(), [""; 0], "{kind:?}");
+        }
+    }
+}
