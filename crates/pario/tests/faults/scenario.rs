@@ -120,6 +120,16 @@ const SHARED: &[Step] = &[
     Read(NonblockingShared, Dense),
 ];
 
+const COLLECTIVE: &[Step] = &[
+    View(Pattern::Strided),
+    Write(AtAll, Dense),
+    Write(All, Scattered),
+    Read(AtAll, Dense),
+    Read(All, Scattered),
+    Write(All, Dense),
+    Sync,
+];
+
 /// Every scenario that the countdown goes through.
 pub(crate) const SCENARIOS: &[Scenario] = &[
     scenario(
@@ -235,18 +245,32 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         &[("pario_shared_pointer", "file")],
         SHARED,
     ),
+    scenario("collective", &[], COLLECTIVE),
     scenario(
-        "collective",
-        &[],
+        "collective, each for itself",
+        &[("romio_cb_write", "disable"), ("romio_cb_read", "disable")],
+        COLLECTIVE,
+    ),
+    scenario(
+        "collective, two for all in small windows",
         &[
-            View(Pattern::Strided),
-            Write(AtAll, Dense),
-            Write(All, Scattered),
-            Read(AtAll, Dense),
-            Read(All, Scattered),
-            Write(All, Dense),
-            Sync,
+            ("romio_cb_write", "enable"),
+            ("romio_cb_read", "enable"),
+            ("cb_buffer_size", "64"),
+            ("cb_nodes", "2"),
         ],
+        COLLECTIVE,
+    ),
+    scenario(
+        "collective, one for all by messages",
+        &[
+            ("romio_cb_write", "enable"),
+            ("romio_cb_read", "enable"),
+            ("pario_exchange", "messages"),
+            ("cb_buffer_size", "200"),
+            ("cb_nodes", "1"),
+        ],
+        COLLECTIVE,
     ),
     scenario(
         "atomic",
