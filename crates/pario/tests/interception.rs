@@ -5,6 +5,7 @@
 //! binds the calls of pario to them, and they count and pass on. A raw system
 //! call would not be counted.
 #![allow(unsafe_code)] // functions that take the place of libc's
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -34,7 +35,7 @@ fn next<F: Copy>(name: &CStr) -> F {
     }
 }
 
-type Result4 = unsafe extern "C" fn(c_int, *mut c_void, usize, i64) -> isize;
+type Positioned = unsafe extern "C" fn(c_int, *mut c_void, usize, i64) -> isize;
 type Vectored = unsafe extern "C" fn(c_int, *const libc::iovec, c_int, i64) -> isize;
 
 /// # Safety
@@ -64,7 +65,7 @@ unsafe extern "C" fn close(fd: c_int) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pread64(fd: c_int, to: *mut c_void, bytes: usize, at: i64) -> isize {
     // SAFETY: the caller's arguments.
-    let moved = unsafe { next::<Result4>(c"pread64")(fd, to, bytes, at) };
+    let moved = unsafe { next::<Positioned>(c"pread64")(fd, to, bytes, at) };
     READ.fetch_add(moved.unsigned_abs(), Ordering::SeqCst);
     moved
 }
@@ -74,7 +75,7 @@ unsafe extern "C" fn pread64(fd: c_int, to: *mut c_void, bytes: usize, at: i64) 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pwrite64(fd: c_int, from: *mut c_void, bytes: usize, at: i64) -> isize {
     // SAFETY: the caller's arguments.
-    let moved = unsafe { next::<Result4>(c"pwrite64")(fd, from, bytes, at) };
+    let moved = unsafe { next::<Positioned>(c"pwrite64")(fd, from, bytes, at) };
     WRITTEN.fetch_add(moved.unsigned_abs(), Ordering::SeqCst);
     moved
 }

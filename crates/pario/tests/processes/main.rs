@@ -3,6 +3,7 @@
 //!
 //! Forking needs a program with one thread, so this one has its own `main`;
 //! everything that starts threads happens in forked ranks.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -34,6 +34,7 @@
 //! | 29 | off switch | not here: nothing is intercepted in Rust programs |
 //!
 //! `messages` looks at what errors say, `scale` also at sizes past 32 bits.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 #[path = "../common/mod.rs"]
 mod common;

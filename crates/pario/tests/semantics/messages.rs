@@ -272,6 +272,15 @@ fn open_error(path: &Path, mode: Mode, info: &Info) -> pario::Error {
     opened.into_iter().next().unwrap().unwrap()
 }
 
+/// Name, mode and hints of an open; the kind and words of its error.
+type Opening<'a> = (
+    &'a Path,
+    Mode,
+    &'a [(&'a str, &'a str)],
+    ErrorKind,
+    &'a [&'a str],
+);
+
 #[test]
 fn an_open_that_fails_says_why() {
     let folder = folder();
@@ -282,7 +291,7 @@ fn an_open_that_fails_says_why() {
     let long = folder.path().join("n".repeat(300));
     let odd = folder.path().join("a\0b");
     let hint = [("pario_driver", "floppy")];
-    let cases: [(&Path, Mode, &[(&str, &str)], ErrorKind, &[&str]); 10] = [
+    let cases: [Opening<'_>; 10] = [
         (
             &missing,
             READ,
