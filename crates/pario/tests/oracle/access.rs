@@ -62,7 +62,40 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    fn collective(&self, file: &File, buffer: &mut [u8]) -> pario::Result<Status> {
+    /// A collective access, with the buffer afterwards.
+    fn collective(
+        &self,
+        file: &File,
+        mut buffer: Vec<u8>,
+    ) -> pario::Result<(pario::Result<Status>, Vec<u8>)> {
+        let (direction, place) = (self.access.direction, self.access.place);
+        if self.access.manner == Manner::Blocking {
+            let result = self.collective_blocking(file, &mut buffer);
+            return Ok((result, buffer));
+        }
+        let owned = self.own(buffer)?;
+        if self.access.manner == Manner::Owned {
+            let request = match (direction, place) {
+                (Direction::Read, Place::At(offset)) => file.iread_at_all(offset, owned),
+                (Direction::Read, _) => file.iread_all(owned),
+                (Direction::Write, Place::At(offset)) => file.iwrite_at_all(offset, owned),
+                (Direction::Write, _) => file.iwrite_all(owned),
+            };
+            return Ok(request?.wait_with_buffer());
+        }
+        let split = match (direction, place) {
+            (Direction::Read, Place::At(offset)) => file.read_at_all_begin(offset, owned),
+            (Direction::Read, Place::Individual) => file.read_all_begin(owned),
+            (Direction::Read, _) => file.read_ordered_begin(owned),
+            (Direction::Write, Place::At(offset)) => file.write_at_all_begin(offset, owned),
+            (Direction::Write, Place::Individual) => file.write_all_begin(owned),
+            (Direction::Write, _) => file.write_ordered_begin(owned),
+        };
+        let (status, buffer) = split?.end()?;
+        Ok((Ok(status), buffer))
+    }
+
+    fn collective_blocking(&self, file: &File, buffer: &mut [u8]) -> pario::Result<Status> {
         match (self.access.direction, self.access.place) {
             (Direction::Read, Place::At(offset)) => file.read_at_all(offset, self.target(buffer)?),
             (Direction::Read, Place::Individual) => file.read_all(self.target(buffer)?),
@@ -75,9 +108,13 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    fn owned(&self, file: &File, buffer: Vec<u8>) -> pario::Result<Request<u8>> {
+    fn own(&self, buffer: Vec<u8>) -> pario::Result<Owned<u8>> {
         let count = self.access.memory.count;
-        let owned = Owned::typed_at(buffer, self.origin, count, &self.datatype)?;
+        Owned::typed_at(buffer, self.origin, count, &self.datatype)
+    }
+
+    fn owned(&self, file: &File, buffer: Vec<u8>) -> pario::Result<Request<u8>> {
+        let owned = self.own(buffer)?;
         match (self.access.direction, self.access.place) {
             (Direction::Read, Place::At(offset)) => file.iread_at(offset, owned),
             (Direction::Read, Place::Individual) => file.iread(owned),
@@ -132,6 +169,7 @@ impl Prepared<'_> {
             Manner::Blocking => return Called::Done(self.blocking(file, buffer)),
             Manner::Owned => self.owned(file, buffer.to_vec()).map(Waiting::Owned),
             Manner::Scoped => self.scoped(scope, file, buffer).map(Waiting::Scoped),
+            Manner::Split => unreachable!("split calls are collective"),
         };
         match started {
             Ok(waiting) => Called::Started(waiting),
@@ -193,8 +231,12 @@ pub(crate) fn run_plan(file: &File, plan: &Plan, expected: &[Expected]) -> Check
 
 /// Makes a collective access, then compares.
 pub(crate) fn run_collective(file: &File, access: &Access, expected: &Expected) -> Check {
-    let (mut buffer, prepared) = Prepared::new(access, expected);
-    let result = prepared.collective(file, &mut buffer);
+    let (before, prepared) = Prepared::new(access, expected);
+    // A call that is refused keeps the buffer it was given.
+    let (result, buffer) = match prepared.collective(file, before.clone()) {
+        Ok(done) => done,
+        Err(error) => (Err(error), before),
+    };
     compare("the access", &result, &buffer, expected, access)?;
     same_pointer(file, expected)
 }

@@ -14,7 +14,7 @@ use crate::{
     spec::Spec,
 };
 
-const DRAWS: u64 = 1000;
+const DRAWS: u64 = 2000;
 /// Each of these occurs at least so often in that many draws.
 const LEAST: usize = 5;
 
@@ -62,7 +62,13 @@ const WANTED: &[&str] = &[
     "Read Shared Owned",
     "Read Shared Scoped",
     "Read Ordered Blocking",
+    "Read Ordered Split",
+    "Read At Split",
+    "Read Individual Split",
     "Write Ordered Blocking",
+    "Write Ordered Split",
+    "Write At Split",
+    "Write Individual Split",
     "Write At Blocking",
     "Write At Owned",
     "Write At Scoped",

@@ -336,7 +336,7 @@ impl Draw {
     }
 
     fn offset(&mut self, model: &Model, rank: usize) -> u64 {
-        if self.rng.u32(..4) == 0 {
+        if self.rng.u32(..3) == 0 {
             return self.offset_near_the_end(model, rank);
         }
         let most = model.views[rank].etypes_within(REACH_BYTES);
@@ -409,13 +409,21 @@ impl Draw {
         let direction = self
             .access(model, 0, Place::Ordered, Manner::Blocking)
             .direction;
+        let manner = match kind {
+            // No nonblocking call goes in rank order.
+            0 => one_of(&mut self.rng, &[Manner::Blocking, Manner::Split]),
+            _ => one_of(
+                &mut self.rng,
+                &[Manner::Blocking, Manner::Owned, Manner::Split],
+            ),
+        };
         let accesses = (0..ranks).map(|rank| {
             let place = match kind {
                 0 => Place::Ordered,
                 1 => Place::Individual,
                 _ => Place::At(self.offset(model, rank)),
             };
-            let access = self.access(model, rank, place, Manner::Blocking);
+            let access = self.access(model, rank, place, manner);
             Access {
                 direction,
                 ..access

@@ -128,6 +128,8 @@ pub(crate) enum Manner {
     Owned,
     /// Nonblocking, with a borrowed buffer.
     Scoped,
+    /// Begun and ended: collective only.
+    Split,
 }
 
 /// Items of a datatype in a buffer that has a margin on both sides.

@@ -138,7 +138,7 @@ pub(crate) fn partition(rng: &mut Rng, ranks: u64, etype: &Spec) -> Vec<Spec> {
 /// whole tiles: then tiles interleave, still without overlap.
 fn dealt_slots(rng: &mut Rng, ranks: u64, slots: u64, etype: &Spec) -> Vec<Spec> {
     let extent = etype.map(&Basic::size).extent();
-    let tiles_max = if rng.u32(..3) == 0 { 3 } else { 1 };
+    let tiles_max = if rng.bool() { 3 } else { 1 };
     let dealt: Vec<(u64, i64)> = (0..slots)
         .map(|slot| {
             let tile = rng.u64(..tiles_max);
