@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use pario::{
-    Error, ErrorKind, File, Info, Mode, Rank, Result, Transport,
+    Atomicity, Error, ErrorKind, File, Info, Mode, Rank, Result, Transport,
     driver::{Around, Driver, Fault, Faults, Operation, Posix},
     threads,
 };
@@ -30,11 +30,15 @@ fn with_fault<R: Send>(
     results.into_iter().map(|result| result.unwrap()).collect()
 }
 
-/// Each rank moves its own data in collective calls.
 fn open(comm: &Arc<dyn Transport>, driver: Arc<dyn Driver>, path: &Path) -> Result<File> {
-    let pairs = [("romio_cb_write", "disable"), ("romio_cb_read", "disable")];
-    let info = Info::from_pairs(pairs).unwrap();
-    File::open_with(comm, driver, path, NEW, &info)
+    File::open_with(comm, driver, path, NEW, &Info::new())
+}
+
+/// In atomic mode, each rank moves its own data in collective calls too.
+fn open_atomic(comm: &Arc<dyn Transport>, driver: Arc<dyn Driver>, path: &Path) -> Result<File> {
+    let file = open(comm, driver, path)?;
+    file.set_atomicity(Atomicity::Atomic)?;
+    Ok(file)
 }
 
 #[test]
@@ -86,7 +90,7 @@ fn in_a_failed_collective_access_every_rank_learns_what_it_moved_itself() {
     let path = folder.path().join("file");
     let half = Fault::Partial(libc::ENOSPC);
     let errors = with_fault(1, &[Operation::Write], half, |comm, driver| {
-        let file = open(comm, driver, &path).unwrap();
+        let file = open_atomic(comm, driver, &path).unwrap();
         let rank = comm.rank().0;
         let data = vec![rank as u8 + 1; 100];
         let error = file.write_at_all(u64::from(rank) * 100, &data).unwrap_err();
@@ -105,7 +109,7 @@ fn in_a_failed_collective_access_every_rank_learns_what_it_moved_itself() {
         &[Operation::Read],
         Fault::Partial(libc::EIO),
         |comm, driver| {
-            let file = open(comm, driver, &path).unwrap();
+            let file = open_atomic(comm, driver, &path).unwrap();
             let mut data = [0u8; 100];
             let error = file.read_ordered(&mut data).unwrap_err();
             file.close().unwrap();
