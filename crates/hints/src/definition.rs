@@ -30,6 +30,10 @@ pub enum Group {
     Noncontiguous,
     /// Nonblocking operations.
     Nonblocking,
+    /// How collective calls move data.
+    Collective,
+    /// Facts that a file system is treated as having.
+    Mimicry,
     /// How the file is opened, cached and closed.
     File,
     /// Facts, no effect.
@@ -38,9 +42,11 @@ pub enum Group {
 
 impl Group {
     /// All groups in the order of the documentation.
-    pub const ALL: [Group; 4] = [
+    pub const ALL: [Group; 6] = [
         Group::Noncontiguous,
         Group::Nonblocking,
+        Group::Collective,
+        Group::Mimicry,
         Group::File,
         Group::Information,
     ];
@@ -51,6 +57,8 @@ impl fmt::Display for Group {
         f.write_str(match self {
             Group::Noncontiguous => "Non-contiguous access",
             Group::Nonblocking => "Nonblocking operations",
+            Group::Collective => "Collective calls",
+            Group::Mimicry => "Pretended facts",
             Group::File => "The file",
             Group::Information => "Information",
         })

@@ -1,5 +1,7 @@
 //! The values that a hint allows: how they are read, written and described.
 
+use crate::config_list::ConfigList;
+use crate::mimic::MimicStriping;
 use crate::style::AccessStyle;
 use crate::words::Word;
 use std::marker::PhantomData;
@@ -242,6 +244,57 @@ impl Domain for Styles {
 
     fn allowed(&self) -> String {
         AccessStyle::allowed()
+    }
+}
+
+/// ROMIO's list of nodes and how many aggregators each may have.
+pub(crate) struct Nodes;
+
+impl Domain for Nodes {
+    type Value = ConfigList;
+
+    fn parse(&self, text: &str) -> Option<ConfigList> {
+        text.parse().ok()
+    }
+
+    fn format(&self, value: &ConfigList) -> Option<String> {
+        Some(value.to_string())
+    }
+
+    fn allowed(&self) -> String {
+        ConfigList::ALLOWED.to_owned()
+    }
+}
+
+/// Bytes and servers, parted by a comma.
+pub(crate) struct Striping;
+
+impl Striping {
+    const UNIT: Bytes = Bytes(1..=GIB);
+    const COUNT: Number = Number(1..=MIB);
+}
+
+impl Domain for Striping {
+    type Value = MimicStriping;
+
+    fn parse(&self, text: &str) -> Option<MimicStriping> {
+        let (unit, count) = text.split_once(',')?;
+        Some(MimicStriping {
+            unit: Striping::UNIT.parse(unit.trim())?,
+            count: Striping::COUNT.parse(count.trim())?,
+        })
+    }
+
+    fn format(&self, value: &MimicStriping) -> Option<String> {
+        Some(format!("{},{}", value.unit, value.count))
+    }
+
+    fn allowed(&self) -> String {
+        format!(
+            "unit,count: {}; {} of servers",
+            Striping::UNIT.allowed(),
+            Striping::COUNT.allowed()
+        )
     }
 }
 

@@ -1,10 +1,14 @@
 //! The table of all hints. To add one, add one entry.
 
+use crate::config_list::ConfigList;
 use crate::definition::{Definition, Group, Moment, Scope};
 use crate::domain::*;
+use crate::mimic::MimicStriping;
 use crate::source::Source;
 use crate::style::AccessStyle;
-use crate::words::{AsyncMethod, Rmw, SharedPointer, Sieving, Way};
+use crate::words::{
+    AsyncMethod, Buffering, ExchangeWay, MimicClient, MimicLocks, Rmw, SharedPointer, Sieving, Way,
+};
 
 macro_rules! hints {
     ($(
@@ -125,6 +129,113 @@ hints! {
     /// turn; one always goes on, however small this is.
     pario_inflight_bytes: u64 = 64 * MIB, Bytes(1..=BUFFER_MAX);
     Nonblocking, Rank, Always;
+
+    /// Whether collective reads gather data in aggregators: always (`enable`,
+    /// by two-phase), never (`disable`: every rank for itself), or where the
+    /// pattern suggests it. `pario_algorithm` is stronger.
+    romio_cb_read: Buffering = Buffering::Automatic, Words::<Buffering>::ANY;
+    Collective, File, Always;
+
+    /// The same for collective writes.
+    romio_cb_write: Buffering = Buffering::Automatic, Words::<Buffering>::ANY;
+    Collective, File, Always;
+
+    /// The same for both, for whichever of `romio_cb_read` and
+    /// `romio_cb_write` is `automatic`.
+    collective_buffering: Option<bool> = None, Maybe(Flag);
+    Collective, File, Always;
+
+    /// The most bytes that an aggregator gathers before it moves them.
+    cb_buffer_size: u64 = 16 * MIB, Bytes(1..=BUFFER_MAX);
+    Collective, File, Always;
+
+    /// How many ranks aggregate. Not set, it follows from the nodes, the
+    /// servers and the amount of data.
+    cb_nodes: Option<u64> = None, Maybe(Number(1..=u32::MAX as u64));
+    Collective, File, Always;
+
+    /// How many ranks of each node may aggregate. Nodes are named by their
+    /// numbers from 0 on, or `*` for all that are not named themselves; they
+    /// are asked in the order of the list.
+    cb_config_list: Option<ConfigList> = None, Maybe(Nodes);
+    Collective, File, Always;
+
+    /// Boundary at which the parts of the file that belong to different
+    /// aggregators meet. Not set, the file system's locks, stripes or blocks
+    /// say where.
+    romio_cb_fr_alignment: Option<u64> = None, Maybe(Bytes(1..=BUFFER_MAX));
+    Collective, File, Always;
+
+    /// Whether parts of the file keep their aggregator from the first
+    /// collective call on. `pario_partition` is stronger.
+    romio_cb_pfr: bool = false, Flag;
+    Collective, File, Always;
+
+    /// How the file is divided among aggregators, by name: `even`, `aligned`,
+    /// `static-cyclic`, `group-cyclic`, `persistent`, `persistent-aligned`,
+    /// `by-server`, `file-layout`, `stripe-multiple`, `neighbours`,
+    /// `balanced`. Not set, locks, striping and pattern decide.
+    pario_partition: Option<String> = None, Maybe(Name);
+    Collective, File, Always;
+
+    /// How collective calls are carried out, by name: `individual`,
+    /// `private-sieve`, `two-phase`, `static-segmentation`,
+    /// `dynamic-segmentation`, `one-per-server`, `resonant`,
+    /// `resonant-prefetch`, `resonant-timed`. Not set, or where the method
+    /// cannot carry out a call, pattern and file system decide.
+    pario_algorithm: Option<String> = None, Maybe(Name);
+    Collective, File, Always;
+
+    /// How data gets from rank to rank: through shared memory, by messages to
+    /// whoever has something to exchange, by messages to all, or by node
+    /// first. `romio_cb_alltoall` is the same as `alltoall` when it is
+    /// enabled.
+    pario_exchange: ExchangeWay = ExchangeWay::Automatic, Words::<ExchangeWay>::ANY;
+    Collective, File, Always;
+
+    /// Whether ranks send a message to every owner in each round, for
+    /// networks made for that. `pario_exchange` is stronger.
+    romio_cb_alltoall: Buffering = Buffering::Automatic, Words::<Buffering>::ANY;
+    Collective, File, Always;
+
+    /// The bytes that are gathered at once where ranks share memory: as much
+    /// as stays in the processor's cache. At most `cb_buffer_size`.
+    pario_slice_bytes: u64 = 256 * KIB, Bytes(1..=BUFFER_MAX);
+    Collective, File, Always;
+
+    /// Bytes with which one process saturates its path to the file system:
+    /// aggregators are so few that each has that much.
+    pario_saturation_bytes: u64 = MIB, Bytes(1..=BUFFER_MAX);
+    Collective, File, Always;
+
+    /// Stripes in a block of the partition `stripe-multiple`.
+    pario_stripe_multiple: u64 = 2, Number(1..=MIB);
+    Collective, File, Always;
+
+    /// Agents a server of the resonant algorithms.
+    pario_agents_per_server: u64 = 1, Number(1..=MIB);
+    Collective, File, Always;
+
+    /// Microseconds between the turns of the algorithm `resonant-timed`.
+    pario_timed_delay_us: u64 = 500, Number(0..=1_000_000);
+    Collective, File, Always;
+
+    /// Striping that collective calls treat the file as having, whatever the
+    /// file system says: the length of a stripe and the number of servers.
+    pario_mimic_striping: Option<MimicStriping> = None, Maybe(Striping);
+    Mimicry, File, Open;
+
+    /// Bytes that a lock of the file system is taken to cover at least.
+    pario_mimic_lock_granularity: Option<u64> = None, Maybe(Bytes(1..=BUFFER_MAX));
+    Mimicry, File, Open;
+
+    /// Who is taken to manage the file system's locks.
+    pario_mimic_lock_protocol: Option<MimicLocks> = None, Maybe(Words::<MimicLocks>::ANY);
+    Mimicry, File, Open;
+
+    /// Where the file system's client is taken to run.
+    pario_mimic_client: Option<MimicClient> = None, Maybe(Words::<MimicClient>::ANY);
+    Mimicry, File, Open;
 
     /// Whether reads bypass the kernel's cache (`O_DIRECT`). Unaligned edges
     /// go through an aligned buffer.

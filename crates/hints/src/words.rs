@@ -68,4 +68,42 @@ words! {
         /// In a locked file beside the data.
         File = "file",
     }
+    /// Whether collective calls gather data in aggregators.
+    Buffering {
+        /// Where the pattern suggests it.
+        Automatic = "automatic" | "auto",
+        /// Always.
+        Enable = "enable" | "true",
+        /// Never: every rank for itself.
+        Disable = "disable" | "false",
+    }
+    /// How data gets from rank to rank in collective calls.
+    ExchangeWay {
+        /// Chosen by where the ranks are.
+        Automatic = "automatic" | "auto",
+        /// Through memory that the ranks share.
+        Shared = "shared",
+        /// A message from each rank to each owner that has something of it.
+        Messages = "messages",
+        /// A message from each rank to each owner in each round.
+        AllToAll = "alltoall" | "alltoallw",
+        /// By node first, then one message a node and owner.
+        TwoLayer = "two-layer" | "two_layer",
+    }
+    /// A locking protocol that a file system is treated as having.
+    MimicLocks {
+        /// None, or none that matters.
+        None = "none",
+        /// Each server manages the locks of its stripes (Lustre).
+        Server = "server",
+        /// The holder of a token grants further locks (GPFS).
+        Token = "token",
+    }
+    /// Where a file system's client is taken to run.
+    MimicClient {
+        /// In the node's kernel.
+        Kernel = "kernel",
+        /// In each process.
+        Library = "library",
+    }
 }

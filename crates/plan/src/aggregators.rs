@@ -76,7 +76,7 @@ fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, String) {
     };
     let reason = format!(
         "the cost model finds {best} cheapest for {} bytes of {} ranks on {nodes} nodes{relation}",
-        case.bytes(),
+        case.pattern().bytes,
         case.ranks(),
     );
     (best, reason)

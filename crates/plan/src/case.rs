@@ -1,8 +1,10 @@
 //! What a plan is made from: data that all ranks agree on.
 
-use std::ops::Range;
+use std::{cell::OnceCell, ops::Range};
 
-use crate::{Access, ConfigList, Facts};
+use pario_hints::ConfigList;
+
+use crate::{Access, Facts, Pattern};
 
 /// Which way the bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,7 +82,7 @@ pub struct PersistentRealms {
 }
 
 /// One collective call, as all ranks see it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Case<'a> {
     /// Which way.
     pub direction: Direction,
@@ -92,9 +94,34 @@ pub struct Case<'a> {
     pub tuning: &'a Tuning,
     /// What earlier calls decided.
     pub history: &'a History,
+    /// Found out when first asked for.
+    pattern: OnceCell<Pattern>,
 }
 
-impl Case<'_> {
+impl<'a> Case<'a> {
+    /// A call.
+    pub fn new(
+        direction: Direction,
+        accesses: &'a [Access],
+        facts: &'a Facts,
+        tuning: &'a Tuning,
+        history: &'a History,
+    ) -> Case<'a> {
+        Case {
+            direction,
+            accesses,
+            facts,
+            tuning,
+            history,
+            pattern: OnceCell::new(),
+        }
+    }
+
+    /// What the ranks do together.
+    pub fn pattern(&self) -> &Pattern {
+        self.pattern.get_or_init(|| Pattern::of(self))
+    }
+
     /// How many ranks there are.
     pub fn ranks(&self) -> u32 {
         self.accesses.len() as u32

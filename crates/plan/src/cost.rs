@@ -50,7 +50,8 @@ impl Default for CostModel {
 impl CostModel {
     /// The most aggregators that can each saturate a process (paper 002).
     pub fn saturated(case: &Case<'_>) -> u64 {
-        case.bytes()
+        case.pattern()
+            .bytes
             .div_ceil(case.tuning.saturation_bytes.max(1))
             .max(1)
     }
@@ -58,7 +59,7 @@ impl CostModel {
     /// Microseconds that a call takes with so many aggregators on `nodes`
     /// nodes.
     pub fn time_us(&self, case: &Case<'_>, nodes: usize, aggregators: u64) -> f64 {
-        let bytes = case.bytes() as f64;
+        let bytes = case.pattern().bytes as f64;
         let ranks = f64::from(case.ranks());
         let count = aggregators.max(1) as f64;
         let saturation_us = case.tuning.saturation_bytes as f64 / self.process_speed;
@@ -105,7 +106,7 @@ mod tests {
 
     fn best(fixture: &Fixture) -> u64 {
         let case = fixture.case();
-        let nodes = case.facts.node_count();
+        let nodes = case.pattern().nodes;
         let time = |count: &u64| CostModel::default().time_us(&case, nodes, *count);
         let counts = (0..7).map(|power| 1u64 << power);
         counts

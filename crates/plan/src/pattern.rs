@@ -16,6 +16,8 @@ pub struct Pattern {
     /// Whether the spans of different ranks overlap: the pieces of one lie
     /// between those of another.
     pub is_interleaved: bool,
+    /// Nodes that the ranks are on.
+    pub nodes: usize,
 }
 
 impl Pattern {
@@ -36,6 +38,7 @@ impl Pattern {
             bytes,
             region_bytes: region.end - region.start,
             is_interleaved: is_interleaved(case),
+            nodes: case.facts.node_count(),
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The choice between methods: every candidate answers with a priority and a
-//! reason, names that were asked for win, and the decision can explain itself.
+//! reason, names that were asked for win where they can be used, and the
+//! decision can explain itself.
 
 use std::fmt;
 
 use crate::{
-    Case, PersistentRealms, Plan, Verdict,
+    Case, Exchange, PersistentRealms, Plan, Verdict,
     aggregators::{self, Aggregators},
-    algorithm::{self, ALGORITHMS, Algorithm, Choices},
-    partition::{self, PARTITIONS, Partition},
+    algorithm::{ALGORITHMS, Algorithm, Choices},
+    partition::{PARTITIONS, Partition},
 };
 
 /// What was chosen, and what everyone said.
@@ -16,62 +17,91 @@ pub struct Decision {
     pub algorithm: &'static dyn Algorithm,
     /// The partition.
     pub partition: &'static dyn Partition,
+    /// The exchange.
+    pub exchange: Exchange,
     /// The aggregators.
     pub aggregators: Aggregators,
     /// What each algorithm answered.
-    pub algorithms: Vec<(&'static str, Verdict)>,
+    pub algorithms: Answers,
     /// What each partition answered.
-    pub partitions: Vec<(&'static str, Verdict)>,
+    pub partitions: Answers,
+    /// What each exchange answered.
+    pub exchanges: Answers,
+}
+
+/// What the candidates for one choice answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answers {
+    /// Each candidate's name and verdict.
+    pub verdicts: Vec<(&'static str, Verdict)>,
+    /// What was asked for by name, and what became of that.
+    pub asked: Option<Asked>,
+}
+
+/// A method that was asked for by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// It was taken.
+    Taken(String),
+    /// There is no such method.
+    Unknown(String),
+    /// It cannot be used in this case.
+    Unfit(String),
+    /// The algorithm does not leave the choice.
+    Overruled(String),
+}
+
+impl Answers {
+    /// Asks all candidates, and returns the index of the one to take: the one
+    /// asked for, else the highest priority, the first of equals.
+    fn of(verdicts: Vec<(&'static str, Verdict)>, asked: Option<&str>) -> (usize, Answers) {
+        let best = (0..verdicts.len())
+            .rev()
+            .max_by_key(|index| verdicts[*index].1.priority())
+            .unwrap_or(0);
+        let (taken, asked) = match asked {
+            None => (best, None),
+            Some(name) => match verdicts.iter().position(|(known, _)| *known == name) {
+                None => (best, Some(Asked::Unknown(name.to_owned()))),
+                Some(index) if verdicts[index].1.priority().is_none() => {
+                    (best, Some(Asked::Unfit(name.to_owned())))
+                }
+                Some(index) => (index, Some(Asked::Taken(name.to_owned()))),
+            },
+        };
+        (taken, Answers { verdicts, asked })
+    }
 }
 
 /// Chooses for a case.
 pub fn decide(case: &Case<'_>) -> Decision {
-    let algorithms: Vec<_> = ALGORITHMS
-        .iter()
-        .map(|it| (it.name(), it.suit(case)))
-        .collect();
-    let asked = case
-        .tuning
-        .algorithm
-        .as_deref()
-        .and_then(algorithm::by_name);
-    let algorithm = asked
-        .filter(|asked| asked.suit(case).priority().is_some())
-        .unwrap_or_else(|| best(ALGORITHMS, |it| it.suit(case)));
-    let partitions: Vec<_> = PARTITIONS
-        .iter()
-        .map(|it| (it.name(), it.suit(case)))
-        .collect();
-    let asked = case
-        .tuning
-        .partition
-        .as_deref()
-        .and_then(partition::by_name);
-    let partition = algorithm
-        .partition(case)
-        .or(asked.filter(|asked| asked.suit(case).priority().is_some()))
-        .unwrap_or_else(|| best(PARTITIONS, |it| it.suit(case)));
-    let aggregators = aggregators::choose(case);
+    let tuning = case.tuning;
+    let verdicts = ALGORITHMS.iter().map(|it| (it.name(), it.suit(case)));
+    let (index, algorithms) = Answers::of(verdicts.collect(), tuning.algorithm.as_deref());
+    let algorithm = ALGORITHMS[index];
+
+    let verdicts = PARTITIONS.iter().map(|it| (it.name(), it.suit(case)));
+    let (index, mut partitions) = Answers::of(verdicts.collect(), tuning.partition.as_deref());
+    let partition = match algorithm.partition(case) {
+        None => PARTITIONS[index],
+        Some(insisted) => {
+            let name = tuning.partition.as_ref();
+            partitions.asked = name.map(|name| Asked::Overruled(name.clone()));
+            insisted
+        }
+    };
+
+    let verdicts = Exchange::ALL.iter().map(|it| (it.name(), it.suit(case)));
+    let (index, exchanges) = Answers::of(verdicts.collect(), tuning.exchange.as_deref());
     Decision {
         algorithm,
         partition,
-        aggregators,
+        exchange: Exchange::ALL[index],
+        aggregators: aggregators::choose(case),
         algorithms,
         partitions,
+        exchanges,
     }
-}
-
-/// The candidate with the highest priority, the first of equals.
-fn best<T: ?Sized>(candidates: &[&'static T], suit: impl Fn(&T) -> Verdict) -> &'static T {
-    let mut best = candidates[0];
-    let mut highest = suit(best).priority();
-    for candidate in &candidates[1..] {
-        let priority = suit(candidate).priority();
-        if priority > highest {
-            (best, highest) = (*candidate, priority);
-        }
-    }
-    best
 }
 
 impl Decision {
@@ -95,6 +125,7 @@ impl fmt::Debug for Decision {
         f.debug_struct("Decision")
             .field("algorithm", &self.algorithm.name())
             .field("partition", &self.partition.name())
+            .field("exchange", &self.exchange)
             .field("aggregators", &self.aggregators)
             .finish_non_exhaustive()
     }
@@ -102,18 +133,62 @@ impl fmt::Debug for Decision {
 
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "algorithm {}", self.algorithm.name())?;
-        for (name, verdict) in &self.algorithms {
-            writeln!(f, "  {name}: {verdict}")?;
-        }
-        writeln!(f, "partition {}", self.partition.name())?;
-        for (name, verdict) in &self.partitions {
-            writeln!(f, "  {name}: {verdict}")?;
-        }
+        writeln!(f, "algorithm {}{}", self.algorithm.name(), self.algorithms)?;
+        writeln!(f, "partition {}{}", self.partition.name(), self.partitions)?;
+        writeln!(f, "exchange {}{}", self.exchange, self.exchanges)?;
         write!(
             f,
-            "aggregators {:?}: {}",
-            self.aggregators.ranks, self.aggregators.reason
+            "aggregators {}: {}",
+            Ranks(&self.aggregators.ranks),
+            self.aggregators.reason
         )
     }
+}
+
+impl fmt::Display for Answers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.asked {
+            None => {}
+            Some(Asked::Taken(_)) => write!(f, ", as asked for")?,
+            Some(Asked::Unknown(name)) => write!(f, "; {name:?} was asked for, which is unknown")?,
+            Some(Asked::Unfit(name)) => write!(f, "; {name} was asked for, but is unfit")?,
+            Some(Asked::Overruled(name)) => {
+                write!(
+                    f,
+                    "; {name} was asked for, but the algorithm needs this one"
+                )?;
+            }
+        }
+        for (name, verdict) in &self.verdicts {
+            write!(f, "\n  {name}: {verdict}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A list of ranks, shortened.
+pub(crate) struct Ranks<'a>(pub(crate) &'a [u32]);
+
+/// Ranks of a list that are printed; of longer ones the first few.
+const RANKS_PRINTED: usize = 8;
+
+impl fmt::Display for Ranks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [first, .., last] if self.0.is_sorted() && is_gapless(self.0) => {
+                write!(f, "{first}-{last}")
+            }
+            ranks if ranks.len() <= RANKS_PRINTED => write!(f, "{ranks:?}"),
+            ranks => write!(
+                f,
+                "{:?} and {} more",
+                &ranks[..RANKS_PRINTED],
+                ranks.len() - RANKS_PRINTED
+            ),
+        }
+    }
+}
+
+fn is_gapless(ranks: &[u32]) -> bool {
+    ranks.windows(2).all(|pair| pair[0] + 1 == pair[1])
 }

@@ -26,13 +26,13 @@ impl Fixture {
     }
 
     pub(crate) fn case(&self) -> Case<'_> {
-        Case {
-            direction: self.direction,
-            accesses: &self.accesses,
-            facts: &self.facts,
-            tuning: &self.tuning,
-            history: &self.history,
-        }
+        Case::new(
+            self.direction,
+            &self.accesses,
+            &self.facts,
+            &self.tuning,
+            &self.history,
+        )
     }
 }
 

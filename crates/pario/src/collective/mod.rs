@@ -131,7 +131,7 @@ fn execute(
         operation,
         rounds,
         accesses: &accesses,
-        holes: planning::holes(operation, entries),
+        holes: planning::holes(operation, entries).between(rounds),
     };
     let mine = &accesses[comm.rank().index()];
     match plan {

@@ -1,14 +1,16 @@
 //! From what the ranks said to a plan: the pure planner's arguments.
 
 use pario_driver::Direction;
-use pario_hints::{Hints, Rmw};
+use pario_hints::Rmw;
+pub(super) use pario_plan::Exchange;
 use pario_plan::{
-    Access, Case, Client, Decision, Facts, History, LockProtocol, Plan, Striping, Tuning,
+    Access, Answers, Asked, Case, Client, Decision, Facts, History, LockProtocol, Members, Plan,
+    Rounds, Striping, Tuning,
 };
 use pario_transport::{Rank, Transport};
 
 use super::entry::Entry;
-use crate::{Error, Mode, Result, operation::Operation};
+use crate::{Error, Mode, Result, operation::Operation, warning::warn};
 
 /// What plans leave for later calls of a lane. The same on all ranks, because
 /// it comes from agreed data.
@@ -16,6 +18,8 @@ use crate::{Error, Mode, Result, operation::Operation};
 pub(super) struct PlanMemory {
     history: History,
     decided: Option<Decided>,
+    /// The views for which a warning was given last: once is enough.
+    warned: Option<u64>,
 }
 
 /// The last decision, and what it was made for.
@@ -24,20 +28,8 @@ struct Decided {
     direction: Direction,
     views: u64,
     lengths: Vec<u64>,
+    tuning: Tuning,
     decision: Decision,
-}
-
-/// How data gets from rank to rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exchange {
-    /// Through memory that all ranks share.
-    Shared,
-    /// A message from each rank to each owner that has something of it.
-    Messages,
-    /// A message from each rank to each owner in each round.
-    AllToAll,
-    /// By node first, then one message a node and owner.
-    TwoLayer,
 }
 
 /// What was decided for a call.
@@ -78,51 +70,60 @@ pub(super) fn plan(
     memory: &mut PlanMemory,
 ) -> Planned {
     let facts = facts(operation, comm);
-    let tuning = tuning(operation.hints());
-    let case = Case {
-        direction: match operation.direction() {
-            Direction::Read => pario_plan::Direction::Read,
-            Direction::Write => pario_plan::Direction::Write,
-        },
-        accesses,
-        facts: &facts,
-        tuning: &tuning,
-        history: &memory.history,
+    let direction = match operation.direction() {
+        Direction::Read => pario_plan::Direction::Read,
+        Direction::Write => pario_plan::Direction::Write,
     };
+    let tuning = Tuning::from_hints(operation.hints(), direction);
+    let history = memory.history.clone();
+    let case = Case::new(direction, accesses, &facts, &tuning, &history);
     let views = operation.view().serial();
-    let known = memory.decided.as_ref().is_some_and(|known| {
+    let known = memory.decided.take().filter(|known| {
         let lengths = accesses.iter().map(Access::len);
         (known.direction, known.views) == (operation.direction(), views)
             && known.lengths.iter().copied().eq(lengths)
+            && known.tuning == tuning
     });
-    if !known {
-        memory.decided = Some(Decided {
+    let decided = known.unwrap_or_else(|| {
+        let decision = pario_plan::decide(&case);
+        if comm.rank() == Rank(0) && memory.warned != Some(views) {
+            memory.warned = Some(views);
+            warn_of(&decision);
+        }
+        Decided {
             direction: operation.direction(),
             views,
             lengths: accesses.iter().map(Access::len).collect(),
-            decision: pario_plan::decide(&case),
-        });
+            tuning: tuning.clone(),
+            decision,
+        }
+    });
+    let planned = Planned {
+        plan: decided.decision.plan(&case),
+        exchange: decided.decision.exchange,
+    };
+    if memory.history.persistent.is_none() {
+        memory.history.persistent = decided.decision.remember(&case);
     }
-    match &memory.decided {
-        Some(decided) => Planned {
-            plan: decided.decision.plan(&case),
-            exchange: exchange(&facts, &tuning),
-        },
-        None => Planned::INDIVIDUAL,
-    }
+    memory.decided = Some(decided);
+    planned
 }
 
-/// Shared memory on one node; between nodes by node first where nodes have
-/// several ranks; or what was asked for, where it is possible.
-fn exchange(facts: &Facts, tuning: &Tuning) -> Exchange {
-    let nodes = facts.node_count();
-    match tuning.exchange.as_deref() {
-        Some("messages") => Exchange::Messages,
-        Some("alltoall") => Exchange::AllToAll,
-        Some("two-layer") => Exchange::TwoLayer,
-        _ if nodes == 1 => Exchange::Shared,
-        _ if facts.nodes.len() > nodes => Exchange::TwoLayer,
-        _ => Exchange::Messages,
+/// Says which methods that were asked for by name do not exist. One that
+/// cannot be used for a call needs no word: the next call may suit it.
+fn warn_of(decision: &Decision) {
+    let choices = [
+        ("pario_algorithm", &decision.algorithms),
+        ("pario_partition", &decision.partitions),
+    ];
+    for (hint, Answers { verdicts, asked }) in choices {
+        if let Some(Asked::Unknown(name)) = asked {
+            let names: Vec<_> = verdicts.iter().map(|(name, _)| *name).collect();
+            let names = names.join(", ");
+            warn(&format!(
+                "the hint {hint} names {name:?}, which does not exist; allowed are {names}"
+            ));
+        }
     }
 }
 
@@ -148,10 +149,7 @@ fn facts(operation: &Operation, comm: &dyn Transport) -> Facts {
         },
         block_bytes: facts.block_size,
     }
-}
-
-fn tuning(_hints: &Hints) -> Tuning {
-    Tuning::default()
+    .mimicking(operation.hints())
 }
 
 /// What may be done about holes in a window.
@@ -163,6 +161,23 @@ pub(super) enum Holes {
     Rewrite,
     /// They may be read and written back under a lock.
     RewriteLocked,
+}
+
+impl Holes {
+    /// What may be done where aggregators have the stretches of the file to
+    /// themselves, or not: what one reads and writes back, another may have
+    /// written meanwhile.
+    pub(super) fn between(self, rounds: &Rounds) -> Holes {
+        let alone = rounds.aggregators.len() == 1
+            || rounds
+                .aggregators
+                .iter()
+                .all(|aggregator| aggregator.members == Members::All);
+        match self {
+            Holes::Rewrite if !alone => Holes::Leave,
+            holes => holes,
+        }
+    }
 }
 
 /// Semantics rule 1, for a call that all ranks take part in.

@@ -1,11 +1,24 @@
 //! Algorithms: how a collective call is carried out. One file a method.
 
+mod dynamic_segmentation;
+mod groups;
 mod individual;
+mod one_per_server;
 mod private_sieve;
+mod resonant;
+mod resonant_prefetch;
+mod resonant_timed;
+mod static_segmentation;
 mod two_phase;
 
+pub use dynamic_segmentation::DynamicSegmentation;
 pub use individual::Individual;
+pub use one_per_server::OnePerServer;
 pub use private_sieve::PrivateSieve;
+pub use resonant::Resonant;
+pub use resonant_prefetch::ResonantPrefetch;
+pub use resonant_timed::ResonantTimed;
+pub use static_segmentation::StaticSegmentation;
 pub use two_phase::TwoPhase;
 
 use crate::{Case, Plan, Verdict, partition::Partition};
@@ -36,7 +49,17 @@ pub struct Choices<'a> {
 }
 
 /// All algorithms, in the order in which ties are resolved.
-pub const ALGORITHMS: &[&dyn Algorithm] = &[&Individual, &PrivateSieve, &TwoPhase];
+pub const ALGORITHMS: &[&dyn Algorithm] = &[
+    &Individual,
+    &PrivateSieve,
+    &TwoPhase,
+    &StaticSegmentation,
+    &DynamicSegmentation,
+    &OnePerServer,
+    &Resonant,
+    &ResonantPrefetch,
+    &ResonantTimed,
+];
 
 /// The algorithm of that name.
 pub fn by_name(name: &str) -> Option<&'static dyn Algorithm> {
@@ -44,4 +67,10 @@ pub fn by_name(name: &str) -> Option<&'static dyn Algorithm> {
         .iter()
         .copied()
         .find(|algorithm| algorithm.name() == name)
+}
+
+/// What a method that needs ascending bytes says where they do not ascend.
+fn not_ascending(case: &Case<'_>) -> Option<Verdict> {
+    let reason = "some rank's bytes do not ascend: no window can hold them";
+    (!case.is_increasing()).then(|| Verdict::unfit(reason))
 }

@@ -2,8 +2,8 @@
 //! and keeps its own pieces. No exchange at all; each byte of the file is
 //! read once a rank.
 
-use super::{Algorithm, Choices};
-use crate::{Case, Client, Direction, Pattern, Plan, Verdict};
+use super::{Algorithm, Choices, not_ascending};
+use crate::{Case, Client, Direction, Plan, Verdict};
 
 /// Every rank reads everything in its way.
 #[derive(Debug)]
@@ -22,8 +22,8 @@ impl Algorithm for PrivateSieve {
         if case.direction == Direction::Write {
             return Verdict::unfit("only reads can be sieved privately");
         }
-        if !case.is_increasing() {
-            return Verdict::unfit("some rank's bytes do not ascend");
+        if let Some(unfit) = not_ascending(case) {
+            return unfit;
         }
         if case.facts.client == Client::Library {
             return Verdict::suits(
@@ -31,7 +31,7 @@ impl Algorithm for PrivateSieve {
                 "every rank would fetch the whole region from the servers",
             );
         }
-        let pattern = Pattern::of(case);
+        let pattern = case.pattern();
         let ranks = case.ranks();
         match (pattern.is_interleaved, ranks <= RANKS_A_NODE_MAX) {
             (true, true) => Verdict::suits(70, "few ranks read small interleaved pieces"),

@@ -1,7 +1,7 @@
 //! Two-phase: aggregators own realms, data is exchanged, large windows are
 //! moved.
 
-use super::{Algorithm, Choices};
+use super::{Algorithm, Choices, not_ascending};
 use crate::{Aggregator, Case, Client, Issuer, Members, Plan, Rounds, Verdict};
 
 /// Exchange, then large transfers (or the reverse).
@@ -14,8 +14,8 @@ impl Algorithm for TwoPhase {
     }
 
     fn suit(&self, case: &Case<'_>) -> Verdict {
-        if !case.is_increasing() {
-            return Verdict::unfit("some rank's bytes do not ascend: no window can hold them");
+        if let Some(unfit) = not_ascending(case) {
+            return unfit;
         }
         Verdict::suits(50, "small pieces of many ranks become large windows")
     }
@@ -26,13 +26,9 @@ impl Algorithm for TwoPhase {
 }
 
 /// Realms of the partition, every rank's data in them.
-pub(crate) fn rounds(case: &Case<'_>, choices: &Choices<'_>) -> Rounds {
+pub(super) fn rounds(case: &Case<'_>, choices: &Choices<'_>) -> Rounds {
     let realms = choices.partition.realms(case, choices.aggregators);
-    let one_node = case.facts.nodes.windows(2).all(|pair| pair[0] == pair[1]);
-    let (issuer, window_bytes) = match (one_node, case.facts.client) {
-        (true, Client::Kernel) => (Issuer::Anyone, case.tuning.slice_bytes),
-        _ => (Issuer::Aggregator, case.tuning.buffer_bytes),
-    };
+    let (issuer, window_bytes) = windows(case);
     Rounds {
         aggregators: realms
             .into_iter()
@@ -42,7 +38,18 @@ pub(crate) fn rounds(case: &Case<'_>, choices: &Choices<'_>) -> Rounds {
                 members: Members::All,
             })
             .collect(),
-        window_bytes: window_bytes.max(1),
+        window_bytes,
         issuer,
     }
+}
+
+/// Who moves windows, and how long they are: what stays in the cache where
+/// ranks share memory, what the file system likes elsewhere.
+pub(super) fn windows(case: &Case<'_>) -> (Issuer, u64) {
+    let one_node = case.facts.nodes.windows(2).all(|pair| pair[0] == pair[1]);
+    let (issuer, bytes) = match (one_node, case.facts.client) {
+        (true, Client::Kernel) => (Issuer::Anyone, case.tuning.slice_bytes),
+        _ => (Issuer::Aggregator, case.tuning.buffer_bytes),
+    };
+    (issuer, bytes.max(1))
 }

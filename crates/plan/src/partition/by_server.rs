@@ -159,7 +159,7 @@ fn bytes_on(access: &Access, striping: Striping, server: u64, stripes_max: u64) 
     let sampled = |sample: u64| {
         let scattered = u128::from(sample.wrapping_mul(GOLDEN_RATIO));
         let place = (u128::from(sample) << 64) + scattered;
-        let index = (place / u128::from(stripes_max)) * u128::from(stripes) >> 64;
+        let index = ((place / u128::from(stripes_max)) * u128::from(stripes)) >> 64;
         u128::from(on_stripe(index as u64))
     };
     let sum: u128 = (0..stripes_max).map(sampled).sum();

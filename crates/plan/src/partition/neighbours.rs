@@ -15,7 +15,7 @@ impl Partition for Neighbours {
     }
 
     fn suit(&self, case: &Case<'_>) -> Verdict {
-        let nodes = case.facts.node_count();
+        let nodes = case.pattern().nodes;
         if nodes == 1 || nodes == case.facts.nodes.len() {
             return Verdict::suits(10, "ranks are all as near to each other");
         }

@@ -41,9 +41,9 @@ impl fmt::Display for ConfigListError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:?} is not an entry of cb_config_list: allowed are node:count with the number of a \
-             node or *, and a number or *, as in *:1 or 0:2,3:*",
-            self.entry
+            "{:?} is not an entry of cb_config_list: allowed are {}",
+            self.entry,
+            ConfigList::ALLOWED
         )
     }
 }
@@ -105,6 +105,10 @@ impl fmt::Display for ConfigList {
 }
 
 impl ConfigList {
+    /// What a list may hold, as the end of a sentence.
+    pub(crate) const ALLOWED: &'static str = "entries node:count parted by commas, with the number \
+        of a node or *, and a number or *, as in *:1 or 0:2,3:*";
+
     /// The ranks of each node that may aggregate, the lowest of the node;
     /// nodes in the order of the list. `nodes` are names and ranks.
     pub fn eligible(&self, nodes: &[(u32, Vec<u32>)]) -> Vec<(u32, Vec<u32>)> {

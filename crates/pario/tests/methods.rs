@@ -1,0 +1,205 @@
+//! Every method that a hint can name, against what a byte-by-byte writer
+//! would do: algorithms, partitions and exchanges, on pretended servers.
+
+use pario::{Basic, Datatype, File, Info, Mode, View, threads::World};
+
+const ALGORITHMS: &[&str] = &[
+    "individual",
+    "private-sieve",
+    "two-phase",
+    "static-segmentation",
+    "dynamic-segmentation",
+    "one-per-server",
+    "resonant",
+    "resonant-prefetch",
+    "resonant-timed",
+];
+
+const PARTITIONS: &[&str] = &[
+    "even",
+    "aligned",
+    "static-cyclic",
+    "group-cyclic",
+    "persistent",
+    "persistent-aligned",
+    "by-server",
+    "file-layout",
+    "stripe-multiple",
+    "neighbours",
+    "balanced",
+];
+
+const EXCHANGES: &[&str] = &["shared", "messages", "alltoall", "two-layer"];
+
+/// Windows and stripes far smaller than the data, so that there are many.
+const SMALL: &[(&str, &str)] = &[
+    ("pario_mimic_striping", "1000,3"),
+    ("cb_buffer_size", "4000"),
+    ("pario_slice_bytes", "700"),
+    ("cb_nodes", "3"),
+    ("pario_timed_delay_us", "1"),
+];
+
+fn info(pairs: &[(&str, &str)]) -> Info {
+    let mut info = Info::new();
+    for (key, value) in SMALL.iter().chain(pairs) {
+        info.set(key, value).unwrap();
+    }
+    info
+}
+
+/// How the ranks' blocks lie in the file.
+#[derive(Clone, Copy, Debug)]
+struct Blocks {
+    len: u64,
+    gap: u64,
+    each: u64,
+}
+
+impl Blocks {
+    fn stride(self, ranks: u64) -> u64 {
+        ranks * self.len + self.gap
+    }
+
+    /// What the file holds at a byte after call number `call`; gaps keep what
+    /// was there before.
+    fn byte(self, ranks: u64, byte: u64, call: u64) -> u8 {
+        match byte % self.stride(ranks) < ranks * self.len {
+            true => (byte.wrapping_mul(31) >> 3) as u8 ^ call as u8,
+            false => 7,
+        }
+    }
+}
+
+/// Two calls write, one reads, and the file is compared.
+fn check(nodes: &[u32], blocks: Blocks, mode: Mode, info: &Info, what: &str) {
+    let ranks = nodes.len() as u64;
+    let world = World::new(nodes.len() as u32).nodes(nodes);
+    let (stride, calls) = (blocks.stride(ranks), 2);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    let half = stride * blocks.each;
+    std::fs::write(&path, vec![7u8; (calls * half) as usize]).unwrap();
+    let results = world.run(|comm| -> pario::Result<()> {
+        let file = File::open(&comm, &path, mode | Mode::READ_WRITE, info)?;
+        let rank = u64::from(comm.rank().0);
+        let byte = Datatype::basic(Basic::Byte);
+        let tile = Datatype::contiguous(blocks.len, &byte)?;
+        let tile = Datatype::resized(&tile, 0, stride as i64)?;
+        file.set_view(&View::new(rank * blocks.len, &byte, &tile))?;
+        for call in 0..calls {
+            let at =
+                |index: u64, within: u64| call * half + index * stride + rank * blocks.len + within;
+            let mine: Vec<u8> = (0..blocks.each)
+                .flat_map(|index| (0..blocks.len).map(move |within| at(index, within)))
+                .map(|byte| blocks.byte(ranks, byte, call))
+                .collect();
+            let first = call * mine.len() as u64;
+            assert_eq!(file.write_at_all(first, &mine)?.bytes(), mine.len() as u64);
+            let mut back = vec![0u8; mine.len()];
+            let read = file.read_at_all(first, &mut back[..])?.bytes();
+            assert_eq!(read, mine.len() as u64);
+            assert!(back == mine, "rank {rank} read something else: {what}");
+        }
+        file.close()
+    });
+    for result in results {
+        result.expect("no rank panics").unwrap();
+    }
+    let found = std::fs::read(&path).unwrap();
+    let end = calls * half;
+    assert_eq!(found.len() as u64, end, "{what}");
+    for byte in 0..end {
+        let expected = blocks.byte(ranks, byte, byte / half);
+        assert_eq!(found[byte as usize], expected, "byte {byte}: {what}");
+    }
+}
+
+/// Interleaved with and without gaps, and longer than a stripe.
+const PATTERNS: [Blocks; 3] = [
+    Blocks {
+        len: 8,
+        gap: 0,
+        each: 200,
+    },
+    Blocks {
+        len: 5,
+        gap: 3,
+        each: 150,
+    },
+    Blocks {
+        len: 1700,
+        gap: 11,
+        each: 2,
+    },
+];
+
+/// The node of each rank, for several worlds.
+const WORLDS: [&[u32]; 4] = [&[0], &[0; 4], &[0, 1, 0, 1, 2], &[0, 1]];
+
+#[test]
+fn algorithms() {
+    for nodes in WORLDS {
+        for algorithm in ALGORITHMS {
+            for blocks in PATTERNS {
+                let info = info(&[("pario_algorithm", algorithm)]);
+                let what = format!("{algorithm} {blocks:?} on nodes {nodes:?}");
+                check(nodes, blocks, Mode::empty(), &info, &what);
+                check(nodes, blocks, Mode::UNIQUE_OPEN, &info, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn partitions() {
+    for nodes in WORLDS {
+        for partition in PARTITIONS {
+            for blocks in PATTERNS {
+                let info = info(&[
+                    ("pario_algorithm", "two-phase"),
+                    ("pario_partition", partition),
+                ]);
+                let what = format!("{partition} {blocks:?} on nodes {nodes:?}");
+                check(nodes, blocks, Mode::empty(), &info, &what);
+                check(nodes, blocks, Mode::UNIQUE_OPEN, &info, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn exchanges() {
+    for nodes in WORLDS {
+        for exchange in EXCHANGES {
+            for client in ["kernel", "library"] {
+                let info = info(&[
+                    ("romio_cb_read", "enable"),
+                    ("romio_cb_write", "enable"),
+                    ("pario_exchange", exchange),
+                    ("pario_mimic_client", client),
+                ]);
+                let what = format!("{exchange} {client} on nodes {nodes:?}");
+                check(nodes, PATTERNS[1], Mode::empty(), &info, &what);
+            }
+        }
+    }
+}
+
+/// Groups of dynamic segmentation own the same stretches of the file: what
+/// one of them read and wrote back would undo what another wrote.
+#[test]
+fn groups_do_not_rewrite_each_others_data() {
+    let blocks = Blocks {
+        len: 3,
+        gap: 2,
+        each: 2000,
+    };
+    for aggregators in ["2", "4"] {
+        let info = info(&[
+            ("pario_algorithm", "dynamic-segmentation"),
+            ("cb_nodes", aggregators),
+        ]);
+        check(&[0; 4], blocks, Mode::UNIQUE_OPEN, &info, aggregators);
+    }
+}

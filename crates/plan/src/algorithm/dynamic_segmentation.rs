@@ -1,0 +1,99 @@
+//! Dynamic segmentation (paper 002): ranks in groups, each with an
+//! aggregator that moves its group's data window by window in the order of
+//! the file. What a rank contributes to a window is what it has there; groups
+//! do not exchange with each other.
+
+use super::{Algorithm, Choices, groups, not_ascending, two_phase};
+use crate::{
+    Aggregator, Case, Client, Direction, Group, LockProtocol, Members, Plan, Realm, Rounds, Verdict,
+};
+
+/// Every group moves its own data through one aggregator.
+#[derive(Debug)]
+pub struct DynamicSegmentation;
+
+impl Algorithm for DynamicSegmentation {
+    fn name(&self) -> &'static str {
+        "dynamic-segmentation"
+    }
+
+    fn suit(&self, case: &Case<'_>) -> Verdict {
+        if let Some(unfit) = not_ascending(case) {
+            return unfit;
+        }
+        let piece = case.pattern().piece_bytes;
+        let boundary = case.boundary();
+        match (case.facts.client, case.direction, case.facts.lock_protocol) {
+            (Client::Kernel, _, _) => Verdict::suits(
+                14,
+                "groups would be served one by one where one window serves all",
+            ),
+            (_, Direction::Write, LockProtocol::Server | LockProtocol::Token) => {
+                Verdict::suits(20, "groups would write into each other's locks")
+            }
+            _ if piece >= boundary => Verdict::suits(
+                60,
+                format!("pieces of {piece} bytes need no merging with other groups' data"),
+            ),
+            _ => Verdict::suits(
+                25,
+                format!("pieces of {piece} bytes would leave every group's windows full of holes"),
+            ),
+        }
+    }
+
+    fn plan(&self, case: &Case<'_>, choices: &Choices<'_>) -> Plan {
+        let groups = groups::around(case.facts, choices.aggregators);
+        let aggregator = |group: Group| Aggregator {
+            rank: group.aggregator,
+            realm: Realm::contiguous(region_of(case, &group.members)),
+            members: Members::Some(group.members),
+        };
+        let (issuer, window_bytes) = two_phase::windows(case);
+        Plan::Rounds(Rounds {
+            aggregators: groups.into_iter().map(aggregator).collect(),
+            window_bytes,
+            issuer,
+        })
+    }
+}
+
+/// From the first byte that some member moves to the end of the last.
+fn region_of(case: &Case<'_>, members: &[u32]) -> std::ops::Range<u64> {
+    members
+        .iter()
+        .map(|rank| case.accesses[*rank as usize].span())
+        .filter(|span| !span.is_empty())
+        .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
+        .unwrap_or(0..0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        partition::Even,
+        testing::{Fixture, dense, strided},
+    };
+
+    #[test]
+    fn groups_move_their_own_regions() {
+        let mut accesses: Vec<_> = (0..4).map(|rank| strided(rank * 8, 8, 32, 80)).collect();
+        accesses.push(dense(0, 0));
+        let fixture = Fixture::new(accesses);
+        let choices = Choices {
+            partition: &Even,
+            aggregators: &[0, 2],
+        };
+        let Plan::Rounds(plan) = DynamicSegmentation.plan(&fixture.case(), &choices) else {
+            panic!("dynamic segmentation plans rounds");
+        };
+        let [first, second] = &plan.aggregators[..] else {
+            panic!("two aggregators");
+        };
+        assert_eq!(first.members, Members::Some(vec![0, 1]));
+        assert_eq!(second.members, Members::Some(vec![2, 3, 4]));
+        assert_eq!(first.realm.file(), 0..9 * 32 + 16);
+        assert_eq!(second.realm.file(), 16..9 * 32 + 32);
+    }
+}

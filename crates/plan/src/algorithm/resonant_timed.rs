@@ -1,0 +1,222 @@
+//! Resonant I/O with timed groups (paper 003, section 3.4): where ranks' data
+//! lies in rank order, no exchange is needed; ranks only have to start in
+//! order, so that each server sees ascending requests.
+//!
+//! Ranks that share a server, directly or through others, form a set. In a
+//! set with `n` servers the `i`-th rank is in group `i / n`; groups start one
+//! after the other, ranks of a group together.
+
+use super::{Algorithm, Choices, resonant::without_servers};
+use crate::{Access, Case, Client, Plan, Striping, Timed, Verdict};
+
+/// Every rank for itself, in turns.
+#[derive(Debug)]
+pub struct ResonantTimed;
+
+impl Algorithm for ResonantTimed {
+    fn name(&self) -> &'static str {
+        "resonant-timed"
+    }
+
+    fn suit(&self, case: &Case<'_>) -> Verdict {
+        if let Some(unfit) = without_servers(case) {
+            return unfit;
+        }
+        if !case.is_increasing() || !is_in_rank_order(case.accesses) {
+            return Verdict::unfit("the ranks' data does not lie in rank order");
+        }
+        let piece = case.pattern().piece_bytes;
+        match case.facts.client {
+            Client::Library if piece >= case.boundary() => Verdict::suits(
+                55,
+                "in rank order, with long pieces: turns replace the exchange",
+            ),
+            _ => Verdict::suits(9, format!("pieces of {piece} bytes would be many requests")),
+        }
+    }
+
+    fn plan(&self, case: &Case<'_>, _choices: &Choices<'_>) -> Plan {
+        let sets = match case.facts.striping {
+            Some(striping) => sets(case.accesses, striping),
+            None => Vec::new(),
+        };
+        Plan::Timed(Timed {
+            sets,
+            delay_us: case.tuning.timed_delay_us,
+        })
+    }
+}
+
+/// The paper's non-overlapping condition: all bytes of a rank lie before
+/// those of the next.
+fn is_in_rank_order(accesses: &[Access]) -> bool {
+    let mut end = 0;
+    accesses.iter().filter(|it| !it.is_empty()).all(|access| {
+        let span = access.span();
+        let follows = span.start >= end;
+        end = span.end;
+        follows
+    })
+}
+
+/// Stripes of a rank that are looked at one by one; a rank with more is taken
+/// to need all servers.
+const STRIPES_MAX: u64 = 1 << 12;
+
+/// Sets of ranks that share no server, each divided into groups.
+fn sets(accesses: &[Access], striping: Striping) -> Vec<Vec<Vec<u32>>> {
+    let mut servers = Servers::default();
+    let mut ranks: Vec<(u32, usize)> = Vec::new();
+    for (access, rank) in accesses.iter().zip(0..) {
+        let mut needed = servers_of(access, striping).into_iter();
+        let Some(first) = needed.next().map(|server| servers.place(server)) else {
+            continue;
+        };
+        for server in needed {
+            let other = servers.place(server);
+            servers.join(first, other);
+        }
+        ranks.push((rank, first));
+    }
+    let mut sets: Vec<(usize, Vec<u32>)> = Vec::new();
+    let mut set_of_root = vec![usize::MAX; servers.len()];
+    for (rank, place) in ranks {
+        let root = servers.root(place);
+        if set_of_root[root] == usize::MAX {
+            set_of_root[root] = sets.len();
+            sets.push((root, Vec::new()));
+        }
+        sets[set_of_root[root]].1.push(rank);
+    }
+    let sizes = servers.sizes();
+    sets.into_iter()
+        .map(|(root, ranks)| ranks.chunks(sizes[root]).map(<[u32]>::to_vec).collect())
+        .collect()
+}
+
+/// The servers that hold data of an access, ascending.
+fn servers_of(access: &Access, striping: Striping) -> Vec<u64> {
+    let span = access.span();
+    if span.is_empty() {
+        return Vec::new();
+    }
+    let stripes = span.start / striping.unit..span.end.div_ceil(striping.unit);
+    let count = stripes.end - stripes.start;
+    if count > STRIPES_MAX {
+        // Too many to look at, so probably on all servers; a server too many
+        // only makes ranks wait for each other that need not.
+        let servers = stripes.take(striping.count.min(count) as usize);
+        let mut servers: Vec<u64> = servers.map(|stripe| stripe % striping.count).collect();
+        servers.sort_unstable();
+        return servers;
+    }
+    let has_data = |stripe: &u64| {
+        let start = stripe.saturating_mul(striping.unit);
+        !access
+            .data_in(start..start.saturating_add(striping.unit))
+            .is_empty()
+    };
+    let mut servers: Vec<u64> = stripes
+        .filter(has_data)
+        .map(|stripe| stripe % striping.count)
+        .collect();
+    servers.sort_unstable();
+    servers.dedup();
+    servers
+}
+
+/// Servers joined into sets (union-find); places are given in the order in
+/// which servers are first met, so that few servers of very many cost little.
+#[derive(Debug, Default)]
+struct Servers {
+    places: std::collections::HashMap<u64, usize>,
+    parents: Vec<usize>,
+}
+
+impl Servers {
+    fn place(&mut self, server: u64) -> usize {
+        let next = self.parents.len();
+        let place = *self.places.entry(server).or_insert(next);
+        if place == next {
+            self.parents.push(next);
+        }
+        place
+    }
+
+    fn len(&self) -> usize {
+        self.parents.len()
+    }
+
+    fn root(&mut self, place: usize) -> usize {
+        let mut at = place;
+        while self.parents[at] != at {
+            self.parents[at] = self.parents[self.parents[at]];
+            at = self.parents[at];
+        }
+        at
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.parents[a.max(b)] = a.min(b);
+    }
+
+    /// How many servers each root's set has.
+    fn sizes(&mut self) -> Vec<usize> {
+        let mut sizes = vec![0; self.len()];
+        for place in 0..self.len() {
+            let root = self.root(place);
+            sizes[root] += 1;
+        }
+        sizes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{dense, strided};
+
+    const STRIPES: Striping = Striping { unit: 10, count: 4 };
+
+    #[test]
+    fn ranks_that_share_servers_take_turns() {
+        // Ranks 0, 1, 4 and 5 on servers 0 and 1; 2 and 3 on servers 2 and 3.
+        let accesses: Vec<_> = [0, 5, 20, 25, 40, 45, 80]
+            .into_iter()
+            .map(|at| dense(at, 5))
+            .collect();
+        assert!(is_in_rank_order(&accesses));
+        assert_eq!(
+            sets(&accesses, STRIPES),
+            [
+                vec![vec![0], vec![1], vec![4], vec![5], vec![6]],
+                vec![vec![2], vec![3]]
+            ],
+            "one server a set: one rank a turn"
+        );
+        let wide: Vec<_> = (0..5).map(|rank| dense(rank * 20, 20)).collect();
+        // 0, 2 and 4 meet servers 0 and 1; 1 and 3 the others.
+        assert_eq!(
+            sets(&wide, STRIPES),
+            [vec![vec![0, 2], vec![4]], vec![vec![1, 3]]]
+        );
+    }
+
+    #[test]
+    fn servers_of_long_and_of_sparse_accesses() {
+        assert_eq!(servers_of(&dense(0, 1 << 40), STRIPES), [0, 1, 2, 3]);
+        assert_eq!(servers_of(&strided(12, 2, 40, 8), STRIPES), [1]);
+        assert_eq!(servers_of(&dense(7, 0), STRIPES), [0u64; 0]);
+    }
+
+    #[test]
+    fn interleaved_ranks_are_not_in_order() {
+        assert!(!is_in_rank_order(&[
+            strided(0, 5, 10, 20),
+            strided(5, 5, 10, 20)
+        ]));
+        assert!(!is_in_rank_order(&[dense(10, 5), dense(0, 5)]));
+        assert!(is_in_rank_order(&[dense(0, 5), dense(0, 0), dense(5, 5)]));
+    }
+}

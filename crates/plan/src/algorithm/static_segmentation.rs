@@ -1,0 +1,77 @@
+//! Static segmentation (paper 002): ranks in groups, each with an aggregator;
+//! in every cycle each rank of a group hands over the next part of its data,
+//! all parts of one length.
+
+use super::{Algorithm, Choices, groups, not_ascending};
+use crate::{Access, Case, Client, Plan, Segments, Verdict};
+
+/// Equal parts of every rank a cycle.
+#[derive(Debug)]
+pub struct StaticSegmentation;
+
+impl Algorithm for StaticSegmentation {
+    fn name(&self) -> &'static str {
+        "static-segmentation"
+    }
+
+    fn suit(&self, case: &Case<'_>) -> Verdict {
+        if let Some(unfit) = not_ascending(case) {
+            return unfit;
+        }
+        let pattern = case.pattern();
+        let mut lengths = case.accesses.iter().map(Access::len);
+        let first = lengths.next().unwrap_or(0);
+        if !lengths.all(|len| len == first) {
+            return Verdict::suits(10, "ranks move different amounts: cycles would not be full");
+        }
+        match (case.facts.client, pattern.is_interleaved) {
+            (Client::Kernel, _) => Verdict::suits(
+                12,
+                "parts would be copied through aggregators that the kernel does not need",
+            ),
+            (Client::Library, true) => {
+                Verdict::suits(15, "interleaved parts of a cycle do not fill a stretch")
+            }
+            (Client::Library, false) => Verdict::suits(
+                40,
+                "equal amounts a rank, not interleaved: every cycle is full",
+            ),
+        }
+    }
+
+    fn plan(&self, case: &Case<'_>, choices: &Choices<'_>) -> Plan {
+        let groups = groups::around(case.facts, choices.aggregators);
+        let largest = groups.iter().map(|group| group.members.len()).max();
+        let segment_bytes = (case.tuning.buffer_bytes / largest.unwrap_or(1).max(1) as u64).max(1);
+        let longest = case.accesses.iter().map(Access::len).max();
+        Plan::Segments(Segments {
+            groups,
+            segment_bytes,
+            cycles: longest.unwrap_or(0).div_ceil(segment_bytes),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        partition::Even,
+        testing::{Fixture, dense},
+    };
+
+    #[test]
+    fn cycles_fill_the_buffer() {
+        let mut fixture = Fixture::new((0..6).map(|rank| dense(rank * 100, 90)).collect());
+        fixture.tuning.buffer_bytes = 30;
+        let choices = Choices {
+            partition: &Even,
+            aggregators: &[0, 3],
+        };
+        let Plan::Segments(plan) = StaticSegmentation.plan(&fixture.case(), &choices) else {
+            panic!("static segmentation plans segments");
+        };
+        assert_eq!((plan.segment_bytes, plan.cycles), (10, 9));
+        assert_eq!(plan.groups[1].members, [3, 4, 5]);
+    }
+}

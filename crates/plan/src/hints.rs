@@ -1,0 +1,183 @@
+//! From hints to what a plan is made from.
+
+use pario_hints::{Buffering, ExchangeWay, Hints, MimicClient, MimicLocks};
+
+use crate::{
+    Client, Direction, Exchange, Facts, LockProtocol, Striping, Tuning,
+    algorithm::{Algorithm, Individual, TwoPhase},
+    partition::{Partition, Persistent},
+};
+
+impl Tuning {
+    /// What the hints ask for in calls of one direction.
+    pub fn from_hints(hints: &Hints, direction: Direction) -> Tuning {
+        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        Tuning {
+            buffer_bytes: hints.cb_buffer_size,
+            slice_bytes: hints.pario_slice_bytes.min(hints.cb_buffer_size),
+            aggregators: hints.cb_nodes.map(small),
+            config_list: hints.cb_config_list.clone(),
+            realm_alignment: hints.romio_cb_fr_alignment,
+            saturation_bytes: hints.pario_saturation_bytes,
+            partition: hints.pario_partition.clone().or_else(|| partition(hints)),
+            algorithm: hints
+                .pario_algorithm
+                .clone()
+                .or_else(|| algorithm(hints, direction)),
+            exchange: exchange(hints).map(|exchange| exchange.name().to_owned()),
+            timed_delay_us: hints.pario_timed_delay_us,
+            agents_per_server: small(hints.pario_agents_per_server),
+            stripe_multiple: hints.pario_stripe_multiple,
+        }
+    }
+}
+
+/// The partition that ROMIO's hints ask for.
+fn partition(hints: &Hints) -> Option<String> {
+    let persistent = match hints.romio_cb_fr_alignment {
+        Some(_) => Persistent::ALIGNED,
+        None => Persistent::ANY,
+    };
+    hints.romio_cb_pfr.then(|| persistent.name().to_owned())
+}
+
+/// The algorithm that ROMIO's and MPI's hints ask for.
+fn algorithm(hints: &Hints, direction: Direction) -> Option<String> {
+    let asked = match direction {
+        Direction::Read => hints.romio_cb_read,
+        Direction::Write => hints.romio_cb_write,
+    };
+    let name = match (asked, hints.collective_buffering) {
+        (Buffering::Enable, _) | (Buffering::Automatic, Some(true)) => TwoPhase.name(),
+        (Buffering::Disable, _) | (Buffering::Automatic, Some(false)) => Individual.name(),
+        (Buffering::Automatic, None) => return None,
+    };
+    Some(name.to_owned())
+}
+
+fn exchange(hints: &Hints) -> Option<Exchange> {
+    match (hints.pario_exchange, hints.romio_cb_alltoall) {
+        (ExchangeWay::Automatic, Buffering::Enable) => Some(Exchange::AllToAll),
+        (ExchangeWay::Automatic, _) => None,
+        (ExchangeWay::Shared, _) => Some(Exchange::Shared),
+        (ExchangeWay::Messages, _) => Some(Exchange::Messages),
+        (ExchangeWay::AllToAll, _) => Some(Exchange::AllToAll),
+        (ExchangeWay::TwoLayer, _) => Some(Exchange::TwoLayer),
+    }
+}
+
+impl Facts {
+    /// These facts, with those that the hints pretend in their place.
+    pub fn mimicking(mut self, hints: &Hints) -> Facts {
+        if let Some(pretended) = hints.pario_mimic_striping {
+            self.striping = Some(Striping {
+                unit: pretended.unit,
+                count: pretended.count,
+            });
+        }
+        if let Some(bytes) = hints.pario_mimic_lock_granularity {
+            self.lock_granularity = Some(bytes);
+        }
+        if let Some(pretended) = hints.pario_mimic_lock_protocol {
+            self.lock_protocol = match pretended {
+                MimicLocks::None => LockProtocol::None,
+                MimicLocks::Server => LockProtocol::Server,
+                MimicLocks::Token => LockProtocol::Token,
+            };
+        }
+        if let Some(pretended) = hints.pario_mimic_client {
+            self.client = match pretended {
+                MimicClient::Kernel => Client::Kernel,
+                MimicClient::Library => Client::Library,
+            };
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pario_hints::{Info, Sources};
+
+    use super::*;
+    use crate::{algorithm::ALGORITHMS, partition::PARTITIONS};
+
+    fn hints(pairs: &[(&str, &str)]) -> Hints {
+        let mut info = Info::new();
+        for (key, value) in pairs {
+            info.set(key, value).unwrap();
+        }
+        let resolved = Hints::resolve(&info, &Sources::none());
+        assert!(resolved.warnings.is_empty(), "{:?}", resolved.warnings);
+        resolved.hints
+    }
+
+    #[test]
+    fn without_hints_the_planner_is_free() {
+        let tuning = Tuning::from_hints(&hints(&[]), Direction::Read);
+        assert_eq!(tuning, Tuning::default());
+        let facts = Facts::one_node(3);
+        assert_eq!(facts.clone().mimicking(&hints(&[])), facts);
+    }
+
+    #[test]
+    fn the_documentation_of_the_hints_names_every_method() {
+        let doc = |name: &str| {
+            let mut definitions = Hints::DEFINITIONS.iter();
+            let definition = definitions.find(|it| it.name == name).unwrap();
+            definition.doc.join(" ")
+        };
+        let (partition, algorithm) = (doc("pario_partition"), doc("pario_algorithm"));
+        for it in PARTITIONS {
+            assert!(partition.contains(&format!("`{}`", it.name())));
+        }
+        for it in ALGORITHMS {
+            assert!(algorithm.contains(&format!("`{}`", it.name())));
+        }
+    }
+
+    #[test]
+    fn romios_hints_are_translated() {
+        let asked = hints(&[
+            ("romio_cb_read", "disable"),
+            ("romio_cb_write", "enable"),
+            ("romio_cb_pfr", "enable"),
+            ("romio_cb_alltoall", "enable"),
+            ("cb_nodes", "3"),
+            ("cb_config_list", "*:2"),
+            ("cb_buffer_size", "64k"),
+        ]);
+        let read = Tuning::from_hints(&asked, Direction::Read);
+        let write = Tuning::from_hints(&asked, Direction::Write);
+        assert_eq!(read.algorithm.as_deref(), Some("individual"));
+        assert_eq!(write.algorithm.as_deref(), Some("two-phase"));
+        assert_eq!(read.partition.as_deref(), Some("persistent"));
+        assert_eq!(read.exchange.as_deref(), Some("alltoall"));
+        assert_eq!((read.aggregators, read.slice_bytes), (Some(3), 64 << 10));
+        let named = hints(&[
+            ("romio_cb_read", "disable"),
+            ("pario_algorithm", "resonant"),
+        ]);
+        let named = Tuning::from_hints(&named, Direction::Read);
+        assert_eq!(named.algorithm.as_deref(), Some("resonant"));
+    }
+
+    #[test]
+    fn any_file_system_can_mimic_another() {
+        let hints = hints(&[
+            ("pario_mimic_striping", "64k, 4"),
+            ("pario_mimic_lock_protocol", "server"),
+            ("pario_mimic_client", "library"),
+            ("pario_mimic_lock_granularity", "4k"),
+        ]);
+        let facts = Facts::one_node(2).mimicking(&hints);
+        let striping = Striping {
+            unit: 64 << 10,
+            count: 4,
+        };
+        assert_eq!(facts.striping, Some(striping));
+        assert_eq!(facts.lock_protocol, LockProtocol::Server);
+        assert_eq!(facts.client, Client::Library);
+        assert_eq!(facts.boundary(), 4096);
+    }
+}
