@@ -1,4 +1,4 @@
-//! Rules 1, 3, 4 and 6: no byte that no one asked to write, no lost write, no
+//! Rules 1 and 3 to 6: no byte that no one asked to write, no lost write, no
 //! surprise in the process.
 
 use std::{fs, io, ops::Range, path::Path, sync::Arc, thread, time::Duration};
@@ -315,6 +315,49 @@ fn rule_04_threads_of_one_rank_exclude_each_other() {
     });
     let bytes = fs::read(&path).unwrap();
     assert_eq!(bytes[98..101], [1, 2, 2]);
+}
+
+#[test]
+fn rule_05_atomic_collective_writes_are_seen_whole_and_one_of_them_stays() {
+    const BYTES: usize = 3000;
+    const ROUNDS: u8 = 20;
+    let _watchdog = watchdog();
+    let folder = folder();
+    let path = folder.path().join("collective");
+    // Many windows, of which a reader could see one without the next.
+    let hints = info(&[("cb_buffer_size", "512")]);
+    ranks(3, |comm| {
+        let file = File::open(&comm, &path, NEW, &hints)?;
+        let other = File::open(&comm, &path, NEW, &hints)?;
+        for file in [&file, &other] {
+            file.set_atomicity(Atomicity::Atomic)?;
+            file.set_view(&every(10, 3, 0))?;
+        }
+        file.write_at_all(0, &[0u8; BYTES])?;
+        let done = Latch::default();
+        thread::scope(|scope| -> Result<()> {
+            let reader = scope.spawn(|| -> Result<()> {
+                let mut seen = vec![0u8; BYTES];
+                while !done.is_open() {
+                    other.read_at(0, &mut seen)?;
+                    assert!(seen.iter().all(|byte| *byte == seen[0]), "torn: {seen:?}");
+                }
+                Ok(())
+            });
+            for round in 0..ROUNDS {
+                let value = 3 * round + comm.rank().0 as u8;
+                file.write_at_all(0, &[value; BYTES])?;
+            }
+            done.open();
+            reader.join().unwrap()
+        })?;
+        let mut last = vec![0u8; BYTES];
+        file.read_at_all(0, &mut last)?;
+        assert!(last.iter().all(|byte| *byte == last[0]), "torn: {last:?}");
+        assert_eq!(last[0] / 3, ROUNDS - 1, "a write of the last round");
+        file.close()?;
+        other.close()
+    });
 }
 
 #[test]
