@@ -67,6 +67,13 @@ impl Realm {
         self.layout.is_dense()
     }
 
+    /// The first byte of the tiling, the data of a tile and the distance to
+    /// the next; `None` for one stretch of the file.
+    pub(crate) fn tile(&self) -> Option<(u64, u64, u64)> {
+        let distance = self.layout.extent().unsigned_abs();
+        (!self.is_contiguous()).then(|| (self.displacement, self.layout.size(), distance))
+    }
+
     /// Whether a byte of the file belongs to it.
     pub fn owns(&self, file_byte: u64) -> bool {
         self.file.contains(&file_byte) && self.below(file_byte + 1) > self.below(file_byte)

@@ -1,0 +1,178 @@
+//! Plans in print: compact, a line an aggregator.
+
+use std::fmt;
+
+use crate::{Group, Issuer, Members, Plan, Realm, Rounds, Segments, Timed, select::Ranks};
+
+/// Lines of a list that are printed; the rest is counted.
+const LINES: usize = 16;
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Plan::Individual => f.write_str("every rank moves its own data"),
+            Plan::PrivateSieve { buffer_bytes } => write!(
+                f,
+                "every rank reads the region through {buffer_bytes} bytes and keeps its own"
+            ),
+            Plan::Rounds(rounds) => rounds.fmt(f),
+            Plan::Segments(segments) => segments.fmt(f),
+            Plan::Timed(timed) => timed.fmt(f),
+            Plan::Prefetch(rounds) => write!(f, "prefetch, then every rank its own: {rounds}"),
+        }
+    }
+}
+
+impl fmt::Display for Rounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let issuer = match self.issuer {
+            Issuer::Aggregator => "their owners",
+            Issuer::Anyone => "whoever is last",
+        };
+        write!(
+            f,
+            "{} aggregators, windows of {} bytes moved by {issuer}",
+            self.aggregators.len(),
+            self.window_bytes
+        )?;
+        lines(f, &self.aggregators, |f, aggregator| {
+            write!(f, "rank {}: {}", aggregator.rank, aggregator.realm)?;
+            match &aggregator.members {
+                Members::All => Ok(()),
+                Members::Some(members) => write!(f, " for ranks {}", Ranks(members)),
+            }
+        })
+    }
+}
+
+impl fmt::Display for Segments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} groups, {} cycles of {} bytes a rank",
+            self.groups.len(),
+            self.cycles,
+            self.segment_bytes
+        )?;
+        lines(f, &self.groups, |f, group: &Group| {
+            write!(f, "rank {} for {}", group.aggregator, Ranks(&group.members))
+        })
+    }
+}
+
+impl fmt::Display for Timed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "every rank its own, {} sets, turns {} microseconds apart",
+            self.sets.len(),
+            self.delay_us
+        )?;
+        lines(f, &self.sets, |f, groups: &Vec<Vec<u32>>| {
+            for (turn, group) in groups.iter().take(LINES).enumerate() {
+                let then = if turn > 0 { ", then " } else { "" };
+                write!(f, "{then}{}", Ranks(group))?;
+            }
+            match groups.len().checked_sub(LINES) {
+                Some(more @ 1..) => write!(f, ", and {more} turns more"),
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+impl fmt::Display for Realm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file();
+        if self.bytes() == 0 {
+            return f.write_str("nothing");
+        }
+        match self.tile() {
+            None => write!(f, "bytes {}..{}", file.start, file.end),
+            Some((at, len, distance)) => write!(
+                f,
+                "{len} of every {distance} bytes from {at} within {}..{}, {} bytes",
+                file.start,
+                file.end,
+                self.bytes()
+            ),
+        }
+    }
+}
+
+fn lines<T>(
+    f: &mut fmt::Formatter<'_>,
+    items: &[T],
+    line: impl Fn(&mut fmt::Formatter<'_>, &T) -> fmt::Result,
+) -> fmt::Result {
+    for item in items.iter().take(LINES) {
+        f.write_str("\n  ")?;
+        line(f, item)?;
+    }
+    match items.len().checked_sub(LINES) {
+        Some(more @ 1..) => write!(f, "\n  and {more} more"),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        Client, Striping, decide,
+        testing::{Fixture, dense, strided},
+    };
+
+    fn printed(algorithm: &str, partition: &str, fixture: &Fixture) -> String {
+        let mut fixture = fixture.clone();
+        fixture.tuning.algorithm = Some(algorithm.into());
+        fixture.tuning.partition = Some(partition.into());
+        let case = fixture.case();
+        decide(&case).plan(&case).to_string()
+    }
+
+    fn fixture() -> Fixture {
+        let mut fixture = Fixture::new((0..3).map(|rank| dense(rank * 1000, 1000)).collect());
+        fixture.facts.striping = Some(Striping {
+            unit: 500,
+            count: 2,
+        });
+        fixture.facts.client = Client::Library;
+        fixture.tuning.aggregators = Some(2);
+        fixture
+    }
+
+    #[test]
+    fn plans_print_compactly() {
+        let fixture = fixture();
+        assert_eq!(
+            printed("two-phase", "aligned", &fixture),
+            "2 aggregators, windows of 16777216 bytes moved by their owners\n  \
+             rank 0: bytes 0..1500\n  \
+             rank 1: bytes 1500..3000"
+        );
+        assert_eq!(
+            printed("two-phase", "static-cyclic", &fixture),
+            "2 aggregators, windows of 16777216 bytes moved by their owners\n  \
+             rank 0: 500 of every 1000 bytes from 0 within 0..3000, 1500 bytes\n  \
+             rank 1: 500 of every 1000 bytes from 500 within 0..3000, 1500 bytes"
+        );
+        assert_eq!(
+            printed("static-segmentation", "even", &fixture),
+            "2 groups, 1 cycles of 8388608 bytes a rank\n  rank 0 for [0]\n  rank 1 for 1-2"
+        );
+        assert_eq!(
+            printed("resonant-timed", "even", &fixture),
+            "every rank its own, 1 sets, turns 500 microseconds apart\n  0-1, then [2]"
+        );
+        assert!(printed("dynamic-segmentation", "even", &fixture).contains("for ranks 1-2"));
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        let accesses = (0..64).map(|rank| strided(rank * 8, 8, 512, 8 << 20));
+        let mut fixture = Fixture::new(accesses.collect());
+        fixture.tuning.aggregators = Some(64);
+        let text = printed("two-phase", "even", &fixture);
+        assert!(text.ends_with("and 48 more"), "{text}");
+    }
+}

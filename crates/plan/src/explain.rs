@@ -1,0 +1,146 @@
+//! A decision in words: the call, the facts, what was chosen and rejected and
+//! why, and the plan.
+
+use std::fmt;
+
+use crate::{Case, Client, Decision, Direction, Facts, LockProtocol, Plan, decide};
+
+/// What is decided for a case, and why; prints as text.
+#[derive(Debug)]
+pub struct Explanation<'a> {
+    case: &'a Case<'a>,
+    decision: Decision,
+    plan: Plan,
+}
+
+impl<'a> Explanation<'a> {
+    /// Decides and plans.
+    pub fn of(case: &'a Case<'a>) -> Explanation<'a> {
+        let decision = decide(case);
+        let plan = decision.plan(case);
+        Explanation {
+            case,
+            decision,
+            plan,
+        }
+    }
+
+    /// What was decided.
+    pub fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    /// The plan of it.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+impl fmt::Display for Explanation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "call: {}", Call(self.case))?;
+        writeln!(f, "facts: {}", self.case.facts)?;
+        writeln!(f, "{}", self.decision)?;
+        write!(f, "plan: {}", self.plan)?;
+        match rounds(&self.plan) {
+            Some(rounds) => write!(f, "\nat most {rounds} rounds"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The most windows that an aggregator has.
+fn rounds(plan: &Plan) -> Option<u64> {
+    let (Plan::Rounds(rounds) | Plan::Prefetch(rounds)) = plan else {
+        return None;
+    };
+    let windows = |realm: &crate::Realm| realm.windows(rounds.window_bytes);
+    rounds.aggregators.iter().map(|it| windows(&it.realm)).max()
+}
+
+/// The pattern of a call.
+struct Call<'a>(&'a Case<'a>);
+
+impl fmt::Display for Call<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let case = self.0;
+        let pattern = case.pattern();
+        let region = case.region();
+        let direction = match case.direction {
+            Direction::Read => "read",
+            Direction::Write => "write",
+        };
+        let density = u128::from(pattern.bytes) * 100;
+        let density = density
+            .checked_div(pattern.region_bytes.into())
+            .unwrap_or(0);
+        write!(
+            f,
+            "{direction} by {} ranks on {} nodes: {} bytes in {} pieces of {} bytes on average, \
+             in {}..{} ({density} % data), {}interleaved",
+            case.ranks(),
+            pattern.nodes,
+            pattern.bytes,
+            pattern.pieces,
+            pattern.piece_bytes,
+            region.start,
+            region.end,
+            if pattern.is_interleaved { "" } else { "not " },
+        )
+    }
+}
+
+impl fmt::Display for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.striping {
+            Some(striping) => write!(
+                f,
+                "stripes of {} bytes over {} servers",
+                striping.unit, striping.count
+            )?,
+            None => write!(f, "no striping known")?,
+        }
+        match self.lock_protocol {
+            LockProtocol::None => write!(f, ", no locks between clients")?,
+            LockProtocol::Server => write!(f, ", servers manage locks")?,
+            LockProtocol::Token => write!(f, ", token holders manage locks")?,
+        }
+        if let Some(bytes) = self.lock_granularity {
+            write!(f, " of {bytes} bytes")?;
+        }
+        match self.client {
+            Client::Kernel => write!(f, ", the client is each node's kernel")?,
+            Client::Library => write!(f, ", the client is each process")?,
+        }
+        write!(f, ", blocks of {} bytes", self.block_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, strided};
+
+    #[test]
+    fn explanations_tell_what_was_chosen_and_rejected() {
+        let mut fixture = Fixture::new((0..4).map(|rank| strided(rank * 8, 8, 40, 800)).collect());
+        fixture.tuning.partition = Some("by-server".into());
+        fixture.tuning.exchange = Some("carrier-pigeon".into());
+        let case = fixture.case();
+        let text = Explanation::of(&case).to_string();
+        for expected in [
+            "call: write by 4 ranks on 1 nodes: 3200 bytes in 400 pieces of 8 bytes",
+            "(80 % data), interleaved",
+            "facts: no striping known",
+            "algorithm two-phase",
+            "individual: priority 10",
+            "by-server was asked for, but is unfit",
+            "\"carrier-pigeon\" was asked for, which is unknown",
+            "aggregators [0]: one stream of windows",
+            "plan: 1 aggregators",
+            "at most 1 rounds",
+        ] {
+            assert!(text.contains(expected), "no {expected:?} in\n{text}");
+        }
+    }
+}
