@@ -113,6 +113,20 @@ impl Operation {
         self.result(self.transfer(plan).run())
     }
 
+    /// Moves the data under a lock that someone else holds.
+    pub(crate) fn run_unlocked(&self) -> Result<Status> {
+        let (plan, _pass) = self.plan();
+        let transfer = Transfer {
+            locking: Locking::None,
+            ..self.transfer(plan)
+        };
+        self.result(transfer.run())
+    }
+
+    pub(crate) fn is_atomic(&self) -> bool {
+        self.atomicity == Atomicity::Atomic
+    }
+
     fn result(&self, moved: Moved) -> Result<Status> {
         match moved.error {
             None => Ok(Status::new(moved.bytes)),

@@ -21,6 +21,8 @@ pub(super) struct Entry {
 const PLAIN: u8 = 1;
 /// No other write is under way on this rank's handle.
 const ALONE: u8 = 2;
+/// The access must be atomic.
+const ATOMIC: u8 = 4;
 
 const ENTRY_BYTES: usize = 17;
 
@@ -32,11 +34,12 @@ impl Entry {
         } else {
             0
         };
+        let atomic = if operation.is_atomic() { ATOMIC } else { 0 };
         let len = operation.file_bytes()?;
         Ok(Entry {
             first: operation.first(),
             len,
-            flags: plain | alone,
+            flags: plain | alone | atomic,
         })
     }
 
@@ -48,6 +51,11 @@ impl Entry {
     /// Whether this rank has no other write under way.
     pub(super) fn is_alone(&self) -> bool {
         self.flags & ALONE != 0
+    }
+
+    /// Whether the access must be atomic.
+    pub(super) fn is_atomic(&self) -> bool {
+        self.flags & ATOMIC != 0
     }
 
     fn to_wire(self) -> Vec<u8> {

@@ -6,6 +6,7 @@
 //! needs to know of the others it computes from their views, which were
 //! exchanged when they were set.
 
+mod atomic;
 mod background;
 mod entry;
 mod lane;
@@ -121,6 +122,11 @@ fn execute(
 ) -> Result<Status> {
     let comm = &*lane.comm;
     let accesses = planning::accesses(operation, entries)?;
+    if operation.direction() == Direction::Write && entries.iter().any(entry::Entry::is_atomic) {
+        // Independent writes pass the gate by themselves.
+        drop(pass);
+        return atomic::write(comm, operation, &accesses);
+    }
     let mut state = lane.state();
     let Planned { plan, exchange } = match entries.iter().all(entry::Entry::is_plain) {
         true => planning::plan(operation, &accesses, comm, &mut state.memory),

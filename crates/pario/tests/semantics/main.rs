@@ -7,7 +7,7 @@
 //! | 2 | incoherent file systems between nodes | not here: needs a host MPI-IO to hand the file to |
 //! | 3 | no mapped files, no signal handlers | `safety`; `processes` |
 //! | 4 | locks of ranks and of threads | `safety`; the driver's conformance suite |
-//! | 5 | atomic collective writes | `safety` (whole, in some order; not that it is the order of ranks); `concurrency` |
+//! | 5 | atomic collective writes | `safety` (whole calls, in rank order); `concurrency` |
 //! | 6 | coverage proved from runs | `safety` (sieve windows); collective windows in `collective` |
 //! | 7 | shared segments are plain data | `processes`; the transport's conformance suite |
 //! | 8 | common memory is proved, not assumed | `processes`; the transport's conformance suite |
