@@ -276,13 +276,13 @@ impl Layout {
         if first == last {
             return Some(part(first, head..tail));
         }
-        let mut ends = vec![part(first, head..size), part(last, 0..tail)];
+        let join = |a: (i64, i64), b: (i64, i64)| (a.0.min(b.0), a.1.max(b.1));
+        let mut bounds = join(part(first, head..size), part(last, 0..tail));
         if last - first > 1 {
-            ends.extend([part(first + 1, 0..size), part(last - 1, 0..size)]);
+            bounds = join(bounds, part(first + 1, 0..size));
+            bounds = join(bounds, part(last - 1, 0..size));
         }
-        let low = ends.iter().map(|(low, _)| *low).min()?;
-        let high = ends.iter().map(|(_, high)| *high).max()?;
-        Some((low, high))
+        Some(bounds)
     }
 
     /// Pieces, bytes and span of a range of data bytes, without walking it. All zero where

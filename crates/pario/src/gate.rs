@@ -19,6 +19,7 @@ pub(crate) struct Gate {
 struct Writers {
     ordinary: usize,
     alone: bool,
+    waiting: usize,
 }
 
 /// A write under way.
@@ -42,10 +43,12 @@ impl Gate {
     pub(crate) fn enter(self: &Arc<Gate>) -> Pass {
         let mut state = self.state();
         while state.alone {
+            state.waiting += 1;
             state = self
                 .changed
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
         }
         state.ordinary += 1;
         Pass {
@@ -83,8 +86,10 @@ impl Drop for Pass {
         } else {
             state.ordinary -= 1;
         }
-        drop(state);
-        self.gate.changed.notify_all();
+        // Waking costs a system call, even of nobody.
+        if state.waiting > 0 {
+            self.gate.changed.notify_all();
+        }
     }
 }
 

@@ -1,12 +1,17 @@
 //! The constructors of the standard.
 
+use std::sync::OnceLock;
+
 use super::{Constructor, Darray, Datatype, Dimension, Lengths, Member, Order, Unit};
 use crate::{Basic, Signature, TypeError};
 
 impl Datatype {
-    /// A predefined type.
+    /// A predefined type. Each is made once: programs name one in every access.
     pub fn basic(basic: Basic) -> Self {
-        Self::new(Constructor::Basic(basic)).expect("a predefined type is valid")
+        static MADE: [OnceLock<Datatype>; 1 << u8::BITS] =
+            [const { OnceLock::new() }; 1 << u8::BITS];
+        let make = || Self::new(Constructor::Basic(basic)).expect("a predefined type is valid");
+        MADE[usize::from(basic.code())].get_or_init(make).clone()
     }
 
     /// `count` instances in a row: `MPI_Type_contiguous`.

@@ -25,6 +25,7 @@ struct State {
     bound: u64,
     used: u64,
     idle: Vec<Vec<u8>>,
+    waiting: usize,
 }
 
 impl Buffers {
@@ -33,6 +34,7 @@ impl Buffers {
             bound,
             used: 0,
             idle: Vec::new(),
+            waiting: 0,
         };
         Buffers {
             state: Mutex::new(state),
@@ -54,10 +56,12 @@ impl Buffers {
         let len = usize::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let mut state = self.state();
         while state.used > 0 && state.used.saturating_add(bytes) > state.bound {
+            state.waiting += 1;
             state = self
                 .returned
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
         }
         let fitting = state.idle.iter().position(|idle| idle.len() >= len);
         let idle = fitting.map(|index| state.idle.swap_remove(index));
@@ -114,8 +118,10 @@ impl Drop for Staging<'_> {
         if self.memory.len() <= IDLE_BYTES_MAX && state.idle.len() < IDLE_BUFFERS_MAX {
             state.idle.push(std::mem::take(&mut self.memory));
         }
-        drop(state);
-        self.owner.returned.notify_all();
+        // Waking costs a system call, even of nobody.
+        if state.waiting > 0 {
+            self.owner.returned.notify_all();
+        }
     }
 }
 
