@@ -2,6 +2,8 @@
 //! random accesses, facts and hints. `PARIO_SEED` repeats a case that failed,
 //! `PARIO_CASES` runs more of them.
 
+#![allow(clippy::unwrap_used)]
+
 use std::{collections::BTreeMap, env, ops::Range};
 
 use fastrand::Rng;

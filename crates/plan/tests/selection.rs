@@ -1,5 +1,7 @@
 //! The rules of selection as a table: a situation, and what is chosen.
 
+#![allow(clippy::unwrap_used)]
+
 use pario_layout::{Basic, Datatype};
 use pario_plan::{
     Access, Case, Client, Direction, Facts, History, LockProtocol, Striping, Tuning, decide,
