@@ -5,8 +5,6 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::bench::Fault;
-
 /// Exit code of a run that found wrong data.
 const WRONG_DATA: u8 = 1;
 /// Exit code of a run that could not be done; clap uses it for bad arguments too.
@@ -20,7 +18,7 @@ pub(crate) enum Failure {
         /// Which method moved it.
         method: String,
         /// What is wrong.
-        fault: Fault,
+        fault: String,
     },
     /// Arguments that make no sense together.
     Arguments(String),
@@ -38,13 +36,6 @@ pub(crate) enum Failure {
         /// Its name.
         method: String,
         /// What it reported.
-        reason: String,
-    },
-    /// A method cannot be used on this machine.
-    Unavailable {
-        /// Its name.
-        method: String,
-        /// Why not.
         reason: String,
     },
     /// Standard output cannot be written.
@@ -78,9 +69,6 @@ impl fmt::Display for Failure {
                 }
             }
             Failure::Method { method, reason } => write!(f, "{method}: {reason}"),
-            Failure::Unavailable { method, reason } => {
-                write!(f, "{method} is not available here: {reason}")
-            }
             Failure::Output(error) => write!(f, "cannot write the results: {error}"),
         }
     }
@@ -89,7 +77,7 @@ impl fmt::Display for Failure {
 fn advice(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Some("choose a smaller --size or another --dir")
+            Some("choose a smaller --scale or --size or another --dir")
         }
         io::ErrorKind::PermissionDenied
         | io::ErrorKind::ReadOnlyFilesystem

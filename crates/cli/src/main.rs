@@ -1,7 +1,10 @@
 //! The `pario` command.
 
 mod bench;
+mod explain;
+mod facts;
 mod failure;
+mod workload;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -20,8 +23,10 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Write and read a distributed 3-D array with every method, check every byte, compare speeds
+    /// Write and read what parallel programs do with every method, check every byte, compare speeds
     Bench(bench::Arguments),
+    /// Tell how a collective call would be carried out, and why not otherwise
+    Explain(explain::Arguments),
     /// Print the page about hints: names, defaults, allowed values
     Hints,
 }
@@ -31,6 +36,7 @@ fn main() -> ExitCode {
     let mut out = io::stdout().lock();
     let outcome = match arguments.command {
         Command::Bench(arguments) => bench::run(&arguments, &mut out),
+        Command::Explain(arguments) => explain::run(&arguments, &mut out),
         Command::Hints => out
             .write_all(pario_hints::markdown().as_bytes())
             .map_err(Failure::Output),

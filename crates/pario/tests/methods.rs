@@ -1,6 +1,8 @@
 //! Every method that a hint can name, against what a byte-by-byte writer
 //! would do: algorithms, partitions and exchanges, on pretended servers.
 
+#![allow(clippy::unwrap_used)]
+
 use pario::{Basic, Datatype, File, Info, Mode, View, threads::World};
 
 const ALGORITHMS: &[&str] = &[

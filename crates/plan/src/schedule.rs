@@ -56,23 +56,22 @@ impl Schedule<'_> {
     fn take(&mut self, aggregator: usize) -> Option<Window> {
         let realm = &self.rounds.aggregators[aggregator].realm;
         let ranks = self.accesses.len() as u32;
-        loop {
-            let from = self.next[aggregator];
-            let at = self
-                .rounds
-                .members(aggregator, ranks)
-                .filter_map(|rank| self.accesses[rank as usize].next_at(from))
-                .min();
-            let Some(window) = at.and_then(|at| realm.window_at(at, self.rounds.window_bytes))
-            else {
-                self.next[aggregator] = u64::MAX;
-                return None;
-            };
-            self.next[aggregator] = window.span().end;
-            if self.has_data(aggregator, &window) {
-                return Some(window);
+        let window_at = |byte| realm.window_at(byte, self.rounds.window_bytes);
+        let mut window = window_at(self.next[aggregator]);
+        while let Some(candidate) = window {
+            let end = candidate.span().end;
+            if self.has_data(aggregator, &candidate) {
+                self.next[aggregator] = end;
+                return Some(candidate);
             }
+            // Asking every member where its data goes on is dear: only to get
+            // over a stretch without any.
+            let members = self.rounds.members(aggregator, ranks);
+            let next = members.filter_map(|rank| self.accesses[rank as usize].next_at(end));
+            window = next.min().and_then(window_at);
         }
+        self.next[aggregator] = u64::MAX;
+        None
     }
 
     fn has_data(&self, aggregator: usize, window: &Window) -> bool {

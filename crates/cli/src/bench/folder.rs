@@ -4,7 +4,7 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pario_driver::{Access, Create, Driver, FileSystem, OpenHow, Posix};
+use pario_driver::{Access, Create, Driver, Facts, OpenHow, Posix};
 use tempfile::TempDir;
 
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ const PREFIX: &str = "pario-bench-";
 pub(crate) struct Folder {
     parent: PathBuf,
     own: TempDir,
-    file_system: FileSystem,
+    facts: Facts,
 }
 
 impl Folder {
@@ -34,12 +34,8 @@ impl Folder {
             .tempdir_in(&parent)
             // The error names a random path inside the folder; its kind says all.
             .map_err(|error| cannot(error.kind().into()))?;
-        let file_system = file_system(own.path()).map_err(cannot)?;
-        Ok(Folder {
-            parent,
-            own,
-            file_system,
-        })
+        let facts = facts(own.path()).map_err(cannot)?;
+        Ok(Folder { parent, own, facts })
     }
 
     /// The folder that is measured.
@@ -52,20 +48,20 @@ impl Folder {
         self.own.path()
     }
 
-    /// The file system it is on.
-    pub(crate) fn file_system(&self) -> &FileSystem {
-        &self.file_system
+    /// What is known of its files.
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
     }
 }
 
-fn file_system(folder: &Path) -> io::Result<FileSystem> {
+fn facts(folder: &Path) -> io::Result<Facts> {
     let how = OpenHow::new(Access::ReadWrite).create(Create::Exclusive);
     let probe = folder.join("probe");
     let handle = Posix::new().open(&probe, &how)?;
-    let file_system = handle.facts().file_system.clone();
+    let facts = handle.facts().clone();
     handle.close()?;
     std::fs::remove_file(&probe)?;
-    Ok(file_system)
+    Ok(facts)
 }
 
 #[cfg(test)]

@@ -1,211 +1,207 @@
-//! A rank's memory: its block alone, or its block inside a frame of ghost cells.
+//! A rank's memory: a buffer for each call, and what must be in it.
 
-use std::ops::Range;
-
-use super::array::{Array, Block};
-use super::cells::{self, CELL_BYTES, WrongByte};
+use super::content::{self, WrongByte};
 use super::wrong::{Fault, Place};
+use crate::failure::Failure;
+use crate::workload::{Job, Step};
 
-/// What the bytes of ghost cells hold; reading the block must leave them so.
-const GHOST: u8 = 0xa5;
+/// What bytes hold that no one asked to fill; reading must leave them so.
+const GAP: u8 = 0xa5;
 
-/// How the block lies in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Frame {
-    /// Without gaps.
-    None,
-    /// With one ghost cell on each side of each dimension, as stencil codes have them.
-    Ghost,
-}
-
-impl Frame {
-    /// Cells between the block and the edge of the memory.
-    pub(crate) fn width(self) -> u64 {
-        match self {
-            Frame::None => 0,
-            Frame::Ghost => 1,
-        }
-    }
-
-    /// Its name in the table.
-    pub(crate) fn label(self) -> &'static str {
-        match self {
-            Frame::None => "dense",
-            Frame::Ghost => "ghosts",
-        }
-    }
-}
-
-/// The memory of one rank.
-#[derive(Debug)]
+/// What a rank needs for its calls, made before the clock starts.
 pub(crate) struct Memory {
-    block: Block,
-    frame: Frame,
-    bytes: Vec<u8>,
+    rank: u32,
+    /// What it gives to each call.
+    pub(crate) steps: Vec<Step>,
+    /// The buffer of each call.
+    pub(crate) buffers: Vec<Vec<u8>>,
+    /// What each buffer must be after a read.
+    images: Vec<Vec<u8>>,
+    /// The contiguous share that plain POSIX calls move, and where it starts.
+    pub(crate) share: Vec<u8>,
+    /// Where the share starts in the file.
+    pub(crate) share_start: u64,
 }
 
 impl Memory {
-    /// Memory for a block, touched once so that page faults stay out of the timing.
-    pub(crate) fn new(block: Block, frame: Frame) -> Self {
-        let sizes = block.extent.map(|cells| cells + 2 * frame.width());
-        let bytes = vec![GHOST; index(sizes.iter().product())];
-        Memory {
-            block,
-            frame,
-            bytes,
-        }
-    }
-
-    /// Cells in each dimension, ghost cells included.
-    pub(crate) fn sizes(&self) -> [u64; 3] {
-        self.block
-            .extent
-            .map(|cells| cells + 2 * self.frame.width())
-    }
-
-    /// The block in it.
-    pub(crate) fn block(&self) -> &Block {
-        &self.block
-    }
-
-    /// How the block lies in it.
-    pub(crate) fn frame(&self) -> Frame {
-        self.frame
-    }
-
-    /// All of it, ghost cells included.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// All of it, ghost cells included.
-    pub(crate) fn bytes_mut(&mut self) -> &mut Vec<u8> {
-        &mut self.bytes
-    }
-
-    /// Gives the block the values of a round.
-    pub(crate) fn fill(&mut self, array: &Array, round: u64) {
-        for row in rows(array, &self.block, self.frame) {
-            cells::fill(&mut self.bytes[row.memory], row.first, round);
-        }
-    }
-
-    /// Overwrites every byte, so that nothing of an earlier round can pass for what was read.
-    pub(crate) fn clear(&mut self) {
-        self.bytes.fill(GHOST);
-    }
-
-    /// Fails unless the block has the values of a round and the ghost cells are untouched.
-    pub(crate) fn check(&self, array: &Array, round: u64, rank: u32) -> Result<(), Fault> {
-        let mut next = 0;
-        for row in rows(array, &self.block, self.frame) {
-            self.check_ghosts(next..row.memory.start, rank)?;
-            next = row.memory.end;
-            if let Some(byte) = cells::first_wrong(&self.bytes[row.memory], row.first, round) {
-                return Err(Fault::Byte {
-                    place: Place::Memory { rank },
-                    byte,
-                });
-            }
-        }
-        self.check_ghosts(next..self.bytes.len(), rank)
-    }
-
-    fn check_ghosts(&self, bytes: Range<usize>, rank: u32) -> Result<(), Fault> {
-        let start = bytes.start;
-        match self.bytes[bytes].iter().position(|byte| *byte != GHOST) {
-            None => Ok(()),
-            Some(ahead) => {
-                let offset = (start + ahead) as u64;
-                let found = self.bytes[start + ahead];
-                let byte = WrongByte {
-                    offset,
-                    expected: GHOST,
-                    found,
-                };
-                Err(Fault::Byte {
-                    place: Place::Ghost { rank },
-                    byte,
-                })
-            }
-        }
-    }
-}
-
-/// A row of a block: a contiguous piece of the file and of memory.
-struct Row {
-    /// Index of its first cell in the array.
-    first: u64,
-    /// Its bytes in memory.
-    memory: Range<usize>,
-}
-
-/// The rows of a block in the order of the file.
-fn rows(array: &Array, block: &Block, frame: Frame) -> impl Iterator<Item = Row> {
-    let Block { start, extent } = *block;
-    let width = frame.width();
-    let [_, memory_rows, memory_columns] = extent.map(|cells| cells + 2 * width);
-    (0..extent[0]).flat_map(move |plane| {
-        (0..extent[1]).map(move |row| {
-            let from = ((plane + width) * memory_rows + row + width) * memory_columns + width;
-            Row {
-                first: array.index(start[0] + plane, start[1] + row, start[2]),
-                memory: index(from)..index(from + extent[2]),
-            }
+    /// Memory for a rank, touched once so that page faults stay out of the timing.
+    pub(crate) fn new(job: &dyn Job, rank: u32) -> Result<Self, Failure> {
+        let steps = (0..job.calls())
+            .map(|call| job.step(rank, call))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| Failure::Arguments(error.to_string()))?;
+        let buffers = || {
+            steps
+                .iter()
+                .map(|step| allocate(step.memory_bytes))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        Ok(Memory {
+            rank,
+            buffers: buffers()?,
+            images: buffers()?,
+            share: Vec::new(),
+            share_start: 0,
+            steps,
         })
-    })
+    }
+
+    /// Data bytes of all calls.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.steps.iter().map(Step::bytes).sum()
+    }
+
+    /// Makes room for the share that plain POSIX calls move.
+    pub(crate) fn share(&mut self, start: u64, bytes: u64) -> Result<(), Failure> {
+        self.share_start = start;
+        self.share = allocate(bytes)?;
+        Ok(())
+    }
+
+    /// Gives all data the values of a round.
+    pub(crate) fn fill(&mut self, job: &dyn Job, round: u64) {
+        for (call, image) in (0..).zip(&mut self.images) {
+            job.pieces(self.rank, call, &mut |piece| {
+                let memory = piece.memory as usize..(piece.memory + piece.bytes) as usize;
+                content::fill(&mut image[memory], piece.file, round);
+            });
+        }
+        for (buffer, image) in self.buffers.iter_mut().zip(&self.images) {
+            buffer.copy_from_slice(image);
+        }
+        content::fill(&mut self.share, self.share_start, round);
+    }
+
+    /// Forgets all data, so that a read that moves nothing is found out.
+    pub(crate) fn clear(&mut self) {
+        for buffer in &mut self.buffers {
+            buffer.fill(GAP);
+        }
+        self.share.fill(GAP);
+    }
+
+    /// Fails unless all buffers are what they must be.
+    pub(crate) fn check(&self, job: &dyn Job) -> Result<(), Fault> {
+        for ((call, buffer), image) in (0..).zip(&self.buffers).zip(&self.images) {
+            if buffer != image {
+                return Err(self.first_fault(job, call, buffer, image));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails unless the share has the values of a round.
+    pub(crate) fn check_share(&self, round: u64) -> Result<(), Fault> {
+        match content::first_wrong(&self.share, self.share_start, round) {
+            None => Ok(()),
+            Some(byte) => Err(Fault::Byte {
+                place: Place::Memory { rank: self.rank },
+                byte,
+            }),
+        }
+    }
+
+    fn first_fault(&self, job: &dyn Job, call: u64, buffer: &[u8], image: &[u8]) -> Fault {
+        let rank = self.rank;
+        let at = buffer
+            .iter()
+            .zip(image)
+            .position(|(found, right)| found != right)
+            .unwrap_or(image.len().min(buffer.len()).saturating_sub(1));
+        let mut offset = None;
+        job.pieces(rank, call, &mut |piece| {
+            if (piece.memory..piece.memory + piece.bytes).contains(&(at as u64)) {
+                offset = Some(piece.file + at as u64 - piece.memory);
+            }
+        });
+        let (expected, found) = (image[at], buffer[at]);
+        let (place, offset) = match offset {
+            Some(offset) => (Place::Memory { rank }, offset),
+            None => (Place::Gap { rank, call }, at as u64),
+        };
+        let byte = WrongByte {
+            offset,
+            expected,
+            found,
+        };
+        Fault::Byte { place, byte }
+    }
 }
 
-/// Where a cell begins in memory.
-fn index(cells: u64) -> usize {
-    usize::try_from(cells * CELL_BYTES).expect("what lies in memory is counted by a usize")
+/// A buffer without data.
+fn allocate(bytes: u64) -> Result<Vec<u8>, Failure> {
+    let too_much = || {
+        Failure::Arguments(format!(
+            "there is no memory for a buffer of {bytes} bytes: choose smaller sizes"
+        ))
+    };
+    let bytes_here = usize::try_from(bytes).map_err(|_| too_much())?;
+    let mut buffer = Vec::new();
+    buffer
+        .try_reserve_exact(bytes_here)
+        .map_err(|_| too_much())?;
+    buffer.resize(bytes_here, GAP);
+    Ok(buffer)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::array::Shape;
     use super::*;
+    use crate::workload::{Parameters, Setting, by_name};
 
-    fn memories(frame: Frame) -> (Array, Vec<Memory>) {
-        let array = Array::new(Shape([3, 5, 7]), 4).unwrap();
-        let memories = (0..4)
-            .map(|rank| Memory::new(array.block(rank), frame))
-            .collect();
-        (array, memories)
+    fn job() -> Box<dyn Job> {
+        let workload = by_name("flash").unwrap();
+        let parameters = Parameters::parse("edge=3,blocks=1", workload.parameters()).unwrap();
+        let setting = Setting {
+            ranks: 2,
+            scale: 1.0,
+            parameters,
+        };
+        workload.job(&setting).unwrap()
     }
 
     #[test]
-    fn filled_memory_passes_its_check() {
-        for frame in [Frame::None, Frame::Ghost] {
-            let (array, memories) = memories(frame);
-            for (rank, mut memory) in (0..).zip(memories) {
-                memory.fill(&array, 3);
-                assert_eq!(memory.check(&array, 3, rank), Ok(()));
-                assert!(
-                    memory.check(&array, 4, rank).is_err(),
-                    "an older round passed"
-                );
-                memory.clear();
-                assert!(memory.check(&array, 3, rank).is_err(), "nothing passed");
-            }
-        }
+    fn filled_memory_passes_and_cleared_memory_does_not() {
+        let job = job();
+        let mut memory = Memory::new(&*job, 1).unwrap();
+        memory.share(100, 50).unwrap();
+        memory.fill(&*job, 3);
+        assert_eq!(
+            (memory.check(&*job), memory.check_share(3)),
+            (Ok(()), Ok(()))
+        );
+        assert!(memory.check_share(4).is_err());
+        memory.clear();
+        assert!(memory.check(&*job).is_err() && memory.check_share(3).is_err());
     }
 
     #[test]
     fn any_changed_byte_is_found() {
-        for frame in [Frame::None, Frame::Ghost] {
-            let (array, memories) = memories(frame);
-            for (rank, mut memory) in (0..).zip(memories) {
-                memory.fill(&array, 0);
-                for byte in 0..memory.bytes().len() {
-                    memory.bytes_mut()[byte] ^= 1;
-                    assert!(
-                        memory.check(&array, 0, rank).is_err(),
-                        "byte {byte} of rank {rank}"
-                    );
-                    memory.bytes_mut()[byte] ^= 1;
-                }
+        let job = job();
+        let mut memory = Memory::new(&*job, 1).unwrap();
+        memory.fill(&*job, 0);
+        let mut gaps = 0;
+        for byte in 0..memory.buffers[5].len() {
+            memory.buffers[5][byte] ^= 1;
+            match memory.check(&*job) {
+                Err(Fault::Byte {
+                    place: Place::Gap { rank: 1, call: 5 },
+                    ..
+                }) => gaps += 1,
+                Err(Fault::Byte {
+                    place: Place::Memory { rank: 1 },
+                    ..
+                }) => {}
+                other => panic!("byte {byte}: {other:?}"),
             }
+            memory.buffers[5][byte] ^= 1;
         }
+        assert_eq!(gaps, memory.buffers[5].len() - 2 * 27 * 8);
+    }
+
+    #[test]
+    fn too_much_memory_is_refused() {
+        let failure = allocate(1 << 62).unwrap_err();
+        assert!(failure.to_string().contains("smaller sizes"));
     }
 }

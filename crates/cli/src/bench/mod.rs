@@ -1,38 +1,42 @@
-//! `pario bench`: every method writes and reads a distributed array, every byte is checked, and
+//! `pario bench`: methods write and read the workloads of the papers, every byte is checked, and
 //! speeds stand next to those of plain POSIX calls in the same folder.
 
-mod array;
-mod cells;
-mod engine;
-mod folder;
+mod beside;
+mod cold;
+mod content;
+mod fitness;
+pub(crate) mod folder;
 mod layout;
 mod memory;
-mod methods;
-mod raw;
+mod method;
+pub(crate) mod options;
+mod outcome;
 mod report;
+mod row;
 mod session;
-mod span;
-mod table;
+#[cfg(test)]
+mod tests;
 mod timing;
+mod trial;
+mod world;
 mod wrong;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
-use indicatif::ProgressBar;
-use pario::threads;
+use indicatif::{ProgressBar, ProgressStyle};
 
-use array::{Array, Shape};
-use cells::CELL_BYTES;
+use beside::Beside;
+use fitness::Fitness;
 use folder::Folder;
-use methods::{METHODS, Method};
-use session::Session;
-pub(crate) use wrong::Fault;
+use method::Method;
+use options::{Format, Options, Target};
+use row::{Comparison, Row};
+use session::{Cache, Session};
+use world::World;
 
+use crate::facts;
 use crate::failure::Failure;
-
-/// The most ranks that a world of threads may have.
-const RANKS_MAX: i64 = threads::World::RANKS_MAX as i64;
+use crate::workload::WORKLOADS;
 
 /// What to measure.
 #[derive(clap::Args)]
@@ -41,101 +45,159 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     what: Option<What>,
     #[command(flatten)]
-    array: ArrayArguments,
+    options: Options,
 }
 
 #[derive(clap::Subcommand)]
 enum What {
     /// Measure datatypes instead: memory, look-ups, packing and unpacking
     Layout,
+    /// List the workloads and what can be chosen about each
+    Workloads,
+    /// The second job of --beside: runs until its input ends
+    #[command(hide = true)]
+    Beside(beside::Arguments),
 }
-
-#[derive(clap::Args)]
-struct ArrayArguments {
-    /// Number of ranks, each a thread
-    #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=RANKS_MAX))]
-    ranks: u32,
-    /// Cells of the array (f64): one size for a cube, or three, the last varying fastest
-    #[arg(long, value_name = "CELLS", default_value = "64x256x256")]
-    size: Shape,
-    /// Times each method is run; the best counts
-    #[arg(long, value_name = "TIMES", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    repeat: u32,
-    /// Folder for the files [default: the system's folder for temporary files]
-    #[arg(long, value_name = "FOLDER")]
-    dir: Option<PathBuf>,
-    /// Only methods with this word in their name; may be given several times
-    #[arg(long, value_name = "WORD")]
-    only: Vec<String>,
-    /// A small array and two repeats: a check that all is well rather than a measurement
-    #[arg(long, conflicts_with_all = ["size", "repeat"])]
-    quick: bool,
-}
-
-/// The array and the repeats of `--quick`.
-const QUICK: (Shape, u32) = (Shape([16, 64, 64]), 2);
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
-    match arguments.what {
+    match &arguments.what {
         Some(What::Layout) => layout::run(out).map_err(Failure::Output),
-        None => compare(&arguments.array, out),
+        Some(What::Workloads) => list_workloads(out).map_err(Failure::Output),
+        Some(What::Beside(arguments)) => beside::run(arguments, out),
+        None => compare(&arguments.options, out),
     }
 }
 
-fn compare(arguments: &ArrayArguments, out: &mut impl Write) -> Result<(), Failure> {
-    let (size, repeat) = match arguments.quick {
-        true => QUICK,
-        false => (arguments.size, arguments.repeat),
-    };
-    let array = Array::new(size, arguments.ranks).map_err(Failure::Arguments)?;
-    let methods = wanted(&arguments.only)?;
-    let folder = Folder::new(arguments.dir.as_deref())?;
-    introduce(&array, repeat, &folder, out).map_err(Failure::Output)?;
+fn list_workloads(out: &mut impl Write) -> io::Result<()> {
+    for workload in WORKLOADS {
+        writeln!(out, "{:<12}  {}", workload.name(), workload.about())?;
+        for parameter in workload.parameters() {
+            writeln!(out, "{:<12}    {}: {}", "", parameter.name, parameter.about)?;
+        }
+    }
+    Ok(())
+}
 
-    let bytes = array.bytes();
-    let mut session = Session::new(array, methods, folder.path());
-    let mut rows = session.rows();
-    let progress = ProgressBar::new(u64::from(repeat) * rows.len() as u64);
-    for round in 0..u64::from(repeat) {
-        session.round(round, &mut rows, || progress.inc(1))?;
+fn compare(options: &Options, out: &mut impl Write) -> Result<(), Failure> {
+    let world = options.world().map_err(Failure::Arguments)?;
+    let methods = options.methods().map_err(Failure::Arguments)?;
+    let targets = options.targets().map_err(Failure::Arguments)?;
+    let folder = Folder::new(options.dir.as_deref())?;
+    if options.format() == Format::Table {
+        introduce(options, &world, &folder, out).map_err(Failure::Output)?;
+    }
+    let beside = options
+        .beside
+        .map(|pause| Beside::start(folder.path(), world.ranks(), pause))
+        .transpose()?;
+    let runs = u64::from(options.repeat() + 1) * (methods.len() + 1) as u64;
+    let progress = progress_bar(runs * targets.len() as u64);
+    let mut comparisons = Vec::new();
+    for target in &targets {
+        progress.set_message(target.workload.name());
+        let comparison = measure(options, target, &methods, &world, &folder, &progress)?;
+        if options.format() == Format::Table {
+            progress
+                .suspend(|| report::table(&comparison, out))
+                .map_err(Failure::Output)?;
+        }
+        comparisons.push(comparison);
     }
     progress.finish_and_clear();
-    report::print(&rows, bytes, out).map_err(Failure::Output)
+    finish(options, &comparisons, beside, out)
 }
 
-/// The methods that the words ask for.
-fn wanted(words: &[String]) -> Result<Vec<Method>, Failure> {
-    let wanted: Vec<_> = METHODS
-        .iter()
-        .filter(|method| method.is_wanted(words))
-        .copied()
-        .collect();
-    if !wanted.is_empty() {
-        return Ok(wanted);
+/// What comes after all measurements.
+fn finish(
+    options: &Options,
+    comparisons: &[Comparison],
+    beside: Option<Beside>,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    match options.format() {
+        Format::Table => report::advice(comparisons, out),
+        Format::Csv => report::csv(comparisons, out),
+        Format::Json => report::json(comparisons, out),
     }
-    let all: Vec<_> = METHODS.iter().map(Method::label).collect();
-    Err(Failure::Arguments(format!(
-        "no method has {words:?} in its name; there are:\n  {}",
-        all.join("\n  ")
-    )))
+    .map_err(Failure::Output)?;
+    if let Some(beside) = beside {
+        let said = beside.stop()?;
+        if options.format() == Format::Table {
+            writeln!(out, "{said}").map_err(Failure::Output)?;
+        }
+    }
+    match &options.svg {
+        None => Ok(()),
+        Some(folder) => report::svg(comparisons, folder, out),
+    }
 }
 
-fn introduce(array: &Array, repeat: u32, folder: &Folder, out: &mut impl Write) -> io::Result<()> {
-    let [planes, rows, columns] = array.grid();
-    let ranks = array.ranks();
-    let row = array.block(0).extent[2] * CELL_BYTES;
+/// Runs all methods on one job.
+fn measure(
+    options: &Options,
+    target: &Target,
+    methods: &[Method],
+    world: &World,
+    folder: &Folder,
+    progress: &ProgressBar,
+) -> Result<Comparison, Failure> {
+    let name = target.workload.name();
+    let job = target.job().map_err(Failure::Arguments)?;
+    let mut session = Session::new(&*job, world, folder.path(), options.cache())?;
+    let raw = std::iter::once(Method::raw());
+    let mut rows: Vec<_> = raw.chain(methods.iter().cloned()).map(Row::new).collect();
+    let fitness = Fitness(facts::of_file(folder.facts(), world.nodes()));
+    session.find_unfit(&mut rows, &fitness);
+    for round in 0..u64::from(options.repeat()) {
+        session.round(round, &mut rows, || progress.inc(1))?;
+    }
+    session.phases(u64::from(options.repeat()), &mut rows, || progress.inc(1))?;
+    Ok(Comparison {
+        workload: name,
+        choices: target.choices.clone(),
+        swept: target.swept.clone(),
+        sizes: job.sizes(),
+        ranks: world.ranks(),
+        calls: job.calls(),
+        bytes: session.bytes(),
+        rows,
+    })
+}
+
+fn progress_bar(length: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg:>12} {wide_bar} {pos}/{len} {eta}");
+    ProgressBar::new(length)
+        .with_style(style.expect("the template is made of indicatif's own keys"))
+}
+
+fn introduce(
+    options: &Options,
+    world: &World,
+    folder: &Folder,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let nodes = world.nodes().last().map_or(0, |node| node + 1);
+    let nodes = match nodes {
+        1 => String::new(),
+        nodes => format!(" on {nodes} pretended nodes"),
+    };
+    let cache = match options.cache() {
+        Cache::Cold => ", read with a cold cache",
+        Cache::Warm => "",
+    };
     writeln!(
         out,
-        "{} cells of f64, {:.1} MB, over {ranks} thread ranks in {planes}x{rows}x{columns} blocks: \
-         rows of {row} bytes",
-        array.shape(),
-        array.bytes() as f64 / 1e6,
+        "{} ranks ({}){nodes} in {} ({}), from open to close, best of {}{cache}",
+        world.ranks(),
+        world.kind().name(),
+        folder.parent().display(),
+        folder.facts().file_system,
+        options.repeat(),
     )?;
     writeln!(
         out,
-        "in {} ({}), from open to close, best of {repeat}; raw POSIX: one contiguous share a rank\n",
-        folder.parent().display(),
-        folder.file_system(),
+        "raw POSIX: one contiguous share a rank; I/O: share of the time in which data moved \
+         between memory and file"
     )
 }

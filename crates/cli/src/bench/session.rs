@@ -1,197 +1,257 @@
-//! A run of the benchmark: rounds of all methods, interleaved, each checked.
+//! A job with all methods: rounds, interleaved, each checked.
 
-use std::fs::File;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
-use super::array::Array;
-use super::engine::{Direction, Engine};
-use super::memory::{Frame, Memory};
-use super::methods::{Method, Store};
-use super::raw::{self, Raw};
-use super::report::Row;
-use super::wrong::{Fault, check_file};
+use pario::{ErrorKind, File, Info, Mode, threads};
+
+use super::cold;
+use super::fitness::Fitness;
+use super::memory::Memory;
+use super::method::{Calls, Method};
+use super::outcome::{Outcome, Stop, elapsed, transfer_share};
+use super::row::{Row, Side};
+use super::trial::{Direction, Record, Trial};
+use super::world::World;
+use super::wrong::check_file;
 use crate::failure::Failure;
+use crate::workload::Job;
 
-/// The name of the yardstick in the table and in errors.
-const RAW: &str = "raw POSIX";
-
-/// What all rounds share.
-pub(crate) struct Session {
-    array: Array,
-    methods: Vec<Method>,
-    raw: Raw,
-    dense: Vec<Mutex<Memory>>,
-    ghost: Vec<Mutex<Memory>>,
-    /// The file that methods write; removed before each write and with the folder at the end.
-    path: PathBuf,
+/// Whether the kernel's cache is emptied before reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cache {
+    /// What was written is likely still there.
+    Warm,
+    /// The file's pages are dropped.
+    Cold,
 }
 
-impl Session {
-    /// Allocates every rank's memory.
-    pub(crate) fn new(array: Array, methods: Vec<Method>, folder: &Path) -> Self {
-        let memories = |frame| {
-            (0..array.ranks())
-                .map(|rank| Mutex::new(Memory::new(array.block(rank), frame)))
-                .collect()
-        };
-        Session {
-            raw: Raw::new(&array),
-            dense: memories(Frame::None),
-            ghost: memories(Frame::Ghost),
-            path: folder.join("array"),
-            array,
-            methods,
+/// What all rounds of a job share.
+pub(crate) struct Session<'a> {
+    job: &'a dyn Job,
+    world: &'a World,
+    memories: Vec<Mutex<Memory>>,
+    /// The file that methods write; removed before each write and with the folder at the end.
+    path: PathBuf,
+    cache: Cache,
+    clock: Instant,
+}
+
+impl<'a> Session<'a> {
+    /// Makes every rank's memory.
+    pub(crate) fn new(
+        job: &'a dyn Job,
+        world: &'a World,
+        folder: &Path,
+        cache: Cache,
+    ) -> Result<Self, Failure> {
+        let mut memories = (0..world.ranks())
+            .map(|rank| Memory::new(job, rank))
+            .collect::<Result<Vec<_>, _>>()?;
+        let bytes: u64 = memories.iter().map(Memory::bytes).sum();
+        let ranks = u64::from(world.ranks());
+        let bound = |rank: u64| (u128::from(bytes) * u128::from(rank) / u128::from(ranks)) as u64;
+        for (rank, memory) in (0..).zip(&mut memories) {
+            memory.share(bound(rank), bound(rank + 1) - bound(rank))?;
+        }
+        Ok(Session {
+            job,
+            world,
+            memories: memories.into_iter().map(Mutex::new).collect(),
+            path: folder.join("data"),
+            cache,
+            clock: Instant::now(),
+        })
+    }
+
+    /// Data bytes of all ranks.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.memories.iter().map(|it| lock(it).bytes()).sum()
+    }
+
+    /// Marks what the methods of the rows cannot do.
+    pub(crate) fn find_unfit(&self, rows: &mut [Row], fitness: &Fitness) {
+        for row in rows {
+            let memories: Vec<_> = self.memories.iter().map(lock).collect();
+            let steps: Vec<_> = memories.iter().map(|it| it.steps.as_slice()).collect();
+            row.write.missing = fitness.reason(&row.method, Direction::Write, &steps);
+            row.read.missing = fitness.reason(&row.method, Direction::Read, &steps);
         }
     }
 
-    /// A row for the yardstick and one for each method.
-    pub(crate) fn rows(&self) -> Vec<Row> {
-        let raw = Row::new(RAW, "-", "dense");
-        let methods = self
-            .methods
-            .iter()
-            .map(|method| Row::new(method.name, method.store.prefix(), method.frame.label()));
-        std::iter::once(raw).chain(methods).collect()
-    }
-
-    /// Runs everything once, adding to the rows, which are those of [`Session::rows`].
+    /// Runs everything once and adds to the rows.
     pub(crate) fn round(
         &mut self,
         round: u64,
         rows: &mut [Row],
         mut progress: impl FnMut(),
     ) -> Result<(), Failure> {
-        let (raw, methods) = rows
-            .split_first_mut()
-            .expect("the first row is the yardstick's");
-        self.raw_round(round, raw)?;
-        progress();
-        for memory in self.dense.iter_mut().chain(&mut self.ghost) {
-            memory
-                .get_mut()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .fill(&self.array, round);
+        for memory in &self.memories {
+            lock(memory).fill(self.job, round);
         }
-        for (method, row) in self.methods.iter().zip(methods) {
-            if row.missing.is_none() {
-                match self.method_round(method, round) {
-                    Ok((write, read)) => {
-                        row.write.push(write);
-                        row.read.push(read);
-                    }
-                    Err(Failure::Unavailable { reason, .. }) => row.missing = Some(reason),
-                    Err(failure) => return Err(failure),
-                }
+        for row in rows {
+            self.row(round, row, Record::Whole)?;
+            progress();
+        }
+        Ok(())
+    }
+
+    /// Runs everything once more to find the share of the time in the I/O phase.
+    pub(crate) fn phases(
+        &mut self,
+        round: u64,
+        rows: &mut [Row],
+        mut progress: impl FnMut(),
+    ) -> Result<(), Failure> {
+        for memory in &self.memories {
+            lock(memory).fill(self.job, round);
+        }
+        for row in rows {
+            if row.method.calls != Calls::Raw {
+                self.row(round, row, Record::Transfers)?;
             }
             progress();
         }
         Ok(())
     }
 
-    fn raw_round(&mut self, round: u64, row: &mut Row) -> Result<(), Failure> {
-        self.raw.fill(round);
-        raw::remove(&self.path)?;
-        row.write.push(self.raw.write(&self.path)?);
-        self.check_stored(round, RAW)?;
-        row.read.push(self.raw.read(&self.path)?);
-        self.raw.check(round).map_err(wrong_by(RAW))
-    }
-
-    /// Times of writing and reading. The memory holds the round's values before and after.
-    fn method_round(&self, method: &Method, round: u64) -> Result<(Duration, Duration), Failure> {
-        let memories = match method.frame {
-            Frame::None => &self.dense,
-            Frame::Ghost => &self.ghost,
+    /// Writes and reads with one method. What it cannot write, an automatic write prepares.
+    fn row(&self, round: u64, row: &mut Row, record: Record) -> Result<(), Failure> {
+        if row.write.missing.is_some() && row.read.missing.is_some() {
+            return Ok(());
+        }
+        let plain;
+        let writer = match row.write.missing {
+            None => &row.method,
+            Some(_) => {
+                plain = Method {
+                    driver: row.method.driver,
+                    ..Method::automatic()
+                };
+                &plain
+            }
         };
-        let engine = Engine::new(method, &self.array, &self.path);
-        engine.delete()?;
-        let write = engine.run(Direction::Write, memories)?;
-        match method.store {
-            Store::Posix | Store::Uring => self.check_stored(round, &method.label())?,
-            Store::Mem => engine.check_stored(round)?,
+        self.remove(&row.method)?;
+        let trial = self.trial(writer, Direction::Write, record, round);
+        let written = self.run(&trial);
+        match row.write.missing {
+            None => note(&mut row.write, written, record, &row.method)?,
+            Some(_) => written.map(drop).map_err(|it| failure(it, &row.method))?,
         }
-        for memory in memories {
-            lock(memory).clear();
+        if row.write.missing.is_some() && row.read.missing.is_some() {
+            return Ok(());
         }
-        let read = engine.run(Direction::Read, memories)?;
-        for (rank, memory) in (0..).zip(memories) {
-            lock(memory)
-                .check(&self.array, round, rank)
-                .map_err(wrong_by(&method.label()))?;
+        self.check_stored(round, &row.method)?;
+        if self.cache == Cache::Cold {
+            cold::drop_cached(&self.path)?;
         }
-        engine.delete()?;
-        Ok((write, read))
+        if row.read.missing.is_none() {
+            let trial = self.trial(&row.method, Direction::Read, record, round);
+            note(&mut row.read, self.run(&trial), record, &row.method)?;
+        }
+        self.remove(&row.method)
     }
 
-    /// Compares the file with the array, reading it as any other program would.
-    fn check_stored(&self, round: u64, method: &str) -> Result<(), Failure> {
-        File::open(&self.path)
-            .and_then(|file| check_file(&self.array, round, file))
-            .map_err(|source| Failure::Storage {
+    fn trial<'b>(
+        &'b self,
+        method: &'b Method,
+        direction: Direction,
+        record: Record,
+        round: u64,
+    ) -> Trial<'b> {
+        Trial {
+            job: self.job,
+            method,
+            path: &self.path,
+            direction,
+            record,
+            round,
+            clock: self.clock,
+        }
+    }
+
+    fn run(&self, trial: &Trial<'_>) -> Result<Vec<Outcome>, Stop> {
+        self.world.run(|comm| trial.rank(&comm, &self.memories))
+    }
+
+    /// Removes the file, so that every run writes to fresh storage.
+    fn remove(&self, method: &Method) -> Result<(), Failure> {
+        let name = format!("{}:{}", method.driver, self.path.display());
+        match File::delete(&name, &Info::new()) {
+            Err(error) if error.kind() != ErrorKind::NoSuchFile => {
+                Err(failure(error.into(), method))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Compares the file with what the job writes, reading it as any other program would.
+    fn check_stored(&self, round: u64, method: &Method) -> Result<(), Failure> {
+        if method.calls == Calls::Raw {
+            // Its read compares every byte of the same file.
+            return Ok(());
+        }
+        let mut bytes = match method.driver {
+            "mem" => stored_in_memory(&self.path).map_err(|stop| failure(stop, method))?,
+            _ => fs::read(&self.path).map_err(|source| Failure::Storage {
                 action: "read",
                 path: self.path.clone(),
                 source,
-            })?
-            .map_err(wrong_by(method))
+            })?,
+        };
+        let checked = check_file(self.job, self.world.ranks(), round, &mut bytes);
+        checked.map_err(|fault| failure(Stop::Wrong(fault.to_string()), method))
+    }
+}
+
+/// A file that no other program can see.
+fn stored_in_memory(path: &Path) -> Result<Vec<u8>, Stop> {
+    let name = format!("mem:{}", path.display());
+    let read = |comm| -> Result<Vec<u8>, Stop> {
+        let file = File::open(&comm, &name, Mode::READ_ONLY, &Info::new())?;
+        let length = usize::try_from(file.size()?).map_err(io::Error::other)?;
+        let mut bytes = vec![0; length];
+        file.read_at(0, bytes.as_mut_slice())?;
+        file.close()?;
+        Ok(bytes)
+    };
+    let mut ranks = threads::run(1, read);
+    let rank = ranks.pop().expect("there is one rank");
+    rank.map_err(|panic| Stop::Failed(panic.to_string()))?
+}
+
+/// Takes down what a run took, or why it cannot be.
+fn note(
+    side: &mut Side,
+    ran: Result<Vec<Outcome>, Stop>,
+    record: Record,
+    method: &Method,
+) -> Result<(), Failure> {
+    match ran {
+        Ok(outcomes) if record == Record::Transfers => {
+            side.transfer_share = Some(transfer_share(&outcomes));
+        }
+        Ok(outcomes) => side.samples.push(elapsed(&outcomes)),
+        Err(Stop::Unavailable(reason)) => side.missing = Some(reason),
+        Err(stop) => return Err(failure(stop, method)),
+    }
+    Ok(())
+}
+
+fn failure(stop: Stop, method: &Method) -> Failure {
+    let method = method.name.clone();
+    match stop {
+        Stop::Wrong(fault) => Failure::Wrong { method, fault },
+        Stop::Unavailable(reason) | Stop::Lost(reason) | Stop::Failed(reason) => {
+            Failure::Method { method, reason }
+        }
     }
 }
 
 /// A memory that no rank uses now; one that panicked has been reported already.
 fn lock(memory: &Mutex<Memory>) -> std::sync::MutexGuard<'_, Memory> {
-    memory
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// Says which method a fault belongs to.
-pub(crate) fn wrong_by(method: &str) -> impl Fn(Fault) -> Failure {
-    move |fault| Failure::Wrong {
-        method: method.to_owned(),
-        fault,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::array::Shape;
-    use super::super::methods::METHODS;
-    use super::*;
-
-    #[test]
-    fn every_method_passes_its_own_check() {
-        let folder = tempfile::tempdir().unwrap();
-        for (shape, ranks) in [([5, 6, 7], 4), ([1, 1, 9], 3), ([3, 3, 3], 1)] {
-            let array = Array::new(Shape(shape), ranks).unwrap();
-            let mut session = Session::new(array, METHODS.to_vec(), folder.path());
-            let mut rows = session.rows();
-            for round in 0..2 {
-                session.round(round, &mut rows, || {}).unwrap();
-            }
-            for row in rows {
-                assert!(
-                    row.write.best().is_some() || row.missing.is_some(),
-                    "{row:?}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn a_file_with_a_wrong_byte_fails_the_run() {
-        let folder = tempfile::tempdir().unwrap();
-        let array = Array::new(Shape([2, 4, 4]), 4).unwrap();
-        let mut session = Session::new(array, Vec::new(), folder.path());
-        session.round(0, &mut session.rows(), || {}).unwrap();
-        let mut bytes = std::fs::read(&session.path).unwrap();
-        bytes[100] ^= 1;
-        std::fs::write(&session.path, &bytes).unwrap();
-        let failure = session.check_stored(0, "list").unwrap_err();
-        let text = failure.to_string();
-        assert!(
-            text.starts_with("wrong data: list: byte 100 of the file: expected 0x"),
-            "{text}"
-        );
-    }
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }

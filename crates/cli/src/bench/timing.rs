@@ -30,16 +30,24 @@ impl Doubt {
         }
     }
 
+    /// Its name in results for programs.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Doubt::Spread => "spread",
+            Doubt::Short => "short",
+        }
+    }
+
     /// What the mark means and what to do about it.
     pub(crate) fn advice(self) -> String {
         match self {
             Doubt::Spread => format!(
                 "~ best and median of the repeats differ by more than {:.0} %: \
-                 quiet the machine, or raise --repeat or --size",
+                 quiet the machine, or raise --repeat or --scale",
                 DOUBTFUL_SPREAD * 100.0
             ),
             Doubt::Short => format!(
-                "< took less than {} ms, too short to time well: raise --size",
+                "< took less than {} ms, too short to time well: raise --scale",
                 SHORTEST_TRUSTED.as_millis()
             ),
         }
@@ -50,6 +58,11 @@ impl Samples {
     /// Adds a repeat.
     pub(crate) fn push(&mut self, took: Duration) {
         self.0.push(took);
+    }
+
+    /// Every repeat.
+    pub(crate) fn all(&self) -> &[Duration] {
+        &self.0
     }
 
     /// The shortest repeat; `None` before the first.

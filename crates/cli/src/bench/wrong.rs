@@ -1,13 +1,9 @@
 //! Wrong data: where, what was expected, what was found.
 
 use std::fmt;
-use std::io::{self, Read};
 
-use super::array::Array;
-use super::cells::{self, CELL_BYTES, WrongByte};
-
-/// Cells compared at a time.
-const CHUNK_CELLS: usize = 64 * 1024;
+use super::content::{self, WrongByte};
+use crate::workload::Job;
 
 /// Where wrong data was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +15,12 @@ pub(crate) enum Place {
         /// The rank.
         rank: u32,
     },
-    /// In ghost cells, which no one asked to read; the offset is that in the rank's memory.
-    Ghost {
+    /// In memory that no one asked to fill; the offset is that in the memory of the call.
+    Gap {
         /// The rank.
         rank: u32,
+        /// The call.
+        call: u64,
     },
 }
 
@@ -31,7 +29,10 @@ impl fmt::Display for Place {
         match self {
             Place::File => f.write_str("of the file"),
             Place::Memory { rank } => write!(f, "of the file, as rank {rank} read it"),
-            Place::Ghost { rank } => write!(f, "of rank {rank}'s memory, a ghost cell"),
+            Place::Gap { rank, call } => write!(
+                f,
+                "of rank {rank}'s memory for call {call}, which was not to be filled"
+            ),
         }
     }
 }
@@ -46,11 +47,11 @@ pub(crate) enum Fault {
         /// What it is.
         byte: WrongByte,
     },
-    /// The file is longer or shorter than the array.
+    /// The file is longer or shorter than what was written.
     Length {
-        /// The array's bytes.
+        /// The end of what was written.
         expected: u64,
-        /// The file's.
+        /// The file's end.
         found: u64,
     },
     /// A call reported another number of bytes than it was asked to move.
@@ -87,107 +88,104 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Compares a whole file with what the array holds in a round.
+/// Compares a whole file with what a job writes in a round: its pieces by the formula, and zeroes
+/// where no one wrote. What was compared is cleared.
 pub(crate) fn check_file(
-    array: &Array,
+    job: &dyn Job,
+    ranks: u32,
     round: u64,
-    mut file: impl Read,
-) -> io::Result<Result<(), Fault>> {
-    let mut chunk = vec![0; CHUNK_CELLS * CELL_BYTES as usize];
-    let mut length = 0;
-    loop {
-        let filled = fill(&mut file, &mut chunk)?;
-        let inside = (array.bytes().saturating_sub(length)).min(filled as u64) as usize;
-        let first = length / CELL_BYTES;
-        if let Some(byte) = cells::first_wrong(&chunk[..inside], first, round) {
-            return Ok(Err(Fault::Byte {
-                place: Place::File,
-                byte,
-            }));
-        }
-        length += filled as u64;
-        if filled < chunk.len() {
-            break;
+    file: &mut [u8],
+) -> Result<(), Fault> {
+    let (mut end, mut fault) = (0, None);
+    for rank in 0..ranks {
+        for call in 0..job.calls() {
+            job.pieces(rank, call, &mut |piece| {
+                end = end.max(piece.file + piece.bytes);
+                let length = file.len() as u64;
+                let inside = piece.file.min(length) as usize
+                    ..(piece.file + piece.bytes).min(length) as usize;
+                let wrong = content::first_wrong(&file[inside.clone()], piece.file, round);
+                fault = fault.or(wrong);
+                file[inside].fill(0);
+            });
         }
     }
-    if length == array.bytes() {
-        return Ok(Ok(()));
+    let found = file.len() as u64;
+    let hole = || {
+        let offset = file.iter().position(|byte| *byte != 0)?;
+        Some(WrongByte {
+            offset: offset as u64,
+            expected: 0,
+            found: file[offset],
+        })
+    };
+    let place = Place::File;
+    match fault.or_else(hole) {
+        Some(byte) => Err(Fault::Byte { place, byte }),
+        None if found != end => Err(Fault::Length {
+            expected: end,
+            found,
+        }),
+        None => Ok(()),
     }
-    Ok(Err(Fault::Length {
-        expected: array.bytes(),
-        found: length,
-    }))
-}
-
-/// Reads until the buffer is full or the file ends.
-fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match file.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(bytes) => filled += bytes,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::array::Shape;
     use super::*;
+    use crate::workload::{Parameters, Setting, by_name};
 
-    fn array_and_bytes() -> (Array, Vec<u8>) {
-        // More than one chunk, and a last one that is not full.
-        let array = Array::new(Shape([3, 160, 160]), 4).unwrap();
-        let mut bytes = vec![0; array.bytes() as usize];
-        cells::fill(&mut bytes, 0, 2);
-        (array, bytes)
+    /// A job with holes, and its file.
+    fn job_and_file() -> (Box<dyn Job>, Vec<u8>) {
+        let setting = Setting {
+            ranks: 2,
+            scale: 0.0001,
+            parameters: Parameters::default(),
+        };
+        let job = by_name("hpio").unwrap().job(&setting).unwrap();
+        let mut file = Vec::new();
+        for rank in 0..2 {
+            job.pieces(rank, 0, &mut |piece| {
+                let end = (piece.file + piece.bytes) as usize;
+                file.resize(file.len().max(end), 0);
+                content::fill(&mut file[piece.file as usize..end], piece.file, 2);
+            });
+        }
+        (job, file)
     }
 
     #[test]
     fn the_right_file_passes() {
-        let (array, bytes) = array_and_bytes();
-        assert_eq!(check_file(&array, 2, &bytes[..]).unwrap(), Ok(()));
+        let (job, mut file) = job_and_file();
+        assert_eq!(check_file(&*job, 2, 2, &mut file), Ok(()));
     }
 
     #[test]
-    fn a_wrong_byte_is_named() {
-        let (array, mut bytes) = array_and_bytes();
-        let chunk = CHUNK_CELLS * CELL_BYTES as usize;
-        for at in [0, 9, chunk - 1, chunk, bytes.len() - 1] {
-            let expected = bytes[at];
-            bytes[at] ^= 0x10;
+    fn any_wrong_byte_is_named() {
+        let (job, file) = job_and_file();
+        for at in [0, 9, 255, 256, 300, file.len() - 1] {
+            let mut file = file.clone();
+            file[at] ^= 0x10;
             let byte = WrongByte {
                 offset: at as u64,
-                expected,
-                found: bytes[at],
+                expected: file[at] ^ 0x10,
+                found: file[at],
             };
-            let fault = Fault::Byte {
-                place: Place::File,
-                byte,
-            };
-            assert_eq!(check_file(&array, 2, &bytes[..]).unwrap(), Err(fault));
-            bytes[at] = expected;
+            let place = Place::File;
+            let wrong = Err(Fault::Byte { place, byte });
+            assert_eq!(check_file(&*job, 2, 2, &mut file), wrong);
         }
     }
 
     #[test]
     fn a_wrong_length_is_named() {
-        let (array, mut bytes) = array_and_bytes();
-        bytes.push(0);
-        let longer = check_file(&array, 2, &bytes[..]).unwrap();
-        bytes.truncate(bytes.len() - 4);
-        let shorter = check_file(&array, 2, &bytes[..]).unwrap();
-        for (fault, found) in [(longer, array.bytes() + 1), (shorter, array.bytes() - 3)] {
-            assert_eq!(
-                fault,
-                Err(Fault::Length {
-                    expected: array.bytes(),
-                    found
-                })
-            );
+        let (job, file) = job_and_file();
+        let expected = file.len() as u64;
+        for found in [expected - 3, expected + 1] {
+            let mut file = file.clone();
+            file.resize(found as usize, 0);
+            let wrong = Err(Fault::Length { expected, found });
+            assert_eq!(check_file(&*job, 2, 2, &mut file), wrong);
         }
     }
 

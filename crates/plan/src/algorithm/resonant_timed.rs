@@ -28,7 +28,7 @@ impl Algorithm for ResonantTimed {
         let piece = case.pattern().piece_bytes;
         match case.facts.client {
             Client::Library if piece >= case.boundary() => Verdict::suits(
-                55,
+                62,
                 "in rank order, with long pieces: turns replace the exchange",
             ),
             _ => Verdict::suits(9, format!("pieces of {piece} bytes would be many requests")),

@@ -1,0 +1,151 @@
+//! The table of a comparison, and advice about all of them.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use super::super::row::{Comparison, Side};
+use super::super::timing::Doubt;
+use super::table::{Align, Table};
+
+/// From this many calls on, what a call takes is told.
+const CALLS_WORTH_TELLING: u64 = 100;
+
+/// Prints what all methods did on one job.
+pub(crate) fn table(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    let Some(raw) = comparison.rows.first() else {
+        return Ok(());
+    };
+    writeln!(out, "\n{}", heading(comparison))?;
+    let mut table = Table::new([
+        ("method", Align::Left),
+        ("write MB/s", Align::Right),
+        ("of raw", Align::Right),
+        ("I/O", Align::Right),
+        ("read MB/s", Align::Right),
+        ("of raw", Align::Right),
+        ("I/O", Align::Right),
+        ("verified", Align::Left),
+    ]);
+    for row in &comparison.rows {
+        let [write, write_of_raw, write_share] = cells(&row.write, &raw.write, comparison.bytes);
+        let [read, read_of_raw, read_share] = cells(&row.read, &raw.read, comparison.bytes);
+        table.push([
+            row.method.name.clone(),
+            write,
+            write_of_raw,
+            write_share,
+            read,
+            read_of_raw,
+            read_share,
+            verified(&row.write, &row.read),
+        ]);
+    }
+    table.print(out)?;
+    latency(comparison, out)
+}
+
+fn heading(comparison: &Comparison) -> String {
+    let megabytes = comparison.bytes as f64 / 1e6;
+    let choices = match comparison.choices.as_str() {
+        "" => String::new(),
+        choices => format!(":{choices}"),
+    };
+    let swept = match &comparison.swept {
+        None => String::new(),
+        Some((choice, value)) => format!(" with {choice}={value}"),
+    };
+    let (workload, sizes) = (comparison.workload, &comparison.sizes);
+    format!("{workload}{choices}{swept}: {sizes}; {megabytes:.1} MB")
+}
+
+/// Speed, fraction of raw, share of I/O.
+fn cells(side: &Side, raw: &Side, bytes: u64) -> [String; 3] {
+    let dash = || "-".to_owned();
+    let speed = side.samples.megabytes_per_second(bytes);
+    // A mark if it is doubtful; a blank otherwise, so that the digits align.
+    let mark = side.samples.doubt().map_or(' ', Doubt::mark);
+    let share = side.transfer_share;
+    [
+        speed.map_or_else(dash, |speed| format!("{speed:.0}{mark}")),
+        side.fraction(raw)
+            .map_or_else(dash, |it| format!("{it:.2}")),
+        share.map_or_else(dash, |share| format!("{:.0}%", share * 100.0)),
+    ]
+}
+
+fn verified(write: &Side, read: &Side) -> String {
+    match (&write.missing, &read.missing) {
+        (None, None) => "every byte".to_owned(),
+        (Some(reason), None) => format!("every byte; does not write: {reason}"),
+        (None, Some(reason)) => format!("every byte; does not read: {reason}"),
+        (Some(reason), Some(_)) => format!("not for this: {reason}"),
+    }
+}
+
+/// What a call takes, where there are so many that this is what matters.
+fn latency(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    let calls = comparison.calls;
+    if calls < CALLS_WORTH_TELLING {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "a call takes, in microseconds, with its share of open and close:"
+    )?;
+    for row in &comparison.rows[1..] {
+        let microseconds = |side: &Side| {
+            let took = side.microseconds_a_call(calls);
+            took.map_or_else(|| "-".to_owned(), |took| format!("{took:.1}"))
+        };
+        let (write, read) = (microseconds(&row.write), microseconds(&row.read));
+        writeln!(
+            out,
+            "  {:<22} write {write:>8}  read {read:>8}",
+            row.method.name
+        )?;
+    }
+    Ok(())
+}
+
+/// What to make of doubtful numbers.
+pub(crate) fn advice(comparisons: &[Comparison], out: &mut impl Write) -> io::Result<()> {
+    let rows = comparisons.iter().flat_map(|it| &it.rows);
+    let sides = rows.flat_map(|row| [&row.write, &row.read]);
+    let doubts: BTreeSet<_> = sides.filter_map(|side| side.samples.doubt()).collect();
+    if !doubts.is_empty() {
+        writeln!(out)?;
+    }
+    for doubt in doubts {
+        writeln!(out, "{}", doubt.advice())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::comparison;
+    use super::*;
+
+    #[test]
+    fn speeds_stand_next_to_raw() {
+        let comparison = comparison();
+        let mut text = Vec::new();
+        table(&comparison, &mut text).unwrap();
+        advice(&[comparison], &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<_> = text.lines().skip(2).collect();
+        let words = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
+        assert_eq!(words(1)[2..6], ["1000", "1.00", "-", "1000"], "{text}");
+        assert_eq!(
+            words(2)[1..6],
+            ["500~", "0.50", "25%", "250", "0.25"],
+            "{text}"
+        );
+        assert_eq!(words(3)[1..4], ["-", "-", "-"], "{text}");
+        assert!(
+            lines[3].ends_with("does not write: it only reads"),
+            "{text}"
+        );
+        assert!(lines.last().unwrap().starts_with("~ "), "{text}");
+    }
+}

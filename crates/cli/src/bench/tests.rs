@@ -1,0 +1,91 @@
+//! A short form of every workload with every method, verified.
+
+use super::options::Options;
+use super::*;
+
+#[derive(clap::Parser)]
+struct Line {
+    #[command(flatten)]
+    options: Options,
+}
+
+fn options(line: &str) -> Options {
+    let words = std::iter::once("bench").chain(line.split_whitespace());
+    <Line as clap::Parser>::try_parse_from(words)
+        .unwrap()
+        .options
+}
+
+/// Runs the comparison and returns what it says.
+fn bench(line: &str) -> Result<String, Failure> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(line);
+    options.dir = Some(folder.path().to_owned());
+    let mut out = Vec::new();
+    compare(&options, &mut out)?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
+/// Lines of the table that tell of a verified method.
+fn verified(text: &str) -> usize {
+    text.matches("every byte").count()
+}
+
+#[test]
+fn every_workload_is_right_with_every_usual_method() {
+    for ranks in [1, 3, 4] {
+        let line = format!("--workload all --scale 0.004 --repeat 1 --ranks {ranks}");
+        let text = bench(&line).unwrap();
+        let rows = (method::usual().len() + 1) * WORKLOADS.len();
+        let unfit = text.matches("not for this").count();
+        assert_eq!(verified(&text) + unfit, rows, "{text}");
+    }
+}
+
+#[test]
+fn pretended_nodes_exchange_by_messages() {
+    let methods = "automatic,two-phase+messages,two-phase+alltoall,two-phase+two-layer";
+    for workload in ["dist3d", "hpio", "cyclic", "btio"] {
+        let sizes = "--scale 0.01 --repeat 1 --ranks 4 --nodes 2";
+        let text = bench(&format!("-w {workload} -m {methods} {sizes}")).unwrap();
+        assert_eq!(verified(&text), 5, "{text}");
+    }
+}
+
+#[test]
+fn a_sweep_measures_each_value() {
+    let line = "-w strided -m automatic --sweep record=8,64,4K --scale 0.01 --repeat 1 --csv";
+    let text = bench(line).unwrap();
+    assert_eq!(text.lines().count(), 1 + 3 * 2 * 2, "{text}");
+    for value in ["record=8,", "record=64,", "record=4K,"] {
+        assert_eq!(text.matches(value).count(), 4, "{text}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_said() {
+    for (line, reason) in [
+        ("-w nothing", "`nothing` is no workload; there are dist3d"),
+        (
+            "-w hpio:colour=red",
+            "hpio: `colour` is nothing to choose here",
+        ),
+        ("-w hpio:region=0", "hpio: region is at least 1"),
+        ("-w hpio:region=1G,count=1G", "choose smaller sizes"),
+        ("-m telepathy", "`telepathy` is no method"),
+        ("--sweep record", "write choice=values"),
+        (
+            "--sweep record=4",
+            "`record` is nothing to choose here; there are size",
+        ),
+        ("--hint colour=red", "`colour` is no hint"),
+        ("--ranks 2 --nodes 3", "2 ranks cannot be on 3 nodes"),
+        (
+            "--size 2x2x2 --ranks 64",
+            "choose a larger --size or fewer --ranks",
+        ),
+    ] {
+        let failure = bench(line).unwrap_err().to_string();
+        assert!(failure.contains(reason), "{line}: {failure}");
+    }
+}

@@ -1,0 +1,241 @@
+//! One method at work once: all ranks open the file, make the calls of the job, close it.
+
+use std::fs::OpenOptions;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use pario::{File, Info, Mode, Owned, Source, Target, Transport, View};
+use pario_driver::{Around, Log, Operation};
+
+use super::memory::Memory;
+use super::method::{Calls, Method};
+use super::outcome::{Outcome, Stop};
+use super::wrong::Fault;
+use crate::workload::{Job, Step};
+
+/// Which way the data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// From memory to the file.
+    Write,
+    /// From the file to memory.
+    Read,
+}
+
+/// Whether transfers are recorded, which takes time itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// Only the whole is timed.
+    Whole,
+    /// Each transfer is noted.
+    Transfers,
+}
+
+/// What ranks do.
+pub(crate) struct Trial<'a> {
+    /// The job.
+    pub(crate) job: &'a dyn Job,
+    /// How.
+    pub(crate) method: &'a Method,
+    /// The file.
+    pub(crate) path: &'a Path,
+    /// Which way.
+    pub(crate) direction: Direction,
+    /// What is noted.
+    pub(crate) record: Record,
+    /// The round whose values the data has.
+    pub(crate) round: u64,
+    /// The start of the clock that all ranks share.
+    pub(crate) clock: Instant,
+}
+
+impl Trial<'_> {
+    /// The life of a rank. Its memory holds the round's values before and after.
+    pub(crate) fn rank(
+        &self,
+        comm: &Arc<dyn Transport>,
+        memories: &[Mutex<Memory>],
+    ) -> Result<Outcome, Stop> {
+        let memory = memories[comm.rank().index()].lock();
+        let mut memory = memory.unwrap_or_else(PoisonError::into_inner);
+        if self.direction == Direction::Read {
+            memory.clear();
+        }
+        let outcome = match self.method.calls {
+            Calls::Raw => self.raw(comm, &mut memory)?,
+            _ => self.calls(comm, &mut memory)?,
+        };
+        if self.direction == Direction::Read {
+            let checked = match self.method.calls {
+                Calls::Raw => memory.check_share(self.round),
+                _ => memory.check(self.job),
+            };
+            checked.map_err(|fault| Stop::Wrong(fault.to_string()))?;
+            memory.fill(self.job, self.round);
+        }
+        Ok(outcome)
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// One contiguous share a rank, by plain system calls.
+    fn raw(&self, comm: &Arc<dyn Transport>, memory: &mut Memory) -> Result<Outcome, Stop> {
+        comm.barrier().map_err(pario::Error::from)?;
+        let start = self.now();
+        let at = memory.share_start;
+        match self.direction {
+            Direction::Write => OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(self.path)?
+                .write_all_at(&memory.share, at)?,
+            Direction::Read => {
+                std::fs::File::open(self.path)?.read_exact_at(&mut memory.share, at)?;
+            }
+        }
+        Ok(Outcome {
+            span: start..self.now(),
+            transfers: Vec::new(),
+        })
+    }
+
+    fn calls(&self, comm: &Arc<dyn Transport>, memory: &mut Memory) -> Result<Outcome, Stop> {
+        let info = self.info()?;
+        let log = (self.record == Record::Transfers).then(|| (self.now(), Log::new()));
+        let views: Vec<_> = memory.steps.iter().map(view).collect();
+        comm.barrier().map_err(pario::Error::from)?;
+        let start = self.now();
+        let file = self.open(comm, &info, log.as_ref().map(|(_, log)| log))?;
+        let mut found = 0;
+        for (call, view) in views.iter().enumerate() {
+            file.set_view(view)?;
+            found += self.call(&file, &memory.steps[call], &mut memory.buffers[call])?;
+        }
+        file.close()?;
+        let span = start..self.now();
+        let expected = memory.bytes();
+        if found != expected {
+            let fault = Fault::Count {
+                rank: comm.rank().0,
+                expected,
+                found,
+            };
+            return Err(Stop::Wrong(fault.to_string()));
+        }
+        let transfers = log.map(|(began, log)| transfers(began, &log));
+        Ok(Outcome {
+            span,
+            transfers: transfers.unwrap_or_default(),
+        })
+    }
+
+    fn info(&self) -> Result<Info, Stop> {
+        let mut info = Info::new();
+        for (key, value) in &self.method.hints {
+            info.set(key, value)
+                .map_err(|error| Stop::Failed(error.to_string()))?;
+        }
+        Ok(info)
+    }
+
+    /// The file's name with its driver.
+    pub(crate) fn name(&self) -> String {
+        format!("{}:{}", self.method.driver, self.path.display())
+    }
+
+    fn open(
+        &self,
+        comm: &Arc<dyn Transport>,
+        info: &Info,
+        log: Option<&Log>,
+    ) -> Result<File, Stop> {
+        let mode = match self.direction {
+            // Sieving reads what lies between the pieces.
+            Direction::Write => Mode::CREATE | Mode::READ_WRITE,
+            Direction::Read => Mode::READ_ONLY,
+        };
+        let Some(log) = log else {
+            return Ok(File::open(comm, self.name(), mode, info)?);
+        };
+        let resolved = pario_driver::resolve(self.name(), None)?;
+        let driver = Arc::new(Around::new(resolved.driver, log.clone()));
+        Ok(File::open_with(comm, driver, resolved.path, mode, info)?)
+    }
+
+    /// Bytes that one call moved.
+    fn call(&self, file: &File, step: &Step, buffer: &mut Vec<u8>) -> Result<u64, pario::Error> {
+        match self.method.calls {
+            Calls::Collective | Calls::Independent | Calls::Raw => {
+                self.blocking(file, step, buffer)
+            }
+            Calls::Nonblocking | Calls::NonblockingCollective | Calls::Split => {
+                let owned = Owned::typed(std::mem::take(buffer), step.count, &step.memory)?;
+                let (bytes, back) = self.started(file, owned)?;
+                *buffer = back;
+                Ok(bytes)
+            }
+        }
+    }
+
+    fn blocking(&self, file: &File, step: &Step, buffer: &mut [u8]) -> Result<u64, pario::Error> {
+        let is_collective = self.method.calls == Calls::Collective;
+        let status = match self.direction {
+            Direction::Write => {
+                let source = Source::typed(buffer, step.count, &step.memory)?;
+                match is_collective {
+                    true => file.write_at_all(0, source)?,
+                    false => file.write_at(0, source)?,
+                }
+            }
+            Direction::Read => {
+                let target = Target::typed(buffer, step.count, &step.memory)?;
+                match is_collective {
+                    true => file.read_at_all(0, target)?,
+                    false => file.read_at(0, target)?,
+                }
+            }
+        };
+        Ok(status.bytes())
+    }
+
+    /// Starts a call and waits for it: the next one needs another view.
+    fn started(&self, file: &File, owned: Owned<u8>) -> Result<(u64, Vec<u8>), pario::Error> {
+        let (status, buffer) = match (self.method.calls, self.direction) {
+            (Calls::Split, Direction::Write) => file.write_at_all_begin(0, owned)?.end()?,
+            (Calls::Split, Direction::Read) => file.read_at_all_begin(0, owned)?.end()?,
+            (Calls::NonblockingCollective, Direction::Write) => {
+                file.iwrite_at_all(0, owned)?.wait()?
+            }
+            (Calls::NonblockingCollective, Direction::Read) => {
+                file.iread_at_all(0, owned)?.wait()?
+            }
+            (_, Direction::Write) => file.iwrite_at(0, owned)?.wait()?,
+            (_, Direction::Read) => file.iread_at(0, owned)?.wait()?,
+        };
+        Ok((status.bytes(), buffer))
+    }
+}
+
+/// What a rank sees of the file in a call.
+fn view(step: &Step) -> View {
+    View::new(step.displacement, &step.etype, &step.filetype)
+}
+
+/// When transfers were under way, on the shared clock.
+fn transfers(began: u64, log: &Log) -> Vec<Range<u64>> {
+    let nanoseconds = |time: std::time::Duration| time.as_nanos() as u64;
+    log.take()
+        .iter()
+        .filter(|event| Operation::TRANSFERS.contains(&event.operation))
+        .map(|event| {
+            let start = began + nanoseconds(event.began);
+            start..start + nanoseconds(event.took)
+        })
+        .collect()
+}

@@ -1,0 +1,121 @@
+//! Where ranks live: threads of this process or processes of their own, on pretended nodes.
+
+use std::sync::Arc;
+
+use pario::{Transport, processes, threads};
+
+use super::outcome::{Outcome, Stop};
+
+/// How ranks talk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Kind {
+    /// Ranks are threads of one process.
+    Threads,
+    /// Ranks are forked processes.
+    Processes,
+}
+
+impl Kind {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Threads => "threads",
+            Kind::Processes => "processes",
+        }
+    }
+}
+
+/// The ranks of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    kind: Kind,
+    /// The node of each rank.
+    nodes: Vec<u32>,
+}
+
+impl World {
+    /// Ranks shared evenly among nodes, neighbours together.
+    pub(crate) fn new(kind: Kind, ranks: u32, nodes: u32) -> Result<World, String> {
+        if nodes > ranks {
+            return Err(format!("{ranks} ranks cannot be on {nodes} nodes"));
+        }
+        let node = |rank: u32| (u64::from(rank) * u64::from(nodes) / u64::from(ranks)) as u32;
+        Ok(World {
+            kind,
+            nodes: (0..ranks).map(node).collect(),
+        })
+    }
+
+    /// Number of ranks.
+    pub(crate) fn ranks(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// The node of each rank.
+    pub(crate) fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// Whether ranks are processes of their own.
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Runs every rank; what each found, by rank, or the first cause why one stopped.
+    pub(crate) fn run(
+        &self,
+        rank: impl Fn(Arc<dyn Transport>) -> Result<Outcome, Stop> + Sync,
+    ) -> Result<Vec<Outcome>, Stop> {
+        let results: Vec<Result<Outcome, Stop>> = match self.kind {
+            Kind::Threads => threads::World::new(self.ranks())
+                .nodes(&self.nodes)
+                .run(rank)
+                .into_iter()
+                .map(|it| it.unwrap_or_else(|panic| Err(Stop::Failed(panic.to_string()))))
+                .collect(),
+            Kind::Processes => processes::World::new(self.ranks())
+                .nodes(&self.nodes)
+                .run(|comm| Outcome::encode(&rank(comm)))
+                .into_iter()
+                .map(|it| match it {
+                    Ok(bytes) => Outcome::decode(&bytes),
+                    Err(failure) => Err(Stop::Failed(failure.to_string())),
+                })
+                .collect(),
+        };
+        // A rank that lost its peers only tells that another one failed.
+        let mut outcomes = Vec::with_capacity(results.len());
+        let mut first: Option<Stop> = None;
+        for result in results {
+            match (result, &first) {
+                (Ok(outcome), _) => outcomes.push(outcome),
+                (Err(stop), None | Some(Stop::Lost(_))) => first = Some(stop),
+                (Err(_), Some(_)) => {}
+            }
+        }
+        first.map_or(Ok(outcomes), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_shared_among_nodes() {
+        let world = World::new(Kind::Threads, 5, 2).unwrap();
+        assert_eq!(world.nodes(), [0, 0, 0, 1, 1]);
+        assert!(World::new(Kind::Threads, 2, 3).is_err());
+    }
+
+    #[test]
+    fn the_first_cause_survives() {
+        let world = World::new(Kind::Threads, 3, 1).unwrap();
+        let stop = world.run(|comm| match comm.rank().0 {
+            0 => Err(Stop::Lost("rank 1 has gone".to_owned())),
+            1 => Err(Stop::Wrong("byte 3".to_owned())),
+            _ => panic!("no memory"),
+        });
+        assert_eq!(stop.unwrap_err(), Stop::Wrong("byte 3".to_owned()));
+    }
+}

@@ -1,0 +1,429 @@
+//! What must hold of every partition and every plan, whatever the call:
+//! random accesses, facts and hints. `PARIO_SEED` repeats a case that failed,
+//! `PARIO_CASES` runs more of them.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{collections::BTreeMap, env, ops::Range};
+
+use fastrand::Rng;
+use pario_layout::{Basic, Datatype, Layout};
+use pario_plan::{
+    Access, Case, Client, Direction, Facts, History, LockProtocol, Plan, Realm, Rounds, Striping,
+    Timed, Tuning, algorithm::ALGORITHMS, coverage, decide, partition, partition::PARTITIONS,
+};
+
+const CASES: u64 = 600;
+
+/// A random call.
+#[derive(Debug)]
+struct Sample {
+    direction: Direction,
+    accesses: Vec<Access>,
+    facts: Facts,
+    tuning: Tuning,
+    history: History,
+}
+
+impl Sample {
+    fn case(&self) -> Case<'_> {
+        Case::new(
+            self.direction,
+            &self.accesses,
+            &self.facts,
+            &self.tuning,
+            &self.history,
+        )
+    }
+
+    fn random(random: &mut Rng) -> Sample {
+        let ranks = random.usize(1..=16);
+        let same = random.bool().then(|| layout(random));
+        let accesses = (0..ranks).map(|_| access(random, same.as_ref())).collect();
+        Sample {
+            direction: *pick(random, &[Direction::Read, Direction::Write]),
+            accesses,
+            facts: facts(random, ranks),
+            tuning: tuning(random),
+            history: History::default(),
+        }
+    }
+}
+
+fn pick<'a, T>(random: &mut Rng, from: &'a [T]) -> &'a T {
+    &from[random.usize(..from.len())]
+}
+
+/// Dense, strided, nested or irregular; always ascending.
+fn layout(random: &mut Rng) -> Layout {
+    let byte = Datatype::basic(Basic::Byte);
+    let len = random.u64(1..40);
+    let datatype = match random.u8(0..4) {
+        0 => return Layout::dense(len),
+        1 => {
+            let block = Datatype::contiguous(len, &byte).unwrap();
+            Datatype::resized(&block, 0, (len + random.u64(0..200)) as i64).unwrap()
+        }
+        2 => {
+            let stride = (len + random.u64(0..50)) as i64;
+            let rows = Datatype::hvector(random.u64(1..6), len, stride, &byte).unwrap();
+            let room = rows.layout().true_upper_bound() + random.i64(0..300);
+            Datatype::resized(&rows, 0, room).unwrap()
+        }
+        _ => {
+            let mut at = 0;
+            let blocks: Vec<(u64, i64)> = (0..random.u64(1..8))
+                .map(|_| {
+                    at += random.i64(0..60);
+                    let block = (random.u64(1..30), at);
+                    at += block.0 as i64;
+                    block
+                })
+                .collect();
+            let blocks = Datatype::hindexed(&blocks, &byte).unwrap();
+            Datatype::resized(&blocks, 0, at + random.i64(0..90)).unwrap()
+        }
+    };
+    datatype.layout().clone()
+}
+
+fn access(random: &mut Rng, same: Option<&Layout>) -> Access {
+    let layout = same.cloned().unwrap_or_else(|| layout(random));
+    let len = match random.u8(0..8) {
+        0 => 0,
+        1 => random.u64(0..5),
+        _ => random.u64(0..600),
+    };
+    // Clusters far apart now and then.
+    let place = *pick(random, &[0, 0, 0, 1_000, 1 << 40]) + random.u64(0..500);
+    Access::new(place, layout, random.u64(0..50), len).unwrap()
+}
+
+fn facts(random: &mut Rng, ranks: usize) -> Facts {
+    let nodes = random.u32(1..5);
+    Facts {
+        nodes: (0..ranks).map(|_| random.u32(0..nodes)).collect(),
+        striping: random.bool().then(|| Striping {
+            unit: random.u64(1..300),
+            count: random.u64(1..9),
+        }),
+        lock_granularity: random.bool().then(|| random.u64(1..300)),
+        lock_protocol: *pick(
+            random,
+            &[
+                LockProtocol::None,
+                LockProtocol::Server,
+                LockProtocol::Token,
+            ],
+        ),
+        client: *pick(random, &[Client::Kernel, Client::Library]),
+        block_bytes: random.u64(1..300),
+    }
+}
+
+fn tuning(random: &mut Rng) -> Tuning {
+    let lists = ["*:1", "0:2,*:1", "*:*", "3:1"];
+    Tuning {
+        buffer_bytes: random.u64(1..500),
+        slice_bytes: random.u64(1..500),
+        aggregators: random.bool().then(|| random.u32(1..20)),
+        config_list: (random.u8(0..4) == 0).then(|| pick(random, &lists).parse().unwrap()),
+        realm_alignment: (random.u8(0..4) == 0).then(|| random.u64(1..200)),
+        saturation_bytes: random.u64(1..1000),
+        agents_per_server: random.u32(1..4),
+        stripe_multiple: random.u64(1..5),
+        ..Tuning::default()
+    }
+}
+
+fn for_random_cases(check: impl Fn(&mut Sample, &mut Rng) + std::panic::RefUnwindSafe) {
+    let number = |name: &str| env::var(name).ok().and_then(|text| text.parse().ok());
+    let seeds: Vec<u64> = match number("PARIO_SEED") {
+        Some(seed) => vec![seed],
+        None => (0..number("PARIO_CASES").unwrap_or(CASES)).collect(),
+    };
+    for seed in seeds {
+        let outcome = std::panic::catch_unwind(|| {
+            let mut random = Rng::with_seed(seed);
+            check(&mut Sample::random(&mut random), &mut random);
+        });
+        if let Err(panic) = outcome {
+            eprintln!("repeat with PARIO_SEED={seed}");
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+/// Sorted, and joined where they touch.
+fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// The stretches of the file that ranks touch.
+fn touched(case: &Case<'_>) -> Vec<Range<u64>> {
+    coverage::covered(case.accesses.iter(), case.region())
+}
+
+fn assert_covered(what: &str, stretches: &[Range<u64>], by: &[Range<u64>]) {
+    for stretch in stretches {
+        let holds = |range: &Range<u64>| range.start <= stretch.start && stretch.end <= range.end;
+        assert!(by.iter().any(holds), "{what} leaves out {stretch:?}");
+    }
+}
+
+/// More windows than this are not walked: clusters lie far apart.
+const WINDOWS_MAX: u64 = 4000;
+
+/// The realm's windows cover it once, in order; returns their stretches.
+fn window_extents(what: &str, realm: &Realm, window_bytes: u64) -> Vec<Range<u64>> {
+    let windows: Vec<_> = (0..realm.windows(window_bytes))
+        .map(|index| realm.window(index, window_bytes))
+        .collect();
+    assert!(
+        windows
+            .iter()
+            .all(|window| (1..=window_bytes).contains(&window.bytes())),
+        "{what}: a window is empty or too long"
+    );
+    let bytes: u64 = windows.iter().map(|window| window.bytes()).sum();
+    assert_eq!(bytes, realm.bytes(), "{what}: windows add up to the realm");
+    let extents: Vec<_> = windows
+        .iter()
+        .flat_map(|window| window.extents().to_vec())
+        .collect();
+    assert!(
+        extents.windows(2).all(|pair| pair[0].end <= pair[1].start),
+        "{what}: windows ascend"
+    );
+    let file = realm.file();
+    assert!(
+        extents
+            .iter()
+            .all(|extent| file.start <= extent.start && extent.end <= file.end)
+    );
+    extents
+}
+
+#[test]
+fn realms_are_disjoint_and_cover_every_byte() {
+    for_random_cases(|sample, random| {
+        let case = sample.case();
+        let aggregators = decide(&case).aggregators.ranks;
+        assert!(aggregators.is_sorted() && !aggregators.is_empty());
+        for partition in PARTITIONS {
+            let name = partition.name();
+            let realms = partition.realms(&case, &aggregators);
+            assert!(realms.iter().all(|(rank, _)| *rank < case.ranks()));
+            let window_bytes = random.u64(1..200);
+            let near = realms
+                .iter()
+                .all(|(_, realm)| realm.windows(window_bytes) <= WINDOWS_MAX);
+            if near {
+                let extents: Vec<_> = realms
+                    .iter()
+                    .flat_map(|(_, realm)| window_extents(name, realm, window_bytes))
+                    .collect();
+                let bytes: u64 = extents.iter().map(|it| it.end - it.start).sum();
+                let owned = joined(extents);
+                let joined_bytes: u64 = owned.iter().map(|it| it.end - it.start).sum();
+                assert_eq!(bytes, joined_bytes, "{name}: realms overlap");
+                assert_covered(name, &touched(&case), &owned);
+            }
+            for access in case.accesses.iter().filter(|access| !access.is_empty()) {
+                let byte = access.offset_of(random.u64(..access.len()));
+                let owners = realms.iter().filter(|(_, realm)| realm.owns(byte)).count();
+                assert_eq!(owners, 1, "{name}: owners of byte {byte}");
+            }
+        }
+    });
+}
+
+#[test]
+fn persistent_realms_hold_for_later_calls() {
+    for_random_cases(|sample, random| {
+        let name = *pick(random, &["persistent", "persistent-aligned"]);
+        let partition = partition::by_name(name).unwrap();
+        let aggregators = decide(&sample.case()).aggregators.ranks;
+        let first = partition.realms(&sample.case(), &aggregators);
+        sample.history.persistent = partition.remember(&sample.case(), &aggregators);
+        let before = std::mem::take(&mut sample.accesses);
+        sample.accesses = (0..before.len()).map(|_| access(random, None)).collect();
+        let later = partition.realms(&sample.case(), &[0]);
+        let owner = |realms: &[(u32, Realm)], byte| {
+            let owner = realms.iter().find(|(_, realm)| realm.owns(byte));
+            owner.map(|(rank, _)| *rank)
+        };
+        for access in before.iter().chain(&sample.accesses) {
+            if access.is_empty() {
+                continue;
+            }
+            let byte = access.offset_of(random.u64(..access.len()));
+            let owners = (owner(&first, byte), owner(&later, byte));
+            if let (Some(first), Some(later)) = owners {
+                assert_eq!(first, later, "byte {byte}");
+            }
+        }
+    });
+}
+
+#[test]
+fn plans_serve_every_byte_of_every_rank_and_repeat() {
+    for_random_cases(|sample, random| {
+        sample.tuning.algorithm = Some(pick(random, ALGORITHMS).name().to_owned());
+        sample.tuning.partition = Some(pick(random, PARTITIONS).name().to_owned());
+        let case = sample.case();
+        let decision = decide(&case);
+        let plan = decision.plan(&case);
+        assert_eq!(decision.to_string(), decide(&case).to_string());
+        assert_eq!(format!("{plan:?}"), format!("{:?}", decision.plan(&case)));
+        assert!(!plan.to_string().is_empty());
+        match &plan {
+            Plan::Rounds(rounds) | Plan::Prefetch(rounds) => assert_served(&case, rounds),
+            Plan::Segments(segments) => {
+                let mut members: Vec<u32> = Vec::new();
+                for group in &segments.groups {
+                    assert!(group.members.contains(&group.aggregator));
+                    assert!(group.members.is_sorted());
+                    members.extend(&group.members);
+                }
+                members.sort_unstable();
+                assert!(members.into_iter().eq(0..case.ranks()), "each rank once");
+                let moved = segments.cycles.saturating_mul(segments.segment_bytes);
+                assert!(case.accesses.iter().all(|access| access.len() <= moved));
+            }
+            Plan::Timed(timed) => assert_turns(&case, timed),
+            Plan::Individual | Plan::PrivateSieve { .. } => {}
+        }
+        let _picture = pario_plan::picture::svg(&case, &plan);
+    });
+}
+
+/// Every rank's bytes lie in the scheduled windows of its aggregators, once.
+fn assert_served(case: &Case<'_>, rounds: &Rounds) {
+    let mut moved: BTreeMap<u32, Vec<Range<u64>>> = BTreeMap::new();
+    for turn in rounds.schedule(case.accesses) {
+        assert!(turn.window.bytes() <= rounds.window_bytes);
+        for rank in rounds.members(turn.aggregator, case.ranks()) {
+            let extents = turn.window.extents().iter().cloned();
+            moved.entry(rank).or_default().extend(extents);
+        }
+    }
+    for (rank, access) in (0..).zip(case.accesses) {
+        let extents = moved.remove(&rank).unwrap_or_default();
+        let bytes: u64 = extents
+            .iter()
+            .map(|extent| access.data_in(extent.clone()))
+            .map(|data| data.end - data.start)
+            .sum();
+        assert_eq!(bytes, access.len(), "rank {rank}: each byte once");
+        let own = coverage::covered(std::iter::once(access), access.span());
+        assert_covered("the schedule", &own, &joined(extents));
+    }
+}
+
+/// The rules of sets and groups (paper 003, section 3.4).
+fn assert_turns(case: &Case<'_>, timed: &Timed) {
+    let striping = case.facts.striping.unwrap();
+    let servers_of = |rank: u32| -> Vec<u64> {
+        let access = &case.accesses[rank as usize];
+        let server = |index| striping.server_of(access.offset_of(index));
+        let mut servers: Vec<u64> = (0..access.len()).map(server).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        servers
+    };
+    let mut seen: Vec<u32> = Vec::new();
+    let mut used: Vec<u64> = Vec::new();
+    for groups in &timed.sets {
+        let ranks: Vec<u32> = groups.concat();
+        assert!(ranks.is_sorted(), "turns go by rank");
+        let mut servers: Vec<u64> = ranks.iter().flat_map(|rank| servers_of(*rank)).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        for (place, rank) in ranks.iter().enumerate() {
+            let group = groups.iter().position(|group| group.contains(rank));
+            assert_eq!(group, Some(place / servers.len()), "group of rank {rank}");
+        }
+        assert!(servers.iter().all(|server| !used.contains(server)));
+        used.extend(servers);
+        seen.extend(ranks);
+    }
+    seen.sort_unstable();
+    let busy = (0..case.ranks()).filter(|rank| !case.accesses[*rank as usize].is_empty());
+    assert!(seen.into_iter().eq(busy), "each rank with data once");
+}
+
+#[test]
+fn balanced_realms_have_equal_data() {
+    for_random_cases(|sample, random| {
+        let case = sample.case();
+        let owners: Vec<u32> = (0..random.u32(1..=case.ranks())).collect();
+        let share = case.bytes() / owners.len() as u64;
+        let balanced = partition::by_name("balanced").unwrap();
+        for (rank, realm) in balanced.realms(&case, &owners) {
+            let data: u64 = case
+                .accesses
+                .iter()
+                .map(|access| access.data_in(realm.file()))
+                .map(|data| data.end - data.start)
+                .sum();
+            // One part in 32 at either end, and one byte of each rank, which
+            // no cut can divide, at either end.
+            let slack = share / 16 + 2 * u64::from(case.ranks()) + 2;
+            assert!(
+                data.abs_diff(share) <= slack,
+                "rank {rank}: {data} of {share}"
+            );
+        }
+    });
+}
+
+#[test]
+fn agents_are_the_ranks_with_most_data() {
+    for_random_cases(|sample, _| {
+        let Some(striping) = sample.facts.striping else {
+            return;
+        };
+        sample.tuning.agents_per_server = 1;
+        let case = sample.case();
+        // Counts of more stripes than that may be samples.
+        let exact =
+            |access: &Access| access.span().end - access.span().start < 4096 * striping.unit;
+        if !case.accesses.iter().all(exact) {
+            return;
+        }
+        let by_server = partition::by_name("by-server").unwrap();
+        let realms = by_server.realms(&case, &[0]);
+        let on = |rank: u32, server: u64| {
+            let access = &case.accesses[rank as usize];
+            let here = |index: &u64| striping.server_of(access.offset_of(*index)) == server;
+            (0..access.len()).filter(here).count()
+        };
+        let mut taken: Vec<u32> = Vec::new();
+        for (agent, realm) in &realms {
+            if taken.len() == case.accesses.len() {
+                taken.clear();
+            }
+            let Some(server) = first_byte(realm).map(|byte| striping.server_of(byte)) else {
+                continue;
+            };
+            let free = (0..case.ranks()).filter(|rank| !taken.contains(rank));
+            let best = free.rev().max_by_key(|rank| on(*rank, server));
+            assert_eq!(Some(*agent), best, "agent of server {server}");
+            taken.push(*agent);
+        }
+    });
+}
+
+fn first_byte(realm: &Realm) -> Option<u64> {
+    let window = realm.window_at(realm.file().start, 1)?;
+    Some(window.span().start)
+}

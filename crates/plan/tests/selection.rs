@@ -1,0 +1,224 @@
+//! The rules of selection as a table: a situation, and what is chosen.
+
+#![allow(clippy::unwrap_used)]
+
+use pario_layout::{Basic, Datatype};
+use pario_plan::{
+    Access, Case, Client, Direction, Facts, History, LockProtocol, Striping, Tuning, decide,
+};
+
+use Direction::{Read, Write};
+
+/// Pieces of the ranks in turn.
+#[derive(Clone, Copy)]
+enum Pattern {
+    /// Each rank's pieces of this length between those of the others.
+    Interleaved(u64),
+    /// Each rank its own stretch of this length.
+    Apart(u64),
+    /// Each rank its own stretch, in descending order of ranks.
+    Backwards(u64),
+    /// All data of two clusters, far apart.
+    Clusters,
+    /// Nothing at all.
+    Empty,
+}
+
+use Pattern::{Apart, Backwards, Clusters, Empty, Interleaved};
+
+const PIECES: u64 = 64;
+
+fn accesses(pattern: Pattern, ranks: u64) -> Vec<Access> {
+    let byte = Datatype::basic(Basic::Byte);
+    let strided = |rank: u64, len: u64| {
+        let block = Datatype::contiguous(len, &byte).unwrap();
+        let tile = Datatype::resized(&block, 0, (len * ranks) as i64).unwrap();
+        Access::new(rank * len, tile.layout().clone(), 0, len * PIECES).unwrap()
+    };
+    let dense = |at: u64, len: u64| {
+        let layout = byte.layout().clone();
+        Access::new(at, layout, 0, len).unwrap()
+    };
+    let access = |rank: u64| match pattern {
+        Interleaved(len) => strided(rank, len),
+        Apart(len) => dense(rank * len, len),
+        Backwards(len) => dense((ranks - rank) * len, len),
+        Clusters => match rank % 8 {
+            0 => dense((1 << 40) + rank * 100, 100),
+            _ => dense(rank * 100, 100),
+        },
+        Empty => dense(0, 0),
+    };
+    (0..ranks).map(access).collect()
+}
+
+/// A machine and a file system.
+#[derive(Clone, Copy)]
+enum System {
+    /// One node, a local file system.
+    Local,
+    /// Four nodes, stripes of 1 MiB on four servers that manage locks, the
+    /// client in the kernel (Lustre).
+    ServerLocks,
+    /// The same with token-based locks (GPFS).
+    TokenLocks,
+    /// Four nodes, the client in each process, stripes on eight servers.
+    UserClient,
+}
+
+use System::{Local, ServerLocks, TokenLocks, UserClient};
+
+fn facts(system: System, ranks: u64) -> Facts {
+    let mut facts = Facts::one_node(ranks as usize);
+    let spread = || {
+        (0..ranks as u32)
+            .map(|rank| rank * 4 / ranks as u32)
+            .collect()
+    };
+    let stripes = |count| {
+        Some(Striping {
+            unit: 1 << 20,
+            count,
+        })
+    };
+    match system {
+        Local => {}
+        ServerLocks | TokenLocks => {
+            facts.nodes = spread();
+            facts.striping = stripes(4);
+            facts.lock_granularity = Some(1 << 20);
+            facts.lock_protocol = match system {
+                TokenLocks => LockProtocol::Token,
+                _ => LockProtocol::Server,
+            };
+        }
+        UserClient => {
+            facts.nodes = spread();
+            facts.striping = stripes(8);
+            facts.client = Client::Library;
+        }
+    }
+    facts
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// Direction, pattern, ranks, system: algorithm, partition and exchange. A
+/// partition is given where the algorithm uses one.
+type Line = (
+    Direction,
+    Pattern,
+    u64,
+    System,
+    &'static str,
+    &'static str,
+    &'static str,
+);
+
+#[rustfmt::skip]
+const TABLE: &[Line] = &[
+    // One node, the kernel's own file system.
+    (Write, Interleaved(8),         2, Local, "two-phase", "aligned", "shared"),
+    (Write, Interleaved(64),        4, Local, "two-phase", "aligned", "shared"),
+    (Read,  Interleaved(8),         2, Local, "private-sieve", "", "shared"),
+    (Read,  Interleaved(8),         8, Local, "two-phase", "aligned", "shared"),
+    (Write, Interleaved(4 * KIB),   4, Local, "individual", "", "shared"),
+    (Read,  Interleaved(64 * KIB),  4, Local, "individual", "", "shared"),
+    (Write, Interleaved(8),         1, Local, "individual", "", "shared"),
+    (Write, Empty,                  4, Local, "individual", "", "shared"),
+    (Write, Clusters,              16, Local, "two-phase", "balanced", "shared"),
+    // Servers manage locks: cyclic for writes, never for reads.
+    (Write, Interleaved(64),       16, ServerLocks, "two-phase", "group-cyclic", "two-layer"),
+    (Write, Interleaved(64 * KIB), 16, ServerLocks, "two-phase", "group-cyclic", "two-layer"),
+    (Write, Interleaved(64),        4, ServerLocks, "two-phase", "group-cyclic", "messages"),
+    (Read,  Interleaved(64),       16, ServerLocks, "two-phase", "neighbours", "two-layer"),
+    (Read,  Interleaved(64),        4, ServerLocks, "two-phase", "aligned", "messages"),
+    (Write, Apart(4 * MIB),        16, ServerLocks, "individual", "", "two-layer"),
+    // Token holders manage locks: aligned for writes.
+    (Write, Interleaved(64),       16, TokenLocks, "two-phase", "aligned", "two-layer"),
+    (Write, Interleaved(64 * KIB), 16, TokenLocks, "two-phase", "aligned", "two-layer"),
+    (Read,  Interleaved(64),        4, TokenLocks, "two-phase", "aligned", "messages"),
+    // Each process a client of the servers.
+    (Write, Interleaved(64),       16, UserClient, "two-phase", "aligned", "two-layer"),
+    (Read,  Interleaved(64),       16, UserClient, "two-phase", "aligned", "two-layer"),
+    (Write, Interleaved(4 * MIB),  16, UserClient, "individual", "", "two-layer"),
+    (Write, Apart(4 * MIB),        16, UserClient, "individual", "", "two-layer"),
+    (Read,  Backwards(64 * KIB),   16, UserClient, "two-phase", "aligned", "two-layer"),
+];
+
+#[test]
+fn the_table() {
+    for (index, (direction, pattern, ranks, system, algorithm, partition, exchange)) in
+        TABLE.iter().enumerate()
+    {
+        let accesses = accesses(*pattern, *ranks);
+        let facts = facts(*system, *ranks);
+        let (tuning, history) = (Tuning::default(), History::default());
+        let case = Case::new(*direction, &accesses, &facts, &tuning, &history);
+        let decision = decide(&case);
+        let why = || format!("line {index}:\n{decision}");
+        assert_eq!(decision.algorithm.name(), *algorithm, "{}", why());
+        assert_eq!(decision.exchange.name(), *exchange, "{}", why());
+        if !partition.is_empty() {
+            assert_eq!(decision.partition.name(), *partition, "{}", why());
+        }
+    }
+}
+
+/// Methods with long pieces where exchange does not pay.
+#[test]
+fn pieces_as_long_as_stripes_need_no_merging() {
+    let mut facts = facts(UserClient, 16);
+    facts.striping = Some(Striping {
+        unit: 64 * KIB,
+        count: 8,
+    });
+    let (tuning, history) = (Tuning::default(), History::default());
+    for (pattern, expected) in [
+        (Apart(128 * KIB), "resonant-timed"),
+        (Backwards(128 * KIB), "dynamic-segmentation"),
+        (Interleaved(128 * KIB), "dynamic-segmentation"),
+        (Interleaved(KIB), "two-phase"),
+    ] {
+        let accesses = accesses(pattern, 16);
+        let case = Case::new(Write, &accesses, &facts, &tuning, &history);
+        let decision = decide(&case);
+        assert_eq!(decision.algorithm.name(), expected, "{decision}");
+    }
+}
+
+#[test]
+fn what_is_asked_for_wins_where_it_can() {
+    let accesses = accesses(Interleaved(64), 4);
+    let facts = facts(Local, 4);
+    let history = History::default();
+    let decided = |tuning: &Tuning| {
+        let case = Case::new(Write, &accesses, &facts, tuning, &history);
+        let decision = decide(&case);
+        (
+            decision.algorithm.name(),
+            decision.partition.name(),
+            decision.exchange.name(),
+        )
+    };
+    let asked = |algorithm: &str, partition: &str, exchange: &str| Tuning {
+        algorithm: Some(algorithm.into()),
+        partition: Some(partition.into()),
+        exchange: Some(exchange.into()),
+        ..Tuning::default()
+    };
+    assert_eq!(
+        decided(&asked("two-phase", "balanced", "alltoall")),
+        ("two-phase", "balanced", "alltoall")
+    );
+    // No servers are known, a write is not sieved privately, no such method.
+    assert_eq!(
+        decided(&asked("resonant", "by-server", "two-layer")),
+        ("two-phase", "aligned", "two-layer")
+    );
+    assert_eq!(
+        decided(&asked("private-sieve", "static-cyclic", "telepathy")),
+        ("two-phase", "static-cyclic", "shared")
+    );
+}
