@@ -57,9 +57,9 @@ impl Run {
         (0..self.count).map(move |index| (self.piece(index), self.len))
     }
 
-    /// Where the last piece ends.
+    /// Where the last piece ends. A piece that starts below 0 may be longer than any offset.
     fn tail(&self) -> i64 {
-        self.piece(self.count - 1) + self.len.cast_signed()
+        self.piece(self.count - 1).wrapping_add_unsigned(self.len)
     }
 
     /// `next` continues the row of equal pieces.

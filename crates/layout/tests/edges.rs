@@ -346,3 +346,17 @@ fn hostile_wire_forms_are_refused() {
     let lying = [0x11, 1, 4, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0, 0, 0];
     assert_eq!(refused(&lying), WireError::Truncated);
 }
+
+/// Found by fuzzing the wire form: the run is longer than the largest offset.
+#[test]
+fn a_run_from_below_zero_to_the_last_offset_is_given_whole() {
+    let shifted = Datatype::hindexed(&[(1, -46)], &Basic::Byte.into()).unwrap();
+    let bytes = Datatype::resized(&shifted, -1, 1).unwrap();
+    let runs: Vec<_> = bytes.layout().runs(0..u64::MAX).collect();
+    assert_eq!(runs.len(), 1);
+    assert_eq!((runs[0].offset, runs[0].count), (-46, 1));
+    assert_eq!(
+        runs[0].offset.checked_add_unsigned(runs[0].len),
+        Some(i64::MAX)
+    );
+}

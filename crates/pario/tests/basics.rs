@@ -1,4 +1,5 @@
 //! The calls of a file, each once, as a program would use them.
+#![allow(clippy::unwrap_used)] // helpers of tests, too
 
 use std::path::Path;
 
@@ -237,7 +238,7 @@ fn appending_starts_at_the_end_and_delete_on_close_deletes() {
         if comm.rank() == Rank(0) {
             file.write_at(2, b"ab")?;
         }
-        file.write_ordered(&[b'x'])?;
+        file.write_ordered(b"x")?;
         file.sync()?;
         let mut all = [0u8; 14];
         file.read_at(0, &mut all)?;

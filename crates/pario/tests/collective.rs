@@ -1,4 +1,5 @@
 //! Collective calls against what a byte-by-byte writer would do.
+#![allow(clippy::unwrap_used)] // helpers of tests, too
 
 use pario::{Basic, Datatype, File, Info, Mode, View, threads::World};
 

@@ -31,7 +31,10 @@ fuzz_target!(|bytes: &[u8]| {
         for run in layout.runs(data).take(LOOKED_AT as usize) {
             assert_eq!(layout.offset_of(position), Some(run.offset));
             let last = run.piece(run.count - 1);
-            let (low, high) = (run.offset.min(last), run.offset.max(last) + run.len as i64);
+            let low = run.offset.min(last);
+            // A run from below 0 may be longer than any offset.
+            let high = run.offset.max(last).checked_add_unsigned(run.len);
+            let high = high.expect("runs end where offsets do");
             assert!(bounds.is_none_or(|bounds| bounds.0 <= low && high <= bounds.1));
             position += run.bytes();
             assert!(position <= end);
