@@ -1,9 +1,10 @@
 //! `pario explain`: how a collective call would be carried out, and why not otherwise.
 
+use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use pario_plan::{Access, Case, Facts, History, Tuning, decide};
+use pario_plan::{Access, Case, Explanation, Facts, History, Tuning, picture};
 
 use crate::bench::options::{Subject, Target};
 use crate::facts;
@@ -24,6 +25,10 @@ pub(crate) struct Arguments {
     /// pario_mimic_… stand for others]
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
+    /// Draw which rank's bytes go to which aggregator in which round, into SVG files in this
+    /// folder
+    #[arg(long, value_name = "FOLDER")]
+    svg: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -62,22 +67,36 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     let facts = facts.mimicking(&hints);
     for target in subject.targets().map_err(Failure::Arguments)? {
         let (sizes, accesses) = accesses(&target, arguments.call).map_err(Failure::Arguments)?;
+        let name = target.workload.name();
         for direction in arguments.direction.directions() {
             let tuning = Tuning::from_hints(&hints, *direction);
             let history = History::default();
             let case = Case::new(*direction, &accesses, &facts, &tuning, &history);
-            writeln!(
-                out,
-                "{direction:?} call {} of {} with {} ranks: {sizes}\n{}\n",
-                arguments.call,
-                target.workload.name(),
-                nodes.len(),
-                decide(&case)
-            )
-            .map_err(Failure::Output)?;
+            let explanation = Explanation::of(&case);
+            let call = arguments.call;
+            writeln!(out, "{name}, call {call}: {sizes}\n{explanation}\n")
+                .map_err(Failure::Output)?;
+            if let Some(folder) = &arguments.svg {
+                let way = format!("{direction:?}").to_lowercase();
+                let path = folder.join(format!("{name}-{call}-{way}.svg"));
+                draw(&path, &picture::svg(&case, explanation.plan()), out)?;
+            }
         }
     }
     Ok(())
+}
+
+/// Writes a picture, and says where.
+fn draw(path: &Path, picture: &str, out: &mut impl Write) -> Result<(), Failure> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::write(path, picture))
+        .map_err(|source| Failure::Storage {
+            action: "write",
+            path: path.to_owned(),
+            source,
+        })?;
+    writeln!(out, "drawn: {}", path.display()).map_err(Failure::Output)
 }
 
 /// What the ranks of a workload move in a call.

@@ -206,6 +206,12 @@ fn explain_tells_what_was_chosen_and_what_not() {
         "{}",
         stdout(&forced)
     );
+    let folder = tempfile::tempdir().unwrap();
+    let pictures = folder.path().join("pictures");
+    let drawn = pario(&["explain", "--svg", pictures.to_str().unwrap()]);
+    assert!(drawn.status.success(), "{}", stderr(&drawn));
+    let picture = std::fs::read_to_string(pictures.join("dist3d-0-write.svg")).unwrap();
+    assert!(picture.contains("<svg"), "{picture}");
     let wrong = pario(&["explain", "--call", "7"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(

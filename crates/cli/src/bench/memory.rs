@@ -72,11 +72,15 @@ impl Memory {
         content::fill(&mut self.share, self.share_start, round);
     }
 
-    /// Forgets all data, so that a read that moves nothing is found out.
+    /// Forgets the data of the calls, so that a read that moves nothing is found out.
     pub(crate) fn clear(&mut self) {
         for buffer in &mut self.buffers {
             buffer.fill(GAP);
         }
+    }
+
+    /// Forgets the share.
+    pub(crate) fn clear_share(&mut self) {
         self.share.fill(GAP);
     }
 
@@ -172,6 +176,7 @@ mod tests {
         );
         assert!(memory.check_share(4).is_err());
         memory.clear();
+        memory.clear_share();
         assert!(memory.check(&*job).is_err() && memory.check_share(3).is_err());
     }
 

@@ -4,6 +4,7 @@
 //! independent access, a kind of call, a driver. `two-phase+static-cyclic+messages` forces three
 //! choices and leaves the others to pario; `automatic` leaves all of them.
 
+use pario_plan::Exchange;
 use pario_plan::algorithm::ALGORITHMS;
 use pario_plan::partition::PARTITIONS;
 
@@ -45,8 +46,8 @@ enum Word {
     Rmw,
 }
 
-/// Exchanges of collective calls.
-const EXCHANGES: &[&str] = &["shared", "messages", "alltoall", "two-layer"];
+/// The driver of methods that name none.
+const POSIX: &str = "posix";
 
 /// The words that are not names of algorithms, partitions or exchanges.
 const WORDS: &[(&str, Word)] = &[
@@ -113,7 +114,7 @@ impl Method {
         Method {
             name: name.to_owned(),
             calls: Calls::Collective,
-            driver: "posix",
+            driver: POSIX,
             hints: Vec::new(),
             algorithm: None,
             partition: None,
@@ -162,6 +163,13 @@ impl Method {
         }
     }
 
+    /// Whether pario could have chosen it by itself: it neither rests on a promise of the user nor
+    /// on another driver.
+    pub(crate) fn is_choosable(&self) -> bool {
+        let promised = self.hints.iter().any(|(name, _)| name == "pario_rmw");
+        self.calls != Calls::Raw && self.driver == POSIX && !promised
+    }
+
     /// The hint of this method that pario does not know, if any.
     pub(crate) fn unknown_hint(&self) -> Option<&str> {
         let is_known = |name: &str| {
@@ -191,25 +199,26 @@ fn lookup(name: &str) -> Option<Word> {
     let listed = WORDS.iter().find(|(word, _)| *word == name);
     let algorithm = || ALGORITHMS.iter().find(|it| it.name() == name);
     let partition = || PARTITIONS.iter().find(|it| it.name() == name);
-    let exchange = || EXCHANGES.iter().find(|it| **it == name);
+    let exchange = || Exchange::by_name(name);
     listed
         .map(|(_, word)| *word)
         .or_else(|| algorithm().map(|it| Word::Algorithm(it.name())))
         .or_else(|| partition().map(|it| Word::Partition(it.name())))
-        .or_else(|| exchange().map(|it| Word::Exchange(it)))
+        .or_else(|| exchange().map(|it| Word::Exchange(it.name())))
 }
 
 fn unknown(name: &str) -> String {
     let words: Vec<_> = WORDS.iter().map(|(word, _)| *word).collect();
     let algorithms: Vec<_> = ALGORITHMS.iter().map(|it| it.name()).collect();
     let partitions: Vec<_> = PARTITIONS.iter().map(|it| it.name()).collect();
+    let exchanges = Exchange::ALL.map(Exchange::name);
     format!(
         "`{name}` is no method; join with + any of\n  calls and ways: {}\n  algorithms: {}\n  \
          partitions: {}\n  exchanges: {}",
         words.join(", "),
         algorithms.join(", "),
         partitions.join(", "),
-        EXCHANGES.join(", ")
+        exchanges.join(", ")
     )
 }
 

@@ -11,6 +11,7 @@ mod memory;
 mod method;
 pub(crate) mod options;
 mod outcome;
+mod plan;
 mod report;
 mod row;
 mod session;
@@ -52,6 +53,8 @@ pub(crate) struct Arguments {
 enum What {
     /// Measure datatypes instead: memory, look-ups, packing and unpacking
     Layout,
+    /// Measure plans instead: time and memory as ranks, aggregators and pieces grow
+    Plan,
     /// List the workloads and what can be chosen about each
     Workloads,
     /// The second job of --beside: runs until its input ends
@@ -63,6 +66,7 @@ enum What {
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
     match &arguments.what {
         Some(What::Layout) => layout::run(out).map_err(Failure::Output),
+        Some(What::Plan) => plan::run(out).map_err(Failure::Output),
         Some(What::Workloads) => list_workloads(out).map_err(Failure::Output),
         Some(What::Beside(arguments)) => beside::run(arguments, out),
         None => compare(&arguments.options, out),

@@ -1,5 +1,7 @@
 //! The results of one method on one job.
 
+use std::time::Duration;
+
 use super::method::Method;
 use super::timing::Samples;
 
@@ -33,6 +35,25 @@ impl Row {
             write: Side::default(),
             read: Side::default(),
         }
+    }
+}
+
+/// A method that has taken longer than this, in all, is not repeated: it is far from the best, and
+/// a trace of the millions of calls that it makes would not fit memory.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Row {
+    /// Whether nothing of it can be measured.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.write.missing.is_some() && self.read.missing.is_some()
+    }
+
+    /// Whether it is worth another repeat.
+    pub(crate) fn is_worth_repeating(&self) -> bool {
+        let samples = [&self.write.samples, &self.read.samples];
+        let took: Duration = samples.iter().flat_map(|it| it.all()).sum();
+        let repeats = samples.iter().map(|it| it.all().len()).max();
+        repeats == Some(0) || took < PATIENCE * repeats.unwrap_or(1) as u32
     }
 }
 

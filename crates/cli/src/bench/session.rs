@@ -93,7 +93,9 @@ impl<'a> Session<'a> {
             lock(memory).fill(self.job, round);
         }
         for row in rows {
-            self.row(round, row, Record::Whole)?;
+            if row.is_worth_repeating() {
+                self.row(round, row, Record::Whole)?;
+            }
             progress();
         }
         Ok(())
@@ -110,7 +112,7 @@ impl<'a> Session<'a> {
             lock(memory).fill(self.job, round);
         }
         for row in rows {
-            if row.method.calls != Calls::Raw {
+            if row.method.calls != Calls::Raw && row.is_worth_repeating() {
                 self.row(round, row, Record::Transfers)?;
             }
             progress();
@@ -120,10 +122,11 @@ impl<'a> Session<'a> {
 
     /// Writes and reads with one method. What it cannot write, an automatic write prepares.
     fn row(&self, round: u64, row: &mut Row, record: Record) -> Result<(), Failure> {
-        if row.write.missing.is_some() && row.read.missing.is_some() {
+        if row.is_missing() {
             return Ok(());
         }
         let plain;
+        let writer_is_own = row.write.missing.is_none();
         let writer = match row.write.missing {
             None => &row.method,
             Some(_) => {
@@ -141,7 +144,9 @@ impl<'a> Session<'a> {
             None => note(&mut row.write, written, record, &row.method)?,
             Some(_) => written.map(drop).map_err(|it| failure(it, &row.method))?,
         }
-        if row.write.missing.is_some() && row.read.missing.is_some() {
+        if writer_is_own && row.write.missing.is_some() {
+            // It turned out that it cannot write here, so there is nothing to read.
+            row.read.missing.clone_from(&row.write.missing);
             return Ok(());
         }
         self.check_stored(round, &row.method)?;

@@ -61,20 +61,23 @@ impl Trial<'_> {
     ) -> Result<Outcome, Stop> {
         let memory = memories[comm.rank().index()].lock();
         let mut memory = memory.unwrap_or_else(PoisonError::into_inner);
-        if self.direction == Direction::Read {
+        let is_read = self.direction == Direction::Read;
+        if self.method.calls == Calls::Raw {
+            if is_read {
+                memory.clear_share();
+            }
+            let outcome = self.raw(comm, &mut memory)?;
+            if is_read {
+                memory.check_share(self.round).map_err(wrong)?;
+            }
+            return Ok(outcome);
+        }
+        if is_read {
             memory.clear();
         }
-        let outcome = match self.method.calls {
-            Calls::Raw => self.raw(comm, &mut memory)?,
-            _ => self.calls(comm, &mut memory)?,
-        };
-        if self.direction == Direction::Read {
-            let checked = match self.method.calls {
-                Calls::Raw => memory.check_share(self.round),
-                _ => memory.check(self.job),
-            };
-            checked.map_err(|fault| Stop::Wrong(fault.to_string()))?;
-            memory.fill(self.job, self.round);
+        let outcome = self.calls(comm, &mut memory)?;
+        if is_read {
+            memory.check(self.job).map_err(wrong)?;
         }
         Ok(outcome)
     }
@@ -126,7 +129,7 @@ impl Trial<'_> {
                 expected,
                 found,
             };
-            return Err(Stop::Wrong(fault.to_string()));
+            return Err(wrong(fault));
         }
         let transfers = log.map(|(began, log)| transfers(began, &log));
         Ok(Outcome {
@@ -220,6 +223,10 @@ impl Trial<'_> {
         };
         Ok((status.bytes(), buffer))
     }
+}
+
+fn wrong(fault: Fault) -> Stop {
+    Stop::Wrong(fault.to_string())
 }
 
 /// What a rank sees of the file in a call.

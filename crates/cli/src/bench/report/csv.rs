@@ -76,7 +76,7 @@ mod tests {
         csv(&[comparison()], &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), 1 + 3 * 2);
+        assert_eq!(lines.len(), 1 + 4 * 2);
         for line in &lines {
             assert_eq!(line.split(',').count(), HEADER.split(',').count(), "{line}");
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use super::super::row::{Comparison, Side};
+use super::super::row::{Comparison, Row, Side};
 use super::super::timing::Doubt;
 use super::table::{Align, Table};
 
@@ -26,7 +26,7 @@ pub(crate) fn table(comparison: &Comparison, out: &mut impl Write) -> io::Result
         ("I/O", Align::Right),
         ("verified", Align::Left),
     ]);
-    for row in &comparison.rows {
+    for row in comparison.rows.iter().filter(|row| !row.is_missing()) {
         let [write, write_of_raw, write_share] = cells(&row.write, &raw.write, comparison.bytes);
         let [read, read_of_raw, read_share] = cells(&row.read, &raw.read, comparison.bytes);
         table.push([
@@ -41,7 +41,54 @@ pub(crate) fn table(comparison: &Comparison, out: &mut impl Write) -> io::Result
         ]);
     }
     table.print(out)?;
+    missing(comparison, out)?;
+    choice(comparison, out)?;
     latency(comparison, out)
+}
+
+/// Which methods cannot be used, by reason.
+fn missing(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in comparison.rows.iter().filter(|row| row.is_missing()) {
+        let reason = row.read.missing.as_deref().unwrap_or_default();
+        let name = row.method.name.as_str();
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    for (reason, names) in reasons {
+        writeln!(out, "not for this: {}: {reason}", names.join(", "))?;
+    }
+    Ok(())
+}
+
+/// How the method that pario chooses by itself compares with the best that it could have chosen.
+fn choice(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    let Some(chosen) = comparison
+        .rows
+        .iter()
+        .find(|it| it.method.name == "automatic")
+    else {
+        return Ok(());
+    };
+    let candidates = || comparison.rows.iter().filter(|it| it.method.is_choosable());
+    if candidates().count() < 2 {
+        return Ok(());
+    }
+    let best = |side: fn(&Row) -> &Side| {
+        let seconds = |row: &Row| side(row).samples.best();
+        let best = candidates()
+            .filter(|row| seconds(row).is_some())
+            .min_by_key(|row| seconds(row));
+        let best = best?;
+        let fraction = side(chosen).fraction(side(best))?;
+        Some(format!("{fraction:.2} of the best ({})", best.method.name))
+    };
+    let dash = || "-".to_owned();
+    let write = best(|row| &row.write).unwrap_or_else(dash);
+    let read = best(|row| &row.read).unwrap_or_else(dash);
+    writeln!(out, "automatic: write {write}, read {read}")
 }
 
 fn heading(comparison: &Comparison) -> String {
@@ -78,7 +125,7 @@ fn verified(write: &Side, read: &Side) -> String {
         (None, None) => "every byte".to_owned(),
         (Some(reason), None) => format!("every byte; does not write: {reason}"),
         (None, Some(reason)) => format!("every byte; does not read: {reason}"),
-        (Some(reason), Some(_)) => format!("not for this: {reason}"),
+        (Some(_), Some(_)) => "-".to_owned(),
     }
 }
 
@@ -146,6 +193,7 @@ mod tests {
             lines[3].ends_with("does not write: it only reads"),
             "{text}"
         );
+        assert_eq!(lines[4], "not for this: resonant: no servers", "{text}");
         assert!(lines.last().unwrap().starts_with("~ "), "{text}");
     }
 }

@@ -13,7 +13,8 @@ fn side(millis: &[u64]) -> Side {
     side
 }
 
-/// Raw POSIX, a slower method whose writes are doubtful, and one that only reads.
+/// Raw POSIX, a slower method whose writes are doubtful, one that only reads, and one that
+/// cannot be used.
 pub(crate) fn comparison() -> Comparison {
     let row = |method: Method, write: &[u64], read: &[u64]| Row {
         write: side(write),
@@ -24,6 +25,9 @@ pub(crate) fn comparison() -> Comparison {
     list.write.transfer_share = Some(0.25);
     let mut reader = row(Method::parse("private-sieve").unwrap(), &[], &[20]);
     reader.write.missing = Some("it only reads".to_owned());
+    let mut absent = row(Method::parse("resonant").unwrap(), &[], &[]);
+    absent.write.missing = Some("no servers".to_owned());
+    absent.read.missing = Some("no servers".to_owned());
     Comparison {
         workload: "strided",
         choices: String::new(),
@@ -32,6 +36,6 @@ pub(crate) fn comparison() -> Comparison {
         ranks: 2,
         calls: 1,
         bytes: 10_000_000,
-        rows: vec![row(Method::raw(), &[10, 11], &[10]), list, reader],
+        rows: vec![row(Method::raw(), &[10, 11], &[10]), list, reader, absent],
     }
 }
