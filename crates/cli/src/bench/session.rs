@@ -1,7 +1,7 @@
 //! A job with all methods: rounds, interleaved, each checked.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -38,6 +38,8 @@ pub(crate) struct Session<'a> {
     path: PathBuf,
     cache: Cache,
     clock: Instant,
+    /// What the file holds, when it is compared; kept because fresh memory is slow.
+    stored: Vec<u8>,
 }
 
 impl<'a> Session<'a> {
@@ -64,6 +66,7 @@ impl<'a> Session<'a> {
             path: folder.join("data"),
             cache,
             clock: Instant::now(),
+            stored: Vec::new(),
         })
     }
 
@@ -121,7 +124,7 @@ impl<'a> Session<'a> {
     }
 
     /// Writes and reads with one method. What it cannot write, an automatic write prepares.
-    fn row(&self, round: u64, row: &mut Row, record: Record) -> Result<(), Failure> {
+    fn row(&mut self, round: u64, row: &mut Row, record: Record) -> Result<(), Failure> {
         if row.is_missing() {
             return Ok(());
         }
@@ -194,20 +197,26 @@ impl<'a> Session<'a> {
     }
 
     /// Compares the file with what the job writes, reading it as any other program would.
-    fn check_stored(&self, round: u64, method: &Method) -> Result<(), Failure> {
+    fn check_stored(&mut self, round: u64, method: &Method) -> Result<(), Failure> {
         if method.calls == Calls::Raw {
             // Its read compares every byte of the same file.
             return Ok(());
         }
-        let mut bytes = match method.driver {
-            "mem" => stored_in_memory(&self.path).map_err(|stop| failure(stop, method))?,
-            _ => fs::read(&self.path).map_err(|source| Failure::Storage {
-                action: "read",
-                path: self.path.clone(),
-                source,
-            })?,
-        };
-        let checked = check_file(self.job, self.world.ranks(), round, &mut bytes);
+        self.stored.clear();
+        match method.driver {
+            "mem" => {
+                self.stored = stored_in_memory(&self.path).map_err(|stop| failure(stop, method))?;
+            }
+            _ => fs::File::open(&self.path)
+                .and_then(|mut file| file.read_to_end(&mut self.stored))
+                .map(drop)
+                .map_err(|source| Failure::Storage {
+                    action: "read",
+                    path: self.path.clone(),
+                    source,
+                })?,
+        }
+        let checked = check_file(self.job, self.world.ranks(), round, &mut self.stored);
         checked.map_err(|fault| failure(Stop::Wrong(fault.to_string()), method))
     }
 }
