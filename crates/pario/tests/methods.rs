@@ -1,7 +1,7 @@
 //! Every method that a hint can name, against what a byte-by-byte writer
 //! would do: algorithms, partitions and exchanges, on pretended servers.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use pario::{Basic, Datatype, File, Info, Mode, View, threads::World};
 
@@ -183,6 +183,23 @@ fn exchanges() {
                 ]);
                 let what = format!("{exchange} {client} on nodes {nodes:?}");
                 check(nodes, PATTERNS[1], Mode::empty(), &info, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn several_agents_a_server() {
+    for nodes in WORLDS {
+        for algorithm in ["resonant", "resonant-prefetch"] {
+            for blocks in PATTERNS {
+                let info = info(&[
+                    ("pario_algorithm", algorithm),
+                    ("pario_mimic_striping", "500,2"),
+                    ("pario_agents_per_server", "2"),
+                ]);
+                let what = format!("{algorithm} {blocks:?} on nodes {nodes:?}");
+                check(nodes, blocks, Mode::empty(), &info, &what);
             }
         }
     }

@@ -37,9 +37,12 @@ impl fmt::Display for Rounds {
         )?;
         lines(f, &self.aggregators, |f, aggregator| {
             write!(f, "rank {}: {}", aggregator.rank, aggregator.realm)?;
-            match &aggregator.members {
-                Members::All => Ok(()),
-                Members::Some(members) => write!(f, " for ranks {}", Ranks(members)),
+            if let Members::Some(members) = &aggregator.members {
+                write!(f, " for ranks {}", Ranks(members))?;
+            }
+            match aggregator.delay_us {
+                0 => Ok(()),
+                delay_us => write!(f, ", {delay_us} microseconds later"),
             }
         })
     }

@@ -16,6 +16,7 @@ mod exchange;
 mod explain;
 mod facts;
 mod hints;
+mod number;
 pub mod partition;
 mod pattern;
 pub mod picture;

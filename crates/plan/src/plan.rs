@@ -45,6 +45,9 @@ pub struct Aggregator {
     pub realm: Realm,
     /// Whose data it moves.
     pub members: Members,
+    /// Pause before each of its transfers, in microseconds: agents of one
+    /// server that take turns (paper 003, section 3.4).
+    pub delay_us: u64,
 }
 
 /// Whose data an aggregator moves.

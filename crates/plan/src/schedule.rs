@@ -129,6 +129,7 @@ mod tests {
             rank: 0,
             realm: Realm::contiguous(file),
             members: Members::All,
+            delay_us: 0,
         };
         Rounds {
             aggregators: realms.into_iter().map(aggregator).collect(),

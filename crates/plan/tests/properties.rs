@@ -2,7 +2,7 @@
 //! random accesses, facts and hints. `PARIO_SEED` repeats a case that failed,
 //! `PARIO_CASES` runs more of them.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::{collections::BTreeMap, env, ops::Range};
 

@@ -1,6 +1,6 @@
 //! The rules of selection as a table: a situation, and what is chosen.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use pario_layout::{Basic, Datatype};
 use pario_plan::{

@@ -124,6 +124,7 @@ impl Messages<'_> {
             window.resize(part.turn.window.bytes() as usize, 0);
             self.collect(part, &mut window)?;
             let buffer = WindowBuffer::new(&mut window);
+            self.work.await_turn(part.turn.aggregator);
             self.io
                 .write(&part.turn.window, &part.ranks, buffer, &mut self.progress);
             self.window = window;
@@ -180,6 +181,7 @@ impl Messages<'_> {
             let mut window = std::mem::take(&mut self.window);
             window.resize(part.turn.window.bytes() as usize, 0);
             let buffer = WindowBuffer::new(&mut window);
+            self.work.await_turn(part.turn.aggregator);
             let end = self
                 .io
                 .read(&part.turn.window, &part.ranks, buffer, &mut self.progress);

@@ -25,7 +25,7 @@ pub(crate) use background::{Background, start_all};
 pub(crate) use lane::Lane;
 pub(crate) use ordered::run_ordered;
 
-use std::sync::Arc;
+use std::{sync::Arc, thread, time::Duration};
 
 use pario_driver::Direction;
 use pario_plan::{Access, Members, Plan, Rounds};
@@ -80,6 +80,14 @@ impl Work<'_> {
     /// The ranks whose data an aggregator moves.
     fn members(&self, aggregator: usize) -> Vec<u32> {
         self.rounds.members(aggregator, self.comm.size()).collect()
+    }
+
+    /// Lets an aggregator's turn among those of its server come.
+    fn await_turn(&self, aggregator: usize) {
+        let delay_us = self.rounds.aggregators[aggregator].delay_us;
+        if delay_us > 0 {
+            thread::sleep(Duration::from_micros(delay_us));
+        }
     }
 
     /// Whether an aggregator moves a rank's data.

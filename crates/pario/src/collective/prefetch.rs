@@ -24,6 +24,7 @@ pub(super) fn run(work: &Work<'_>) -> Result<Status> {
             let mut said = Some(started);
             for turn in &turns {
                 buffer.resize(turn.window.bytes() as usize, 0);
+                work.await_turn(turn.aggregator);
                 // Closing the channel is the word: the request follows.
                 said.take();
                 let members = work.members(turn.aggregator);

@@ -3,7 +3,7 @@
 //! the file. What a rank contributes to a window is what it has there; groups
 //! do not exchange with each other.
 
-use super::{Algorithm, Choices, groups, not_ascending, two_phase};
+use super::{Algorithm, Choices, groups, not_ascending};
 use crate::{
     Aggregator, Case, Client, Direction, Group, LockProtocol, Members, Plan, Realm, Rounds, Verdict,
 };
@@ -48,8 +48,9 @@ impl Algorithm for DynamicSegmentation {
             rank: group.aggregator,
             realm: Realm::contiguous(region_of(case, &group.members)),
             members: Members::Some(group.members),
+            delay_us: 0,
         };
-        let (issuer, window_bytes) = two_phase::windows(case);
+        let (issuer, window_bytes) = case.windows();
         Plan::Rounds(Rounds {
             aggregators: groups.into_iter().map(aggregator).collect(),
             window_bytes,

@@ -2,10 +2,10 @@
 //! server's data asks for all of it, in ascending order, and exchanges it
 //! with the others.
 
-use super::{Algorithm, Choices, not_ascending, two_phase};
+use super::{Algorithm, Choices, not_ascending};
 use crate::{
-    Case, Direction, Issuer, Plan, Rounds, Verdict,
-    partition::{ByServer, Partition},
+    Aggregator, Case, Direction, Issuer, Members, Plan, Rounds, Verdict,
+    partition::{ByServer, Partition, by_server},
 };
 
 /// An agent for each server.
@@ -34,8 +34,8 @@ impl Algorithm for Resonant {
         Some(&ByServer)
     }
 
-    fn plan(&self, case: &Case<'_>, choices: &Choices<'_>) -> Plan {
-        Plan::Rounds(agents(case, choices))
+    fn plan(&self, case: &Case<'_>, _choices: &Choices<'_>) -> Plan {
+        Plan::Rounds(agents(case))
     }
 }
 
@@ -46,10 +46,47 @@ pub(super) fn without_servers(case: &Case<'_>) -> Option<Verdict> {
 }
 
 /// Agents' realms, moved by the agents themselves: the order at a server is
-/// the point, so no other rank may issue a window.
-pub(super) fn agents(case: &Case<'_>, choices: &Choices<'_>) -> Rounds {
+/// the point, so no other rank may issue a window. Agents of one server start
+/// one after the other.
+pub(super) fn agents(case: &Case<'_>) -> Rounds {
+    let agents = match case.facts.striping {
+        Some(striping) => by_server::agents(case, striping),
+        None => Vec::new(),
+    };
+    let aggregator = |agent: by_server::Agent| Aggregator {
+        rank: agent.rank,
+        realm: agent.realm,
+        members: Members::All,
+        delay_us: u64::from(agent.turn).saturating_mul(case.tuning.timed_delay_us),
+    };
+    let (_, window_bytes) = case.windows();
     Rounds {
+        aggregators: agents.into_iter().map(aggregator).collect(),
+        window_bytes,
         issuer: Issuer::Aggregator,
-        ..two_phase::rounds(case, choices)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Striping,
+        testing::{Fixture, dense},
+    };
+
+    #[test]
+    fn agents_of_a_server_take_turns() {
+        let mut fixture = Fixture::new(vec![dense(0, 1000); 4]);
+        fixture.facts.striping = Some(Striping {
+            unit: 100,
+            count: 2,
+        });
+        fixture.tuning.agents_per_server = 2;
+        fixture.tuning.timed_delay_us = 300;
+        let rounds = agents(&fixture.case());
+        let delays: Vec<u64> = rounds.aggregators.iter().map(|it| it.delay_us).collect();
+        assert_eq!(delays, [0, 300, 0, 300]);
+        assert_eq!(rounds.issuer, Issuer::Aggregator);
     }
 }

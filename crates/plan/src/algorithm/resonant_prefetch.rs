@@ -44,7 +44,7 @@ impl Algorithm for ResonantPrefetch {
         Some(&ByServer)
     }
 
-    fn plan(&self, case: &Case<'_>, choices: &Choices<'_>) -> Plan {
-        Plan::Prefetch(agents(case, choices))
+    fn plan(&self, case: &Case<'_>, _choices: &Choices<'_>) -> Plan {
+        Plan::Prefetch(agents(case))
     }
 }

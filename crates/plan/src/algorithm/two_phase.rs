@@ -2,7 +2,7 @@
 //! moved.
 
 use super::{Algorithm, Choices, not_ascending};
-use crate::{Aggregator, Case, Client, Issuer, Members, Plan, Rounds, Verdict};
+use crate::{Aggregator, Case, Members, Plan, Rounds, Verdict};
 
 /// Exchange, then large transfers (or the reverse).
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Algorithm for TwoPhase {
 /// Realms of the partition, every rank's data in them.
 pub(super) fn rounds(case: &Case<'_>, choices: &Choices<'_>) -> Rounds {
     let realms = choices.partition.realms(case, choices.aggregators);
-    let (issuer, window_bytes) = windows(case);
+    let (issuer, window_bytes) = case.windows();
     Rounds {
         aggregators: realms
             .into_iter()
@@ -36,20 +36,10 @@ pub(super) fn rounds(case: &Case<'_>, choices: &Choices<'_>) -> Rounds {
                 rank,
                 realm,
                 members: Members::All,
+                delay_us: 0,
             })
             .collect(),
         window_bytes,
         issuer,
     }
-}
-
-/// Who moves windows, and how long they are: what stays in the cache where
-/// ranks share memory, what the file system likes elsewhere.
-pub(super) fn windows(case: &Case<'_>) -> (Issuer, u64) {
-    let one_node = case.facts.nodes.windows(2).all(|pair| pair[0] == pair[1]);
-    let (issuer, bytes) = match (one_node, case.facts.client) {
-        (true, Client::Kernel) => (Issuer::Anyone, case.tuning.slice_bytes),
-        _ => (Issuer::Aggregator, case.tuning.buffer_bytes),
-    };
-    (issuer, bytes.max(1))
 }

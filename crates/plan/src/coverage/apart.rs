@@ -5,7 +5,7 @@ use std::ops::Range;
 use pario_layout::Run;
 
 use super::Proof;
-use crate::Access;
+use crate::{Access, number::gcd};
 
 /// Pieces or runs that a proof looks at: more are not cheap.
 const LOOKED_AT_MAX: u64 = 1 << 16;
@@ -156,13 +156,6 @@ fn strips(accesses: &[&Access]) -> Option<Vec<Strip>> {
         }
     }
     Some(strips)
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    match b {
-        0 => a,
-        b => gcd(b, a % b),
-    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@
 
 use std::ops::Range;
 
-use super::{Partition, cyclic::Circle, static_cyclic, stretches, stripes};
-use crate::{Access, Case, Realm, Striping, Verdict};
+use pario_layout::{Basic, Datatype, Layout};
+
+use super::{Partition, cyclic::Circle, server_data::bytes_on, static_cyclic, stripes};
+use crate::{Case, Realm, Striping, Verdict};
 
 /// One agent a server, or several that share its stripes.
 #[derive(Debug)]
@@ -22,10 +24,6 @@ const STRIPES_MAX: u64 = 1 << 12;
 /// Stripes of one server that are looked up for a rank at least, unless it
 /// has fewer: its ends and one between them.
 const STRIPES_MIN: u64 = 3;
-
-/// 2^64 divided by the golden ratio: multiples are spread evenly over 64
-/// bits.
-const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Partition for ByServer {
     fn name(&self) -> &'static str {
@@ -44,50 +42,98 @@ impl Partition for ByServer {
     }
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
-        let striping = stripes(case, candidates);
-        let region = case.region();
-        let circle = Circle::new(striping.unit, striping.count);
-        let mut realms = Vec::new();
-        for Agents { server, ranks } in agents(case, striping) {
-            for (file, rank) in turns(&region, striping, ranks.len() as u64).zip(ranks) {
-                realms.push((rank, circle.realm(server, file)));
-            }
-        }
-        realms
+        agents(case, stripes(case, candidates))
+            .into_iter()
+            .map(|agent| (agent.rank, agent.realm))
+            .collect()
     }
 }
 
-/// The stretches of the file whose stripes each agent of a server takes, cut
-/// between circles of stripes.
-fn turns(
-    region: &Range<u64>,
+/// An agent of a server and what it moves.
+#[derive(Clone, Debug)]
+pub(crate) struct Agent {
+    pub(crate) rank: u32,
+    pub(crate) realm: Realm,
+    /// Its turn among the agents of its server, from 0 on.
+    pub(crate) turn: u32,
+}
+
+/// The agents of all servers. Several agents of one server take turns with
+/// its windows, so that in each round they ask for stretches that ascend from
+/// one to the next.
+pub(crate) fn agents(case: &Case<'_>, striping: Striping) -> Vec<Agent> {
+    let region = case.region();
+    let circle = Circle::new(striping.unit, striping.count);
+    let mut agents = Vec::new();
+    for Server { server, ranks } in servers(case, striping) {
+        let rota = Rota::new(case, striping, ranks.len() as u64);
+        for (rank, turn) in ranks.into_iter().zip(0..) {
+            let realm = match (&rota, turn) {
+                (Some(rota), turn) => rota.realm(server, turn, &region),
+                (None, 0) => circle.realm(server, region.clone()),
+                (None, _) => break,
+            };
+            agents.push(Agent {
+                rank,
+                realm,
+                turn: turn as u32,
+            });
+        }
+    }
+    agents
+}
+
+/// How several agents share the stripes of a server: a window's worth each in
+/// turn.
+struct Rota {
     striping: Striping,
-    agents: u64,
-) -> impl Iterator<Item = Range<u64>> + use<> {
-    let region = region.clone();
-    let circle = striping.unit.saturating_mul(striping.count);
-    let cut = move |index: u64| match index {
-        0 => region.start,
-        index if index == agents => region.end,
-        index => stretches::nearest(stretches::even_cut(&region, index, agents), circle)
-            .clamp(region.start, region.end),
-    };
-    (0..agents).map(move |index| cut(index)..cut(index + 1))
+    /// Bytes of the file from one turn to the next.
+    step: u64,
+    tile: Layout,
+}
+
+impl Rota {
+    /// `None` for a single agent, or if a turn of all does not fit in 63
+    /// bits.
+    fn new(case: &Case<'_>, striping: Striping, agents: u64) -> Option<Rota> {
+        if agents < 2 {
+            return None;
+        }
+        let region = case.region();
+        let circle = striping.unit.checked_mul(striping.count)?;
+        let circles = region.end.div_ceil(circle) - region.start / circle;
+        let (_, window_bytes) = case.windows();
+        let stripes = (window_bytes / striping.unit).clamp(1, circles.div_ceil(agents).max(1));
+        let step = circle.checked_mul(stripes)?;
+        let all = i64::try_from(step.checked_mul(agents)?).ok()?;
+        let byte = Datatype::basic(Basic::Byte);
+        let turn = Datatype::hvector(stripes, striping.unit, circle as i64, &byte).ok()?;
+        let tile = Datatype::resized(&turn, 0, all).ok()?;
+        Some(Rota {
+            striping,
+            step,
+            tile: tile.layout().clone(),
+        })
+    }
+
+    fn realm(&self, server: u64, turn: u64, file: &Range<u64>) -> Realm {
+        let at = server * self.striping.unit + turn * self.step;
+        Realm::tiled(at, self.tile.clone(), file.clone())
+    }
 }
 
 /// The agents of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Agents {
-    /// Which server.
-    pub(crate) server: u64,
+struct Server {
+    server: u64,
     /// Its agents, those with most of its data first.
-    pub(crate) ranks: Vec<u32>,
+    ranks: Vec<u32>,
 }
 
 /// The agents of each server that the region touches: the ranks with most of
 /// its data that are not agents already, ties to the lowest rank. Where there
 /// are fewer ranks than agents, ranks serve again when all have served.
-pub(crate) fn agents(case: &Case<'_>, striping: Striping) -> Vec<Agents> {
+fn servers(case: &Case<'_>, striping: Striping) -> Vec<Server> {
     let region = case.region();
     let ranks = u64::from(case.ranks());
     let first = region.start / striping.unit;
@@ -102,7 +148,7 @@ pub(crate) fn agents(case: &Case<'_>, striping: Striping) -> Vec<Agents> {
     let stripes_max = (LOOKUPS_MAX / pairs).clamp(STRIPES_MIN, STRIPES_MAX);
     let step = (pairs.saturating_mul(STRIPES_MIN) / LOOKUPS_MAX).max(1);
     let mut taken = vec![false; case.accesses.len()];
-    let agents = |server: u64| {
+    let with_agents = |server: u64| {
         if taken.iter().all(|taken| *taken) {
             taken.fill(false);
         }
@@ -119,9 +165,9 @@ pub(crate) fn agents(case: &Case<'_>, striping: Striping) -> Vec<Agents> {
         };
         let ranks = most_data(asked, wanted, count);
         ranks.iter().for_each(|rank| taken[*rank as usize] = true);
-        Agents { server, ranks }
+        Server { server, ranks }
     };
-    servers.into_iter().map(agents).collect()
+    servers.into_iter().map(with_agents).collect()
 }
 
 /// The `wanted` ranks with most data, ties to the lowest. The ranks ascend.
@@ -138,76 +184,13 @@ fn most_data(ranks: Vec<u32>, wanted: usize, count: impl Fn(u32) -> u64) -> Vec<
     best.into_iter().map(|(_, rank)| rank).collect()
 }
 
-/// Data bytes of an access on one server: two look-ups a stripe, whatever the
-/// number of pieces, and only as many stripes as it takes until the pattern
-/// repeats. Where those are more than `stripes_max`, from that many of them.
-fn bytes_on(access: &Access, striping: Striping, server: u64, stripes_max: u64) -> u64 {
-    let span = access.span();
-    if span.is_empty() {
-        return 0;
-    }
-    let Striping { unit, count } = striping;
-    let first = span.start / unit;
-    let end = span.end.div_ceil(unit);
-    let ahead = (server + count - first % count) % count;
-    let stripes = (end - first).saturating_sub(ahead).div_ceil(count);
-    let on_stripe = |index: u64| {
-        let start = (first + ahead + index * count).saturating_mul(unit);
-        let data = access.data_in(start..start.saturating_add(unit));
-        data.end - data.start
-    };
-    let sum = |indices: Range<u64>| indices.map(on_stripe).sum::<u64>();
-    // The first and the last stripe may reach past the access; what lies
-    // between them repeats with the pattern.
-    let inner = stripes.saturating_sub(2);
-    let period = period(access, striping);
-    if inner == 0 || (period >= inner && stripes <= stripes_max) {
-        return sum(0..stripes);
-    }
-    let ends = on_stripe(0) + on_stripe(stripes - 1);
-    if period <= stripes_max {
-        let (whole, rest) = (inner / period, inner % period);
-        let repeats = match whole {
-            0 => 0,
-            whole => sum(1..1 + period).saturating_mul(whole),
-        };
-        return ends + repeats + sum(1..1 + rest);
-    }
-    // One stripe of each of `stripes_max` equal parts, at a scattered place:
-    // even steps would fall in with the pattern's own.
-    let sampled = |sample: u64| {
-        let scattered = u128::from(sample.wrapping_mul(GOLDEN_RATIO));
-        let place = (u128::from(sample) << 64) + scattered;
-        let index = ((place / u128::from(stripes_max)) * u128::from(inner)) >> 64;
-        u128::from(on_stripe(1 + index as u64))
-    };
-    let sampled: u128 = (0..stripes_max).map(sampled).sum();
-    let scaled = sampled * u128::from(inner) / u128::from(stripes_max);
-    ends + scaled.min(u128::from(access.len())) as u64
-}
-
-/// After how many stripes of a server the pattern of an access lies the same
-/// way in a stripe again.
-fn period(access: &Access, striping: Striping) -> u64 {
-    let extent = access.layout().extent().unsigned_abs();
-    let circle = u128::from(striping.unit) * u128::from(striping.count);
-    match extent {
-        0 => u64::MAX,
-        extent => extent / gcd(extent, (circle % u128::from(extent)) as u64),
-    }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    match b {
-        0 => a,
-        b => gcd(b, a % b),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Fixture, dense, strided};
+    use crate::{
+        Access,
+        testing::{Fixture, dense},
+    };
 
     const STRIPES: Striping = Striping { unit: 10, count: 3 };
 
@@ -215,39 +198,6 @@ mod tests {
         let mut fixture = Fixture::new(accesses);
         fixture.facts.striping = Some(STRIPES);
         fixture
-    }
-
-    #[test]
-    fn servers_data_is_counted_exactly() {
-        let accesses = [
-            dense(7, 1000),
-            strided(3, 2, 7, 600),
-            strided(1, 4, 30, 400),
-        ];
-        for access in accesses {
-            for server in 0..3 {
-                let on_server = |index: &u64| STRIPES.server_of(access.offset_of(*index)) == server;
-                let expected = (0..access.len()).filter(on_server).count() as u64;
-                // Their patterns repeat after seven stripes at most.
-                for stripes_max in [7, 1000] {
-                    assert_eq!(bytes_on(&access, STRIPES, server, stripes_max), expected);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn samples_come_near() {
-        // This pattern repeats after 1009 stripes.
-        let access = strided(5, 500, 1009, 3_000_000);
-        for server in 0..3 {
-            let exact = bytes_on(&access, STRIPES, server, u64::MAX);
-            let sampled = bytes_on(&access, STRIPES, server, 400);
-            assert!(
-                exact.abs_diff(sampled) < exact / 10,
-                "{sampled} for {exact}"
-            );
-        }
     }
 
     #[test]
@@ -259,34 +209,35 @@ mod tests {
             dense(10, 10),
             dense(20, 1),
         ]);
-        let chosen = agents(&fixture.case(), STRIPES);
-        let ranks: Vec<_> = chosen.iter().map(|it| it.ranks.clone()).collect();
-        assert_eq!(ranks, [[1], [0], [3]]);
+        let agents = agents(&fixture.case(), STRIPES);
+        let ranks: Vec<u32> = agents.iter().map(|agent| agent.rank).collect();
+        assert_eq!(ranks, [1, 0, 3]);
     }
 
     #[test]
-    fn several_agents_share_a_server_in_ascending_stretches() {
+    fn several_agents_take_turns_with_the_windows_of_a_server() {
         let mut fixture = fixture(vec![dense(0, 300); 6]);
         fixture.tuning.agents_per_server = 2;
-        let realms = ByServer.realms(&fixture.case(), &[0]);
-        let mut ranks: Vec<u32> = realms.iter().map(|(rank, _)| *rank).collect();
-        assert_eq!(realms.len(), 6);
-        ranks.sort_unstable();
-        assert_eq!(ranks, [0, 1, 2, 3, 4, 5]);
+        fixture.tuning.slice_bytes = 20;
+        let agents = agents(&fixture.case(), STRIPES);
+        let turns: Vec<_> = agents.iter().map(|it| (it.rank, it.turn)).collect();
+        assert_eq!(turns, [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)]);
         for byte in 0..300 {
-            let owners: Vec<_> = realms.iter().filter(|(_, it)| it.owns(byte)).collect();
-            assert_eq!(owners.len(), 1, "byte {byte}");
+            let owners = agents.iter().filter(|agent| agent.realm.owns(byte));
+            assert_eq!(owners.count(), 1, "byte {byte}");
         }
-        assert!(realms[0].1.file().end <= realms[1].1.file().start);
+        // Two stripes of server 1 each in turn.
+        let window = |agent: usize, index| agents[agent].realm.window(index, 20);
+        assert_eq!(window(2, 0).extents(), [10..20, 40..50]);
+        assert_eq!(window(3, 0).extents(), [70..80, 100..110]);
+        assert_eq!(window(2, 1).extents(), [130..140, 160..170]);
     }
 
     #[test]
     fn few_ranks_serve_again() {
         let fixture = fixture(vec![dense(0, 300); 2]);
-        let ranks: Vec<_> = agents(&fixture.case(), STRIPES)
-            .into_iter()
-            .flat_map(|it| it.ranks)
-            .collect();
+        let agents = agents(&fixture.case(), STRIPES);
+        let ranks: Vec<u32> = agents.iter().map(|agent| agent.rank).collect();
         assert_eq!(ranks, [0, 1, 0]);
     }
 }

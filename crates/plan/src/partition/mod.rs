@@ -9,6 +9,7 @@ mod file_layout;
 mod group_cyclic;
 mod neighbours;
 mod persistent;
+mod server_data;
 mod static_cyclic;
 mod stretches;
 mod stripe_multiple;
