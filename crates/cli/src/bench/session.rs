@@ -99,7 +99,11 @@ impl<'a> Session<'a> {
         let count = rows.len();
         for place in 0..count {
             let backwards = count - 1 - place;
-            let place = if round % 2 == 0 { place } else { backwards };
+            let place = if round.is_multiple_of(2) {
+                place
+            } else {
+                backwards
+            };
             if rows[place].is_worth_repeating() {
                 self.row(round, &mut rows[place], Record::Whole)?;
             }
