@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Case, Client, CostModel, Striping};
+use crate::{Case, Client, CostModel, Striping, number::Counted};
 
 /// The chosen ranks and why so many.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,14 +72,15 @@ fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, Cow<'static, str>
     let relation = match case.facts.striping {
         None => String::new(),
         Some(Striping { count, .. }) if count.is_multiple_of(best) => {
-            format!(", a divisor of {count} servers")
+            format!(", a divisor of {}", Counted(count, "server"))
         }
-        Some(Striping { count, .. }) => format!(", a multiple of {count} servers"),
+        Some(Striping { count, .. }) => format!(", a multiple of {}", Counted(count, "server")),
     };
     let reason = format!(
-        "the cost model finds {best} cheapest for {} bytes of {} ranks on {nodes} nodes{relation}",
-        case.pattern().bytes,
-        case.ranks(),
+        "the cost model finds {best} cheapest for {} of {} on {}{relation}",
+        Counted(case.pattern().bytes, "byte"),
+        Counted(case.ranks().into(), "rank"),
+        Counted(nodes as u64, "node"),
     );
     (best, reason.into())
 }
