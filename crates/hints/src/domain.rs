@@ -316,3 +316,18 @@ impl<D: Domain> Domain for Maybe<D> {
         self.0.allowed()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn striping_is_a_unit_and_a_count() {
+        let parsed = Striping.parse("64k, 4").unwrap();
+        assert_eq!((parsed.unit, parsed.count), (65536, 4));
+        assert_eq!(Striping.format(&parsed).as_deref(), Some("65536,4"));
+        for text in ["", "64k", "64k,", ",4", "0,4", "64k,0", "64k,4,1", "4,-1"] {
+            assert_eq!(Striping.parse(text), None, "{text:?}");
+        }
+    }
+}

@@ -6,7 +6,9 @@
 //! multiples of the number of servers where that is known, so that each
 //! aggregator always meets the same servers (paper 004, section IV-B).
 
-use crate::{Case, Client, CostModel, Striping};
+use std::borrow::Cow;
+
+use crate::{Case, Client, CostModel, Striping, number::Counted};
 
 /// The chosen ranks and why so many.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +16,7 @@ pub struct Aggregators {
     /// In realm order.
     pub ranks: Vec<u32>,
     /// Why so many.
-    pub reason: String,
+    pub reason: Cow<'static, str>,
 }
 
 /// Chooses the aggregators of a case.
@@ -35,15 +37,15 @@ pub fn choose(case: &Case<'_>) -> Aggregators {
         (Some(asked), _) => {
             let count = u64::from(asked).clamp(1, most.max(1));
             let reason = match count == u64::from(asked) {
-                true => "the hint cb_nodes asks for them".to_owned(),
-                false => format!("the hint cb_nodes asks for {asked}, {most} are possible"),
+                true => "the hint cb_nodes asks for them".into(),
+                false => format!("the hint cb_nodes asks for {asked}, {most} are possible").into(),
             };
             (count, reason)
         }
-        (None, Some(list)) => (most, format!("cb_config_list {list} allows them")),
+        (None, Some(list)) => (most, format!("cb_config_list {list} allows them").into()),
         (None, None) if one_client => (
             1,
-            "one stream of windows serves a node that shares its kernel".to_owned(),
+            "one stream of windows serves a node that shares its kernel".into(),
         ),
         (None, None) => cheapest(case, eligible.len(), most),
     };
@@ -54,7 +56,7 @@ pub fn choose(case: &Case<'_>) -> Aggregators {
 }
 
 /// The number of aggregators with the lowest cost.
-fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, String) {
+fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, Cow<'static, str>) {
     let model = CostModel::default();
     let time = |count: u64| model.time_us(case, nodes, count);
     let most = most.min(CostModel::saturated(case));
@@ -70,16 +72,17 @@ fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, String) {
     let relation = match case.facts.striping {
         None => String::new(),
         Some(Striping { count, .. }) if count.is_multiple_of(best) => {
-            format!(", a divisor of {count} servers")
+            format!(", a divisor of {}", Counted(count, "server"))
         }
-        Some(Striping { count, .. }) => format!(", a multiple of {count} servers"),
+        Some(Striping { count, .. }) => format!(", a multiple of {}", Counted(count, "server")),
     };
     let reason = format!(
-        "the cost model finds {best} cheapest for {} bytes of {} ranks on {nodes} nodes{relation}",
-        case.pattern().bytes,
-        case.ranks(),
+        "the cost model finds {best} cheapest for {} of {} on {}{relation}",
+        Counted(case.pattern().bytes, "byte"),
+        Counted(case.ranks().into(), "rank"),
+        Counted(nodes as u64, "node"),
     );
-    (best, reason)
+    (best, reason.into())
 }
 
 /// 1, 2, 4, ... and one for each node, two, four, ...; at most `most`.

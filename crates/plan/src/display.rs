@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{Group, Issuer, Members, Plan, Realm, Rounds, Segments, Timed, select::Ranks};
+use crate::{
+    Group, Issuer, Members, Plan, Realm, Rounds, Segments, Timed, number::Counted, select::Ranks,
+};
 
 /// Lines of a list that are printed; the rest is counted.
 const LINES: usize = 16;
@@ -31,8 +33,8 @@ impl fmt::Display for Rounds {
         };
         write!(
             f,
-            "{} aggregators, windows of {} bytes moved by {issuer}",
-            self.aggregators.len(),
+            "{}, windows of {} bytes moved by {issuer}",
+            Counted(self.aggregators.len() as u64, "aggregator"),
             self.window_bytes
         )?;
         lines(f, &self.aggregators, |f, aggregator| {
@@ -52,9 +54,9 @@ impl fmt::Display for Segments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} groups, {} cycles of {} bytes a rank",
-            self.groups.len(),
-            self.cycles,
+            "{}, {} of {} bytes a rank",
+            Counted(self.groups.len() as u64, "group"),
+            Counted(self.cycles, "cycle"),
             self.segment_bytes
         )?;
         lines(f, &self.groups, |f, group: &Group| {
@@ -67,8 +69,8 @@ impl fmt::Display for Timed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "every rank its own, {} sets, turns {} microseconds apart",
-            self.sets.len(),
+            "every rank its own, {}, turns {} microseconds apart",
+            Counted(self.sets.len() as u64, "set"),
             self.delay_us
         )?;
         lines(f, &self.sets, |f, groups: &Vec<Vec<u32>>| {
@@ -161,11 +163,11 @@ mod tests {
         );
         assert_eq!(
             printed("static-segmentation", "even", &fixture),
-            "2 groups, 1 cycles of 8388608 bytes a rank\n  rank 0 for [0]\n  rank 1 for 1-2"
+            "2 groups, 1 cycle of 8388608 bytes a rank\n  rank 0 for [0]\n  rank 1 for 1-2"
         );
         assert_eq!(
             printed("resonant-timed", "even", &fixture),
-            "every rank its own, 1 sets, turns 500 microseconds apart\n  0-1, then [2]"
+            "every rank its own, 1 set, turns 500 microseconds apart\n  0-1, then [2]"
         );
         assert!(printed("dynamic-segmentation", "even", &fixture).contains("for ranks 1-2"));
     }

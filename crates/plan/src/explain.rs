@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use crate::{Case, Client, Decision, Direction, Facts, LockProtocol, Plan, decide};
+use crate::{
+    Case, Client, Decision, Direction, Facts, LockProtocol, Plan, decide, number::Counted,
+};
 
 /// What is decided for a case, and why; prints as text.
 #[derive(Debug)]
@@ -43,7 +45,7 @@ impl fmt::Display for Explanation<'_> {
         writeln!(f, "{}", self.decision)?;
         write!(f, "plan: {}", self.plan)?;
         match rounds(&self.plan) {
-            Some(rounds) => write!(f, "\nat most {rounds} rounds"),
+            Some(rounds) => write!(f, "\nat most {}", Counted(rounds, "round")),
             None => Ok(()),
         }
     }
@@ -76,13 +78,13 @@ impl fmt::Display for Call<'_> {
             .unwrap_or(0);
         write!(
             f,
-            "{direction} by {} ranks on {} nodes: {} bytes in {} pieces of {} bytes on average, \
-             in {}..{} ({density} % data), {}interleaved",
-            case.ranks(),
-            pattern.nodes,
-            pattern.bytes,
-            pattern.pieces,
-            pattern.piece_bytes,
+            "{direction} by {} on {}: {} in {} of {} on average, in {}..{} ({density} % data), \
+             {}interleaved",
+            Counted(case.ranks().into(), "rank"),
+            Counted(pattern.nodes as u64, "node"),
+            Counted(pattern.bytes, "byte"),
+            Counted(pattern.pieces, "piece"),
+            Counted(pattern.piece_bytes, "byte"),
             region.start,
             region.end,
             if pattern.is_interleaved { "" } else { "not " },
@@ -95,8 +97,9 @@ impl fmt::Display for Facts {
         match self.striping {
             Some(striping) => write!(
                 f,
-                "stripes of {} bytes over {} servers",
-                striping.unit, striping.count
+                "stripes of {} over {}",
+                Counted(striping.unit, "byte"),
+                Counted(striping.count, "server")
             )?,
             None => write!(f, "no striping known")?,
         }
@@ -129,7 +132,7 @@ mod tests {
         let case = fixture.case();
         let text = Explanation::of(&case).to_string();
         for expected in [
-            "call: write by 4 ranks on 1 nodes: 3200 bytes in 400 pieces of 8 bytes",
+            "call: write by 4 ranks on 1 node: 3200 bytes in 400 pieces of 8 bytes",
             "(80 % data), interleaved",
             "facts: no striping known",
             "algorithm two-phase",
@@ -137,8 +140,8 @@ mod tests {
             "by-server was asked for, but is unfit",
             "\"carrier-pigeon\" was asked for, which is unknown",
             "aggregators [0]: one stream of windows",
-            "plan: 1 aggregators",
-            "at most 1 rounds",
+            "plan: 1 aggregator, windows",
+            "at most 1 round",
         ] {
             assert!(text.contains(expected), "no {expected:?} in\n{text}");
         }

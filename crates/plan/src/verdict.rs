@@ -1,6 +1,6 @@
 //! What a candidate says of a case: how well it suits, and why.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 /// A candidate's answer (paper 002's query).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,18 +10,18 @@ pub enum Verdict {
         /// From 1 (works) to 100 (made for this).
         priority: u8,
         /// Why that much.
-        reason: String,
+        reason: Cow<'static, str>,
     },
     /// It cannot be used.
     Unfit {
         /// Why not.
-        reason: String,
+        reason: Cow<'static, str>,
     },
 }
 
 impl Verdict {
     /// It can be used.
-    pub fn suits(priority: u8, reason: impl Into<String>) -> Verdict {
+    pub fn suits(priority: u8, reason: impl Into<Cow<'static, str>>) -> Verdict {
         Verdict::Suits {
             priority,
             reason: reason.into(),
@@ -29,7 +29,7 @@ impl Verdict {
     }
 
     /// It cannot be used.
-    pub fn unfit(reason: impl Into<String>) -> Verdict {
+    pub fn unfit(reason: impl Into<Cow<'static, str>>) -> Verdict {
         Verdict::Unfit {
             reason: reason.into(),
         }

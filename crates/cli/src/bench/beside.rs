@@ -1,4 +1,4 @@
-//! A second job as interference (paper 003, section 4.3): mpi-io-test on a file of its own, with
+//! A second job as interference (Zhang 2009, section 4.3): mpi-io-test on a file of its own, with
 //! a pause between calls that sets how much it disturbs.
 
 use std::io::{self, Read, Write};

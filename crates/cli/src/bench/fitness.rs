@@ -19,7 +19,7 @@ impl Fitness {
         direction: Direction,
         steps: &[&[Step]],
     ) -> Option<String> {
-        if method.algorithm.is_none() && method.partition.is_none() {
+        if !method.is_forced() {
             return None;
         }
         let (hints, _) = facts::hints(&method.hints).ok()?;
@@ -47,9 +47,10 @@ impl Fitness {
         let verdicts = [
             algorithm.map(|it| it.suit(&case)),
             partition.map(|it| it.suit(&case)),
+            method.exchange.map(|it| it.suit(&case)),
         ];
         verdicts.into_iter().flatten().find_map(|it| match it {
-            Verdict::Unfit { reason } => Some(reason),
+            Verdict::Unfit { reason } => Some(reason.into_owned()),
             Verdict::Suits { .. } => None,
         })
     }

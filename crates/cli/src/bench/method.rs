@@ -41,7 +41,7 @@ enum Word {
     /// A partition of the file.
     Partition(&'static str),
     /// An exchange between ranks.
-    Exchange(&'static str),
+    Exchange(Exchange),
     /// Writes may read, change and write back.
     Rmw,
 }
@@ -94,6 +94,8 @@ pub(crate) struct Method {
     pub(crate) algorithm: Option<&'static str>,
     /// The partition that is forced.
     pub(crate) partition: Option<&'static str>,
+    /// The exchange that is forced.
+    pub(crate) exchange: Option<Exchange>,
 }
 
 impl Method {
@@ -118,6 +120,7 @@ impl Method {
             hints: Vec::new(),
             algorithm: None,
             partition: None,
+            exchange: None,
         }
     }
 
@@ -158,9 +161,17 @@ impl Method {
                 self.partition = Some(name);
                 self.hint("pario_partition", name);
             }
-            Word::Exchange(name) => self.hint("pario_exchange", name),
+            Word::Exchange(exchange) => {
+                self.exchange = Some(exchange);
+                self.hint("pario_exchange", exchange.name());
+            }
             Word::Rmw => self.hint("pario_rmw", "locked"),
         }
+    }
+
+    /// Whether some choice of collective calls is forced.
+    pub(crate) fn is_forced(&self) -> bool {
+        self.algorithm.is_some() || self.partition.is_some() || self.exchange.is_some()
     }
 
     /// Whether pario could have chosen it by itself: it neither rests on a promise of the user nor
@@ -204,7 +215,7 @@ fn lookup(name: &str) -> Option<Word> {
         .map(|(_, word)| *word)
         .or_else(|| algorithm().map(|it| Word::Algorithm(it.name())))
         .or_else(|| partition().map(|it| Word::Partition(it.name())))
-        .or_else(|| exchange().map(|it| Word::Exchange(it.name())))
+        .or_else(|| exchange().map(Word::Exchange))
 }
 
 fn unknown(name: &str) -> String {

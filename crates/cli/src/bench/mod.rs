@@ -25,6 +25,7 @@ mod wrong;
 use std::io::{self, Write};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use pario_driver::FileSystem;
 
 use beside::Beside;
 use fitness::Fitness;
@@ -186,9 +187,10 @@ fn introduce(
         1 => String::new(),
         nodes => format!(" on {nodes} pretended nodes"),
     };
-    let cache = match options.cache() {
-        Cache::Cold => ", read with a cold cache",
-        Cache::Warm => "",
+    let cache = match (options.cache(), &folder.facts().file_system) {
+        (Cache::Warm, _) => "",
+        (Cache::Cold, FileSystem::Tmpfs) => "; this file system is the cache and cannot be cold",
+        (Cache::Cold, _) => ", read with a cold cache",
     };
     writeln!(
         out,

@@ -212,6 +212,13 @@ impl Subject {
             }
             names => names.iter().map(String::as_str).collect(),
         };
+        let is_main = |name: &&str| name.split(':').next() == Some(MAIN_WORKLOAD);
+        if self.size.is_some() && !names.iter().any(is_main) {
+            return Err(format!(
+                "--size is for {MAIN_WORKLOAD}; other workloads have choices of their own, see \
+                 `pario bench workloads`, and --scale"
+            ));
+        }
         names.into_iter().map(|name| self.target(name)).collect()
     }
 

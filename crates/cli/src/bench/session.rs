@@ -85,7 +85,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Runs everything once and adds to the rows.
+    /// Runs everything once and adds to the rows, every second time from the last to the first:
+    /// what a method leaves behind in caches is not always the same one's gain.
     pub(crate) fn round(
         &mut self,
         round: u64,
@@ -95,9 +96,16 @@ impl<'a> Session<'a> {
         for memory in &self.memories {
             lock(memory).fill(self.job, round);
         }
-        for row in rows {
-            if row.is_worth_repeating() {
-                self.row(round, row, Record::Whole)?;
+        let count = rows.len();
+        for place in 0..count {
+            let backwards = count - 1 - place;
+            let place = if round.is_multiple_of(2) {
+                place
+            } else {
+                backwards
+            };
+            if rows[place].is_worth_repeating() {
+                self.row(round, &mut rows[place], Record::Whole)?;
             }
             progress();
         }
@@ -123,44 +131,43 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Writes and reads with one method. What it cannot write, an automatic write prepares.
+    /// Writes and reads with one method, as far as it can.
     fn row(&mut self, round: u64, row: &mut Row, record: Record) -> Result<(), Failure> {
         if row.is_missing() {
             return Ok(());
         }
-        let plain;
-        let writer_is_own = row.write.missing.is_none();
-        let writer = match row.write.missing {
-            None => &row.method,
-            Some(_) => {
-                plain = Method {
-                    driver: row.method.driver,
-                    ..Method::automatic()
-                };
-                &plain
+        let method = row.method.clone();
+        self.remove(&method)?;
+        if row.write.missing.is_none() {
+            let written = self.run(&self.trial(&method, Direction::Write, record, round));
+            note(&mut row.write, written, record, &method)?;
+            if row.write.missing.is_some() {
+                // It turned out that it cannot write here, so there is nothing to read.
+                row.read.missing.clone_from(&row.write.missing);
+                return Ok(());
             }
-        };
-        self.remove(&row.method)?;
-        let trial = self.trial(writer, Direction::Write, record, round);
-        let written = self.run(&trial);
-        match row.write.missing {
-            None => note(&mut row.write, written, record, &row.method)?,
-            Some(_) => written.map(drop).map_err(|it| failure(it, &row.method))?,
+        } else {
+            self.prepare(round, &method)?;
         }
-        if writer_is_own && row.write.missing.is_some() {
-            // It turned out that it cannot write here, so there is nothing to read.
-            row.read.missing.clone_from(&row.write.missing);
-            return Ok(());
-        }
-        self.check_stored(round, &row.method)?;
+        self.check_stored(round, &method)?;
         if self.cache == Cache::Cold {
             cold::drop_cached(&self.path)?;
         }
         if row.read.missing.is_none() {
-            let trial = self.trial(&row.method, Direction::Read, record, round);
-            note(&mut row.read, self.run(&trial), record, &row.method)?;
+            let read = self.run(&self.trial(&method, Direction::Read, record, round));
+            note(&mut row.read, read, record, &method)?;
         }
-        self.remove(&row.method)
+        self.remove(&method)
+    }
+
+    /// Writes the file for a method that only reads.
+    fn prepare(&self, round: u64, method: &Method) -> Result<(), Failure> {
+        let writer = Method {
+            driver: method.driver,
+            ..Method::automatic()
+        };
+        let written = self.run(&self.trial(&writer, Direction::Write, Record::Whole, round));
+        written.map(drop).map_err(|stop| failure(stop, &writer))
     }
 
     fn trial<'b>(

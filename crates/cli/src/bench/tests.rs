@@ -94,6 +94,7 @@ fn what_makes_no_sense_is_said() {
             "`record` is nothing to choose here; there are size",
         ),
         ("--hint colour=red", "`colour` is no hint"),
+        ("-w btio --size 7", "--size is for dist3d"),
         ("--ranks 2 --nodes 3", "2 ranks cannot be on 3 nodes"),
         (
             "--size 2x2x2 --ranks 64",

@@ -1,4 +1,4 @@
-//! BTIO (paper 004): a 3-D array of five doubles a point, block-tridiagonal, one array a call.
+//! BTIO (Liao 2008): a 3-D array of five doubles a point, block-tridiagonal, one array a call.
 
 use pario_layout::{Basic, Datatype, TypeError};
 
@@ -21,7 +21,7 @@ impl Workload for Btio {
     }
 
     fn about(&self) -> &'static str {
-        "block-tridiagonal cells of a 3-D grid; class C of paper 004 is side=162,steps=40"
+        "block-tridiagonal cells of a 3-D grid; class C of Liao 2008 is side=162,steps=40"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -1,4 +1,4 @@
-//! ROMIO's collective test (papers 003 and 004): a 3-D array of ints, block, block, block.
+//! ROMIO's collective test (Zhang 2009 and Liao 2008): a 3-D array of ints, block, block, block.
 
 use pario_layout::{Basic, Datatype, TypeError};
 
@@ -16,7 +16,7 @@ impl Workload for CollPerf {
     }
 
     fn about(&self) -> &'static str {
-        "ROMIO's 3-D array of ints in blocks; 128x128x128 a rank at scale 1, as in paper 004"
+        "ROMIO's 3-D array of ints in blocks; 128x128x128 a rank at scale 1, as in Liao 2008"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -1,4 +1,4 @@
-//! The resonance demonstration (paper 003, section 1): each rank takes four segments a call,
+//! The resonance demonstration (Zhang 2009, section 1): each rank takes four segments a call,
 //! in turn with the others.
 
 use super::records::Records;
@@ -20,7 +20,7 @@ impl Workload for Demo {
     }
 
     fn about(&self) -> &'static str {
-        "four segments a rank and call, in turn: the demonstration of resonance (paper 003)"
+        "four segments a rank and call, in turn: the demonstration of resonance (Zhang 2009)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -1,4 +1,4 @@
-//! FLASH I/O (paper 004): 24 variables in blocks with guard cells, a call a variable.
+//! FLASH I/O (Liao 2008): 24 variables in blocks with guard cells, a call a variable.
 
 use pario_layout::{Basic, Datatype, TypeError};
 
@@ -28,7 +28,7 @@ impl Workload for Flash {
     }
 
     fn about(&self) -> &'static str {
-        "24 variables, blocks with guard cells, uneven numbers; paper 004 is edge=32,blocks=80"
+        "24 variables, blocks with guard cells, uneven numbers; Liao 2008 is edge=32,blocks=80"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -1,10 +1,10 @@
-//! HPIO (papers 000 and 003): regions of a size, a count and a spacing, in memory and file.
+//! HPIO (Coloma 2006 and Zhang 2009): regions of a size, a count and a spacing, in memory and file.
 
 use pario_layout::{Basic, Datatype, TypeError};
 
 use super::{Job, Parameter, Piece, Setting, Step, Workload, signed};
 
-/// Region and spacing of paper 000's figure 4.
+/// A region within the range of Coloma 2006's figure 4, and its spacing.
 const REGION: u64 = 256;
 const SPACING: u64 = 128;
 
@@ -17,7 +17,7 @@ impl Workload for Hpio {
     }
 
     fn about(&self) -> &'static str {
-        "regions with spacing in memory and file; paper 000 has count=4096, paper 003 spacing=0"
+        "regions with spacing in memory and file; Coloma 2006 has count=4096, Zhang 2009 spacing=0"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

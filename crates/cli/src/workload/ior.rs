@@ -1,4 +1,4 @@
-//! IOR over MPI-IO (paper 003): each rank has its own part of the file, or strides through it.
+//! IOR over MPI-IO (Zhang 2009): each rank has its own part of the file, or strides through it.
 
 use pario_layout::TypeError;
 

@@ -1,4 +1,4 @@
-//! mpi-io-test (paper 003): in each call the ranks move segments that follow one another.
+//! mpi-io-test (Zhang 2009): in each call the ranks move segments that follow one another.
 
 use super::records::Records;
 use super::{Job, Parameter, Setting, Workload};
@@ -15,7 +15,7 @@ impl Workload for MpiIoTest {
     }
 
     fn about(&self) -> &'static str {
-        "segments of all ranks in a row, the next row in the next call (paper 003)"
+        "segments of all ranks in a row, the next row in the next call (Zhang 2009)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

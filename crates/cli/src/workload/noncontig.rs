@@ -1,4 +1,4 @@
-//! noncontig (paper 003): each rank has a column of a table of ints.
+//! noncontig (Zhang 2009): each rank has a column of a table of ints.
 
 use super::records::Records;
 use super::{Job, Parameter, Setting, Workload};
@@ -20,7 +20,7 @@ impl Workload for Noncontig {
     }
 
     fn about(&self) -> &'static str {
-        "a column of a table of ints each, 16 MiB a call of all ranks (paper 003)"
+        "a column of a table of ints each, 16 MiB a call of all ranks (Zhang 2009)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -1,4 +1,4 @@
-//! S3D I/O (paper 004): mass and velocity as 4-D arrays, pressure and temperature as 3-D ones.
+//! S3D I/O (Liao 2008): mass and velocity as 4-D arrays, pressure and temperature as 3-D ones.
 
 use pario_layout::{Basic, Datatype, TypeError};
 
@@ -20,7 +20,7 @@ impl Workload for S3d {
     }
 
     fn about(&self) -> &'static str {
-        "four arrays of 11, 3, 1 and 1 components in x-y-z blocks; paper 004 is edge=50"
+        "four arrays of 11, 3, 1 and 1 components in x-y-z blocks; Liao 2008 is edge=50"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -1,4 +1,4 @@
-//! Small calls (paper 002's Latency-IO): what a call costs when it moves next to nothing.
+//! Small calls (Chaarawi 2011's Latency-IO): what a call costs when it moves next to nothing.
 
 use super::records::Records;
 use super::{Job, Parameter, Setting, Workload};
@@ -18,7 +18,7 @@ impl Workload for Small {
     }
 
     fn about(&self) -> &'static str {
-        "1000 times set_view and a call of 4 KiB a rank: latency (paper 002)"
+        "1000 times set_view and a call of 4 KiB a rank: latency (Chaarawi 2011)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

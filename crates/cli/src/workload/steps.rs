@@ -1,4 +1,4 @@
-//! Time steps for persistent realms (paper 000, section 6.4): all steps of a data point side by
+//! Time steps for persistent realms (Coloma 2006, section 6.4): all steps of a data point side by
 //! side, so that each call is sparse and the calls together fill the file.
 
 use pario_layout::{Basic, Datatype, TypeError};
@@ -21,7 +21,7 @@ impl Workload for Steps {
     }
 
     fn about(&self) -> &'static str {
-        "time steps of a point side by side, sparse calls; paper 000 is points=2048,steps=32"
+        "time steps of a point side by side, sparse calls; Coloma 2006 is points=2048,steps=32"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -1,4 +1,4 @@
-//! MPI-TILE-IO (paper 002): tiles of a 2-D dense data set.
+//! MPI-TILE-IO (Chaarawi 2011): tiles of a 2-D dense data set.
 
 use pario_layout::{Basic, Datatype, TypeError};
 
@@ -20,7 +20,7 @@ impl Workload for Tile {
     }
 
     fn about(&self) -> &'static str {
-        "2-D tiles; paper 002 has width=2048,height=1600 and element=1M,width=20,height=15"
+        "2-D tiles; Chaarawi 2011 has width=2048,height=1600 and element=1M,width=20,height=15"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

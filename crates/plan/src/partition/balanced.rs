@@ -35,7 +35,9 @@ impl Partition for Balanced {
         if case.direction == Direction::Write && case.facts.lock_protocol != LockProtocol::None {
             return Verdict::suits(12, "cuts between locks come before equal amounts of data");
         }
-        match densest_slice(case) {
+        let pattern = case.pattern();
+        let dense = pattern.bytes.saturating_mul(UNEVEN) >= pattern.region_bytes;
+        match (!dense).then(|| densest_slice(case)).flatten() {
             Some(percent) if percent >= UNEVEN * 100 => Verdict::suits(
                 60,
                 format!("clusters: one part of the region has {percent} % of the average data"),

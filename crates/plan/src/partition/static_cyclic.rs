@@ -29,7 +29,7 @@ impl Partition for StaticCyclic {
 
 /// What all cyclic partitions say, with what they gain where servers manage
 /// locks.
-pub(super) fn suit(case: &Case<'_>, priority: u8, gain: &str) -> Verdict {
+pub(super) fn suit(case: &Case<'_>, priority: u8, gain: &'static str) -> Verdict {
     match (case.direction, case.facts.lock_protocol) {
         (Direction::Read, _) => Verdict::suits(
             2,

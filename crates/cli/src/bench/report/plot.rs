@@ -41,7 +41,11 @@ pub(crate) fn svg(
     fs::create_dir_all(folder).map_err(cannot("create", folder))?;
     let mut pictures = Vec::new();
     for group in comparisons.chunk_by(|a, b| a.swept.is_some() && same_sweep(a, b)) {
-        let name = group[0].workload;
+        let name = match group[0].choices.as_str() {
+            "" => group[0].workload.to_owned(),
+            // The folder is the user's; what the user typed stays within it.
+            choices => format!("{}-{}", group[0].workload, choices.replace('/', "_")),
+        };
         match &group[0].swept {
             Some((choice, _)) => pictures.push((format!("{name}-{choice}.svg"), lines(group))),
             None => pictures.push((format!("{name}.svg"), bars(&group[0]))),
@@ -57,7 +61,8 @@ pub(crate) fn svg(
 
 fn same_sweep(first: &Comparison, second: &Comparison) -> bool {
     let choice = |it: &Comparison| it.swept.as_ref().map(|(choice, _)| choice.clone());
-    first.workload == second.workload && choice(first) == choice(second)
+    let job = |it: &Comparison| (it.workload, it.choices.clone());
+    job(first) == job(second) && choice(first) == choice(second)
 }
 
 /// Speed of a method, in MB/s.
