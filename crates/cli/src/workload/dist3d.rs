@@ -8,8 +8,8 @@ use super::{JOB_BYTES_MAX, Job, Parameter, Piece, Setting, Step, Workload};
 /// Bytes of a cell.
 const CELL: u64 = size_of::<f64>() as u64;
 
-/// The shape at scale 1, whatever the number of ranks: 32 MiB.
-const SHAPE: [u64; 3] = [64, 256, 256];
+/// The shape at scale 1, whatever the number of ranks: 16 MiB.
+const SHAPE: [u64; 3] = [32, 256, 256];
 
 /// See the module.
 pub(crate) struct Dist3d;

@@ -83,7 +83,13 @@ fn choice(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
             .min_by_key(|row| seconds(row));
         let best = best?;
         let fraction = side(chosen).fraction(side(best))?;
-        Some(format!("{fraction:.2} of the best ({})", best.method.name))
+        let doubts = [chosen, best].map(|row| side(row).samples.doubt());
+        let mark = doubts.into_iter().flatten().next().map(Doubt::mark);
+        let mark = mark.map_or_else(String::new, String::from);
+        Some(format!(
+            "{fraction:.2}{mark} of the best ({})",
+            best.method.name
+        ))
     };
     let dash = || "-".to_owned();
     let write = best(|row| &row.write).unwrap_or_else(dash);
