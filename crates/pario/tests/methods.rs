@@ -189,6 +189,23 @@ fn exchanges() {
 }
 
 #[test]
+fn algorithms_by_every_exchange() {
+    for nodes in WORLDS {
+        for algorithm in ALGORITHMS {
+            for exchange in EXCHANGES {
+                let info = info(&[
+                    ("pario_algorithm", algorithm),
+                    ("pario_exchange", exchange),
+                    ("cb_buffer_size", "100"),
+                ]);
+                let what = format!("{algorithm} by {exchange} on nodes {nodes:?}");
+                check(nodes, PATTERNS[1], Mode::empty(), &info, &what);
+            }
+        }
+    }
+}
+
+#[test]
 fn several_agents_a_server() {
     for nodes in WORLDS {
         for algorithm in ["resonant", "resonant-prefetch"] {
@@ -222,5 +239,38 @@ fn groups_do_not_rewrite_each_others_data() {
     for attempt in 0..2 {
         let what = format!("attempt {attempt}");
         check(&[0, 1, 2, 3], blocks, Mode::UNIQUE_OPEN, &info, &what);
+    }
+}
+
+/// All ranks read the same bytes, the last of which are not in the file.
+#[test]
+fn ranks_that_read_the_same_bytes_all_get_those_before_the_end() {
+    const SIZE: usize = 3259;
+    const FIRST: usize = SIZE - 26;
+    const ASKED: usize = 640;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    let data: Vec<u8> = (0..SIZE).map(|byte| 1 + (byte % 251) as u8).collect();
+    std::fs::write(&path, &data).unwrap();
+    for algorithm in ALGORITHMS {
+        for pieces in ["1", "2", "1024"] {
+            let info = info(&[
+                ("pario_algorithm", algorithm),
+                ("pario_list_pieces", pieces),
+            ]);
+            let results = World::new(4).run(|comm| -> pario::Result<()> {
+                let file = File::open(&comm, &path, Mode::READ_ONLY, &info)?;
+                let mut read = vec![0u8; ASKED];
+                let got = file.read_at_all(FIRST as u64, &mut read[..])?.bytes();
+                let what = format!("{algorithm}, rank {:?}", comm.rank());
+                assert_eq!(got as usize, SIZE - FIRST, "{what}");
+                assert_eq!(read[..SIZE - FIRST], data[FIRST..], "{what}");
+                assert!(read[SIZE - FIRST..].iter().all(|byte| *byte == 0), "{what}");
+                file.close()
+            });
+            for result in results {
+                result.expect("no rank panics").unwrap();
+            }
+        }
     }
 }

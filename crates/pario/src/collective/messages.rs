@@ -60,6 +60,14 @@ struct Part {
     ranks: Vec<u32>,
 }
 
+impl Part {
+    /// Whether the window moves data of a rank. Aggregators with members of
+    /// their own move nobody else's, whatever else lies in the window.
+    fn serves(&self, rank: u32) -> bool {
+        self.ranks.binary_search(&rank).is_ok()
+    }
+}
+
 struct Messages<'a> {
     work: &'a Work<'a>,
     me: u32,
@@ -96,8 +104,7 @@ impl Messages<'_> {
 
     /// Whether this rank exchanges a message for a window.
     fn takes_part(&self, part: &Part) -> bool {
-        part.owner != self.me
-            && (self.routes.says_nothing_aloud() || part.ranks.binary_search(&self.me).is_ok())
+        part.owner != self.me && (self.routes.says_nothing_aloud() || part.serves(self.me))
     }
 
     /// The ranks that exchange messages with the owner.
@@ -164,6 +171,9 @@ impl Messages<'_> {
                     }
                 }
             };
+            if !part.serves(rank) {
+                continue;
+            }
             self.place(
                 Direction::Write,
                 access,
@@ -209,16 +219,19 @@ impl Messages<'_> {
         let mut bundles: Vec<(u32, Vec<u8>)> = Vec::new();
         for rank in self.speakers(part).iter().copied() {
             let access = self.access(rank);
-            let available = window_io::bytes_below_in(access, &part.turn.window, end);
-            let mut packed = vec![0; available as usize];
-            self.place(
-                Direction::Read,
-                access,
-                &part.turn.window,
-                &mut packed,
-                window,
-                end,
-            );
+            let mut packed = Vec::new();
+            if part.serves(rank) {
+                let available = window_io::bytes_below_in(access, &part.turn.window, end);
+                packed.resize(available as usize, 0);
+                self.place(
+                    Direction::Read,
+                    access,
+                    &part.turn.window,
+                    &mut packed,
+                    window,
+                    end,
+                );
+            }
             if rank == self.me {
                 self.unpack_mine(part, &packed);
                 continue;
@@ -269,6 +282,9 @@ impl Messages<'_> {
 
     /// This rank's bytes of a window, packed.
     fn pack_mine(&self, part: &Part) -> Vec<u8> {
+        if !part.serves(self.me) {
+            return Vec::new();
+        }
         let memory = MemorySpan::of(self.work.operation.memory());
         let mut packed = vec![0; window_io::bytes_in(self.work.mine(), &part.turn.window) as usize];
         let mut rest = packed.as_mut_slice();

@@ -158,30 +158,44 @@ impl Ranks<'_> {
             pieces.extend(Pieces::new(&file, &memory));
         }
         pieces.sort_by_key(|piece| piece.offset);
-        let most = self.operation.hints().pario_list_pieces as usize;
-        for some in pieces.chunks(most.max(1)) {
+        let most = (self.operation.hints().pario_list_pieces as usize).max(1);
+        let (mut rest, mut end) = (pieces.as_slice(), u64::MAX);
+        while rest.first().is_some_and(|piece| piece.offset < end) {
+            let (some, after) = rest.split_at(most.min(rest.len()));
             let mut batch = Batch::new(self.operation.direction());
             some.iter().for_each(|piece| piece.push(&mut batch));
             let Outcome { bytes, error } = self.operation.handle().transfer(&batch);
-            if bytes < batch.bytes() {
-                let stop = stop_in(some.iter().map(|piece| (piece.offset, piece.len)), bytes);
-                progress.stop_at(stop, error.map(|error| Error::from(error).at_offset(stop)));
-                return stop;
+            if bytes == batch.bytes() {
+                rest = after;
+                continue;
             }
+            let (index, stop) = stop_in(some.iter().map(|piece| (piece.offset, piece.len)), bytes);
+            // Several ranks may read the same bytes: pieces that follow may
+            // start below the end that this one met.
+            rest = &rest[index + 1..];
+            let Some(error) = error else {
+                progress.stop_at(stop, None);
+                end = end.min(stop);
+                continue;
+            };
+            let error = Error::from(error).at_offset(stop);
+            let stop = rest.first().map_or(stop, |piece| stop.min(piece.offset));
+            progress.stop_at(stop, Some(error));
+            return end.min(stop);
         }
-        u64::MAX
+        end
     }
 }
 
-/// The byte of the file at which a prefix of pieces ends.
-fn stop_in(pieces: impl Iterator<Item = (u64, u64)>, mut bytes: u64) -> u64 {
-    let mut end = 0;
-    for (offset, len) in pieces {
+/// Where a prefix of pieces ends: the piece, and the byte of the file.
+fn stop_in(pieces: impl Iterator<Item = (u64, u64)>, mut bytes: u64) -> (usize, u64) {
+    let mut end = (0, 0);
+    for (index, (offset, len)) in pieces.enumerate() {
         if bytes < len {
-            return offset + bytes;
+            return (index, offset + bytes);
         }
         bytes -= len;
-        end = offset + len;
+        end = (index, offset + len);
     }
     end
 }
