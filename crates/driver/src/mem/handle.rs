@@ -25,7 +25,8 @@ static FACTS: Facts = Facts {
     striping: None,
     lock_granularity: None,
     coherence: Coherence::WithinNode,
-    client: Client::Library,
+    // Any thread may move any byte, as with a kernel's client.
+    client: Client::Kernel,
 };
 
 /// One rank's use of a file.

@@ -28,7 +28,7 @@ pub(crate) use ordered::run_ordered;
 use std::{sync::Arc, thread, time::Duration};
 
 use pario_driver::Direction;
-use pario_plan::{Access, Members, Plan, Rounds};
+use pario_plan::{Access, Issuer, Members, Plan, Rounds};
 use pario_transport::Transport;
 
 use crate::{
@@ -150,8 +150,12 @@ fn execute(
     let mine = &accesses[comm.rank().index()];
     match plan {
         Plan::Rounds(rounds) => {
-            let windows = match exchange {
-                planning::Exchange::Shared => state.windows(comm, rounds.window_bytes)?,
+            // In shared windows anyone issues the transfer, which is right
+            // only where anyone may.
+            let windows = match (exchange, rounds.issuer) {
+                (planning::Exchange::Shared, Issuer::Anyone) => {
+                    state.windows(comm, rounds.window_bytes)?
+                }
                 _ => None,
             };
             let progress = match windows {
