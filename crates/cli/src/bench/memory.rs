@@ -1,5 +1,6 @@
 //! A rank's memory: a buffer for each call, and what must be in it.
 
+use super::buffer::Buffer;
 use super::content::{self, WrongByte};
 use super::wrong::{Fault, Place};
 use crate::failure::Failure;
@@ -14,18 +15,20 @@ pub(crate) struct Memory {
     /// What it gives to each call.
     pub(crate) steps: Vec<Step>,
     /// The buffer of each call.
-    pub(crate) buffers: Vec<Vec<u8>>,
+    pub(crate) buffers: Vec<Buffer>,
     /// What each buffer must be after a read.
-    images: Vec<Vec<u8>>,
+    images: Vec<Buffer>,
     /// The contiguous share that plain POSIX calls move, and where it starts.
-    pub(crate) share: Vec<u8>,
+    pub(crate) share: Buffer,
     /// Where the share starts in the file.
     pub(crate) share_start: u64,
+    /// Distance of buffers from the start of a page.
+    offset: usize,
 }
 
 impl Memory {
     /// Memory for a rank, touched once so that page faults stay out of the timing.
-    pub(crate) fn new(job: &dyn Job, rank: u32) -> Result<Self, Failure> {
+    pub(crate) fn new(job: &dyn Job, rank: u32, offset: usize) -> Result<Self, Failure> {
         let steps = (0..job.calls())
             .map(|call| job.step(rank, call))
             .collect::<Result<Vec<_>, _>>()
@@ -33,15 +36,16 @@ impl Memory {
         let buffers = || {
             steps
                 .iter()
-                .map(|step| allocate(step.memory_bytes))
+                .map(|step| Buffer::new(step.memory_bytes, GAP, offset))
                 .collect::<Result<Vec<_>, _>>()
         };
         Ok(Memory {
             rank,
             buffers: buffers()?,
             images: buffers()?,
-            share: Vec::new(),
+            share: Buffer::default(),
             share_start: 0,
+            offset,
             steps,
         })
     }
@@ -54,7 +58,7 @@ impl Memory {
     /// Makes room for the share that plain POSIX calls move.
     pub(crate) fn share(&mut self, start: u64, bytes: u64) -> Result<(), Failure> {
         self.share_start = start;
-        self.share = allocate(bytes)?;
+        self.share = Buffer::new(bytes, GAP, self.offset)?;
         Ok(())
     }
 
@@ -63,32 +67,32 @@ impl Memory {
         for (call, image) in (0..).zip(&mut self.images) {
             job.pieces(self.rank, call, &mut |piece| {
                 let memory = piece.memory as usize..(piece.memory + piece.bytes) as usize;
-                content::fill(&mut image[memory], piece.file, round);
+                content::fill(&mut image.bytes_mut()[memory], piece.file, round);
             });
         }
         for (buffer, image) in self.buffers.iter_mut().zip(&self.images) {
-            buffer.copy_from_slice(image);
+            buffer.bytes_mut().copy_from_slice(image.bytes());
         }
-        content::fill(&mut self.share, self.share_start, round);
+        content::fill(self.share.bytes_mut(), self.share_start, round);
     }
 
     /// Forgets the data of the calls, so that a read that moves nothing is found out.
     pub(crate) fn clear(&mut self) {
         for buffer in &mut self.buffers {
-            buffer.fill(GAP);
+            buffer.bytes_mut().fill(GAP);
         }
     }
 
     /// Forgets the share.
     pub(crate) fn clear_share(&mut self) {
-        self.share.fill(GAP);
+        self.share.bytes_mut().fill(GAP);
     }
 
     /// Fails unless all buffers are what they must be.
     pub(crate) fn check(&self, job: &dyn Job) -> Result<(), Fault> {
         for ((call, buffer), image) in (0..).zip(&self.buffers).zip(&self.images) {
-            if buffer != image {
-                return Err(self.first_fault(job, call, buffer, image));
+            if buffer.bytes() != image.bytes() {
+                return Err(self.first_fault(job, call, buffer.bytes(), image.bytes()));
             }
         }
         Ok(())
@@ -96,7 +100,7 @@ impl Memory {
 
     /// Fails unless the share has the values of a round.
     pub(crate) fn check_share(&self, round: u64) -> Result<(), Fault> {
-        match content::first_wrong(&self.share, self.share_start, round) {
+        match content::first_wrong(self.share.bytes(), self.share_start, round) {
             None => Ok(()),
             Some(byte) => Err(Fault::Byte {
                 place: Place::Memory { rank: self.rank },
@@ -132,22 +136,6 @@ impl Memory {
     }
 }
 
-/// A buffer without data.
-fn allocate(bytes: u64) -> Result<Vec<u8>, Failure> {
-    let too_much = || {
-        Failure::Arguments(format!(
-            "there is no memory for a buffer of {bytes} bytes: choose smaller sizes"
-        ))
-    };
-    let bytes_here = usize::try_from(bytes).map_err(|_| too_much())?;
-    let mut buffer = Vec::new();
-    buffer
-        .try_reserve_exact(bytes_here)
-        .map_err(|_| too_much())?;
-    buffer.resize(bytes_here, GAP);
-    Ok(buffer)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,7 +155,7 @@ mod tests {
     #[test]
     fn filled_memory_passes_and_cleared_memory_does_not() {
         let job = job();
-        let mut memory = Memory::new(&*job, 1).unwrap();
+        let mut memory = Memory::new(&*job, 1, 16).unwrap();
         memory.share(100, 50).unwrap();
         memory.fill(&*job, 3);
         assert_eq!(
@@ -183,11 +171,11 @@ mod tests {
     #[test]
     fn any_changed_byte_is_found() {
         let job = job();
-        let mut memory = Memory::new(&*job, 1).unwrap();
+        let mut memory = Memory::new(&*job, 1, 16).unwrap();
         memory.fill(&*job, 0);
         let mut gaps = 0;
-        for byte in 0..memory.buffers[5].len() {
-            memory.buffers[5][byte] ^= 1;
+        for byte in 0..memory.buffers[5].bytes().len() {
+            memory.buffers[5].bytes_mut()[byte] ^= 1;
             match memory.check(&*job) {
                 Err(Fault::Byte {
                     place: Place::Gap { rank: 1, call: 5 },
@@ -199,14 +187,8 @@ mod tests {
                 }) => {}
                 other => panic!("byte {byte}: {other:?}"),
             }
-            memory.buffers[5][byte] ^= 1;
+            memory.buffers[5].bytes_mut()[byte] ^= 1;
         }
-        assert_eq!(gaps, memory.buffers[5].len() - 2 * 27 * 8);
-    }
-
-    #[test]
-    fn too_much_memory_is_refused() {
-        let failure = allocate(1 << 62).unwrap_err();
-        assert!(failure.to_string().contains("smaller sizes"));
+        assert_eq!(gaps, memory.buffers[5].bytes().len() - 2 * 27 * 8);
     }
 }

@@ -2,6 +2,7 @@
 //! speeds stand next to those of plain POSIX calls in the same folder.
 
 mod beside;
+mod buffer;
 mod cold;
 mod content;
 mod fitness;
@@ -149,7 +150,7 @@ fn measure(
 ) -> Result<Comparison, Failure> {
     let name = target.workload.name();
     let job = target.job().map_err(Failure::Arguments)?;
-    let mut session = Session::new(&*job, world, folder.path(), options.cache())?;
+    let mut session = Session::new(&*job, world, folder.path(), options)?;
     let raw = std::iter::once(Method::raw());
     let mut rows: Vec<_> = raw.chain(methods.iter().cloned()).map(Row::new).collect();
     let fitness = Fitness(facts::of_file(folder.facts(), world.nodes()));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use pario::threads;
 
+use super::buffer::PAGE;
 use super::method::{self, Method};
 use super::session::Cache;
 use super::world::{Kind, World};
@@ -76,6 +77,9 @@ pub(crate) struct Options {
     /// Folder for the files [default: the system's folder for temporary files]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) dir: Option<PathBuf>,
+    /// Bytes from the start of a page to that of every buffer; malloc's large blocks have 16
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = parse_offset)]
+    pub(crate) buffer_offset: usize,
     /// Drop the file from the kernel's cache before each read
     #[arg(long)]
     cold: bool,
@@ -287,6 +291,13 @@ fn parse_scale(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(scale) if scale > 0.0 && scale <= SCALE_MAX => Ok(scale),
         _ => Err(format!("a scale is a number above 0, at most {SCALE_MAX}")),
+    }
+}
+
+fn parse_offset(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(offset) if offset < PAGE => Ok(offset),
+        _ => Err(format!("an offset is a number below {PAGE}")),
     }
 }
 

@@ -12,6 +12,7 @@ use super::cold;
 use super::fitness::Fitness;
 use super::memory::Memory;
 use super::method::{Calls, Method};
+use super::options::Options;
 use super::outcome::{Outcome, Stop, elapsed, transfer_share};
 use super::row::{Row, Side};
 use super::trial::{Direction, Record, Trial};
@@ -48,10 +49,10 @@ impl<'a> Session<'a> {
         job: &'a dyn Job,
         world: &'a World,
         folder: &Path,
-        cache: Cache,
+        options: &Options,
     ) -> Result<Self, Failure> {
         let mut memories = (0..world.ranks())
-            .map(|rank| Memory::new(job, rank))
+            .map(|rank| Memory::new(job, rank, options.buffer_offset))
             .collect::<Result<Vec<_>, _>>()?;
         let bytes: u64 = memories.iter().map(Memory::bytes).sum();
         let ranks = u64::from(world.ranks());
@@ -64,7 +65,7 @@ impl<'a> Session<'a> {
             world,
             memories: memories.into_iter().map(Mutex::new).collect(),
             path: folder.join("data"),
-            cache,
+            cache: options.cache(),
             clock: Instant::now(),
             stored: Vec::new(),
         })

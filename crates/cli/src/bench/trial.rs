@@ -10,6 +10,7 @@ use std::time::Instant;
 use pario::{File, Info, Mode, Owned, Source, Target, Transport, View};
 use pario_driver::{Around, Log, Operation};
 
+use super::buffer::Buffer;
 use super::memory::Memory;
 use super::method::{Calls, Method};
 use super::outcome::{Outcome, Stop};
@@ -97,9 +98,9 @@ impl Trial<'_> {
                 .create(true)
                 .truncate(false)
                 .open(self.path)?
-                .write_all_at(&memory.share, at)?,
+                .write_all_at(memory.share.bytes(), at)?,
             Direction::Read => {
-                std::fs::File::open(self.path)?.read_exact_at(&mut memory.share, at)?;
+                std::fs::File::open(self.path)?.read_exact_at(memory.share.bytes_mut(), at)?;
             }
         }
         Ok(Outcome {
@@ -172,15 +173,16 @@ impl Trial<'_> {
     }
 
     /// Bytes that one call moved.
-    fn call(&self, file: &File, step: &Step, buffer: &mut Vec<u8>) -> Result<u64, pario::Error> {
+    fn call(&self, file: &File, step: &Step, buffer: &mut Buffer) -> Result<u64, pario::Error> {
         match self.method.calls {
             Calls::Collective | Calls::Independent | Calls::Raw => {
-                self.blocking(file, step, buffer)
+                self.blocking(file, step, buffer.bytes_mut())
             }
             Calls::Nonblocking | Calls::NonblockingCollective | Calls::Split => {
-                let owned = Owned::typed(std::mem::take(buffer), step.count, &step.memory)?;
-                let (bytes, back) = self.started(file, owned)?;
-                *buffer = back;
+                let (room, origin) = buffer.take();
+                let owned = Owned::typed_at(room, origin, step.count, &step.memory)?;
+                let (bytes, room) = self.started(file, owned)?;
+                buffer.restore(room);
                 Ok(bytes)
             }
         }
