@@ -71,13 +71,6 @@ impl Gate {
     }
 }
 
-impl Pass {
-    /// Whether it keeps all other writes out.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.alone
-    }
-}
-
 impl Drop for Pass {
     fn drop(&mut self) {
         let mut state = self.gate.state();

@@ -16,7 +16,7 @@ use crate::{
     access::{Buffers, Choice, Locking, Moved, ReadModifyWrite, Transfer, Way},
     buffer::Memory,
     file::{Atomicity, Inner},
-    gate::Pass,
+    gate::{Gate, Pass},
     request::{Completion, InFlight, Keep},
     view::{Lowered, Sameness},
 };
@@ -181,6 +181,11 @@ impl Operation {
 
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
+    }
+
+    /// The gate of the handle's writers.
+    pub(crate) fn gate(&self) -> &Arc<Gate> {
+        &self.file.gate
     }
 
     pub(crate) fn mode(&self) -> Mode {

@@ -5,7 +5,7 @@ use pario_plan::Access;
 use pario_transport::Transport;
 
 use super::Progress;
-use crate::{Error, ErrorKind, Result, Status, agree, gate::Pass, operation::Operation};
+use crate::{Error, ErrorKind, Result, Status, agree, operation::Operation};
 
 /// What one rank says before a call.
 #[derive(Clone, Copy, Debug)]
@@ -19,38 +19,26 @@ pub(super) struct Entry {
 
 /// Data goes between memory and file as it is, and not atomically.
 const PLAIN: u8 = 1;
-/// No other write is under way on this rank's handle.
-const ALONE: u8 = 2;
 /// The access must be atomic.
-const ATOMIC: u8 = 4;
+const ATOMIC: u8 = 2;
 
 const ENTRY_BYTES: usize = 17;
 
 impl Entry {
-    fn new(operation: &Operation, pass: Option<&Pass>) -> Result<Entry> {
+    fn new(operation: &Operation) -> Result<Entry> {
         let plain = if operation.is_plain() { PLAIN } else { 0 };
-        let alone = if pass.is_some_and(Pass::is_alone) {
-            ALONE
-        } else {
-            0
-        };
         let atomic = if operation.is_atomic() { ATOMIC } else { 0 };
         let len = operation.file_bytes()?;
         Ok(Entry {
             first: operation.first(),
             len,
-            flags: plain | alone | atomic,
+            flags: plain | atomic,
         })
     }
 
     /// Whether windows may carry this rank's data.
     pub(super) fn is_plain(&self) -> bool {
         self.flags & PLAIN != 0
-    }
-
-    /// Whether this rank has no other write under way.
-    pub(super) fn is_alone(&self) -> bool {
-        self.flags & ALONE != 0
     }
 
     /// Whether the access must be atomic.
@@ -80,13 +68,9 @@ impl Entry {
 
 /// Tells all ranks what this one wants. If any rank's arguments are wrong,
 /// all get its error and nothing is moved.
-pub(super) fn exchange(
-    comm: &dyn Transport,
-    prepared: &Result<Operation>,
-    pass: Option<&Pass>,
-) -> Result<Vec<Entry>> {
+pub(super) fn exchange(comm: &dyn Transport, prepared: &Result<Operation>) -> Result<Vec<Entry>> {
     let mine = match prepared {
-        Ok(operation) => Entry::new(operation, pass).map(Entry::to_wire),
+        Ok(operation) => Entry::new(operation).map(Entry::to_wire),
         Err(error) => Err(error.clone()),
     };
     let all = agree::gather(comm, mine)?;

@@ -8,6 +8,7 @@
 
 mod atomic;
 mod background;
+mod entrance;
 mod entry;
 mod lane;
 mod messages;
@@ -35,9 +36,9 @@ use crate::{
     Error, Result, Status,
     buffer::Memory,
     file::Inner,
-    gate::Pass,
     operation::{Call, Operation},
 };
+use entrance::Entrance;
 use planning::{Holes, Planned};
 
 /// How far a plan got that moves the ranks' data together.
@@ -113,26 +114,15 @@ fn run_prepared(
     call: Call,
     prepared: Result<Operation>,
 ) -> Result<Status> {
-    let pass = match call.direction {
-        Direction::Write => Some(file.enter_for_collective()),
-        Direction::Read => None,
-    };
-    let result = entry::exchange(&*lane.comm, &prepared, pass.as_ref())
-        .and_then(|entries| execute(lane, &prepared?, &entries, pass));
+    let result = entry::exchange(&*lane.comm, &prepared)
+        .and_then(|entries| execute(lane, &prepared?, &entries));
     result.map_err(|error| file.name_error(error, call.name))
 }
 
-fn execute(
-    lane: &Lane,
-    operation: &Operation,
-    entries: &[entry::Entry],
-    pass: Option<Pass>,
-) -> Result<Status> {
+fn execute(lane: &Lane, operation: &Operation, entries: &[entry::Entry]) -> Result<Status> {
     let comm = &*lane.comm;
     let accesses = planning::accesses(operation, entries)?;
     if operation.direction() == Direction::Write && entries.iter().any(entry::Entry::is_atomic) {
-        // Independent writes pass the gate by themselves.
-        drop(pass);
         return atomic::write(comm, operation, &accesses);
     }
     let mut state = lane.state();
@@ -140,12 +130,12 @@ fn execute(
         true => planning::plan(operation, &accesses, comm, &mut state.memory),
         false => Planned::INDIVIDUAL,
     };
-    let work = |rounds| Work {
+    let work = |rounds, holes| Work {
         comm,
         operation,
         rounds,
         accesses: &accesses,
-        holes: planning::holes(operation, entries).between(rounds),
+        holes,
     };
     let mine = &accesses[comm.rank().index()];
     match plan {
@@ -158,33 +148,30 @@ fn execute(
                 }
                 _ => None,
             };
+            // The pass is held until all ranks are done: one may still rewrite
+            // holes when this one is through.
+            let entrance = Entrance::of_windows(comm, operation, &rounds)?;
+            let work = work(&rounds, entrance.holes);
             let progress = match windows {
-                Some(windows) => shared::run(&work(&rounds), windows)?,
-                None => messages::run(&work(&rounds), exchange)?,
+                Some(windows) => shared::run(&work, windows)?,
+                None => messages::run(&work, exchange)?,
             };
-            drop(pass);
             entry::finish(comm, mine, progress)
         }
         Plan::Segments(segments) => {
+            let _entrance = Entrance::ordinary(operation);
             let progress = segments::run(comm, operation, &accesses, &segments)?;
-            drop(pass);
             entry::finish(comm, mine, progress)
         }
         Plan::PrivateSieve { buffer_bytes } => {
             entry::finish_individual(comm, operation.run_sieved(buffer_bytes))
         }
         Plan::Prefetch(rounds) => {
-            let result = prefetch::run(&work(&rounds));
+            let result = prefetch::run(&work(&rounds, Holes::Leave));
             entry::finish_individual(comm, result)
         }
-        Plan::Timed(timed) => {
-            drop(pass);
-            entry::finish_individual(comm, timed::run(comm, operation, &timed))
-        }
-        Plan::Individual => {
-            // Independent writes pass the gate by themselves.
-            drop(pass);
-            entry::finish_individual(comm, operation.run())
-        }
+        // Independent writes pass the gate by themselves.
+        Plan::Timed(timed) => entry::finish_individual(comm, timed::run(comm, operation, &timed)),
+        Plan::Individual => entry::finish_individual(comm, operation.run()),
     }
 }

@@ -180,14 +180,15 @@ impl Holes {
     }
 }
 
-/// Semantics rule 1, for a call that all ranks take part in.
-pub(super) fn holes(operation: &Operation, entries: &[Entry]) -> Holes {
+/// Semantics rule 1, for a call that all ranks take part in. `Rewrite` holds
+/// only if no rank has another write under way.
+pub(super) fn holes(operation: &Operation) -> Holes {
     let mode = operation.mode();
     if !mode.can_read() {
         Holes::Leave
     } else if operation.hints().pario_rmw == Rmw::Locked {
         Holes::RewriteLocked
-    } else if mode.contains(Mode::UNIQUE_OPEN) && entries.iter().all(Entry::is_alone) {
+    } else if mode.contains(Mode::UNIQUE_OPEN) {
         Holes::Rewrite
     } else {
         Holes::Leave

@@ -18,7 +18,7 @@ use crate::{
     access::Buffers,
     agree,
     collective::{Background, Lane},
-    gate::{Gate, Pass, Pending},
+    gate::{Gate, Pending},
     shared_pointer::SharedPointer,
     view::Lowered,
 };
@@ -138,15 +138,6 @@ impl Inner {
             ));
         }
         Ok(())
-    }
-
-    /// Lets a collective write pass the gate, alone if that may be of use.
-    pub(crate) fn enter_for_collective(&self) -> Pass {
-        let alone = match self.mode.contains(Mode::UNIQUE_OPEN) && self.mode.can_read() {
-            true => self.gate.enter_alone(),
-            false => None,
-        };
-        alone.unwrap_or_else(|| self.gate.enter())
     }
 
     /// Ends a collective call: all ranks succeed, or all get the same error.

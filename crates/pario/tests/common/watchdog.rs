@@ -1,6 +1,7 @@
 //! A bound on how long a step of a test may take.
 
 use std::{
+    io::{self, Write},
     process,
     sync::mpsc::{self, RecvTimeoutError, Sender},
     thread,
@@ -23,7 +24,9 @@ impl Watchdog {
                     Ok(next) => step = next,
                     Err(RecvTimeoutError::Disconnected) => return,
                     Err(RecvTimeoutError::Timeout) => {
-                        eprintln!("hung for {limit:?}: {step}");
+                        // Not `eprintln`: the test harness would keep it.
+                        let message = format!("hung for {limit:?}: {step}\n");
+                        let _ = io::stderr().write_all(message.as_bytes());
                         process::abort();
                     }
                 }

@@ -7,6 +7,7 @@ mod atomic;
 mod careless;
 mod checker;
 mod disjoint;
+mod holes;
 #[path = "../common/seeds.rs"]
 mod seeds;
 mod serial;
@@ -29,8 +30,8 @@ use pario::{
 use seeds::seeds;
 use watchdog::Watchdog;
 
-const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
-const STEP_MAX: Duration = Duration::from_secs(60);
+pub(crate) const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
+pub(crate) const STEP_MAX: Duration = Duration::from_secs(60);
 
 /// Makes a driver for one case: files in memory are the case's own.
 type Make = fn() -> Arc<dyn Driver>;

@@ -17,8 +17,9 @@ use pario::{
 
 use crate::{
     ground::folder,
+    methods,
     run::{Place, Run, Setting},
-    scenario::SCENARIOS,
+    scenario::{SCENARIOS, Scenario},
     watchdog::Watchdog,
 };
 
@@ -156,13 +157,13 @@ fn count_down_scenario(setting: &Setting<'_>, trouble: Trouble, watchdog: &Watch
 }
 
 /// All scenarios with each kind of trouble on one driver.
-fn count_down(inner: Arc<dyn Driver>, place: Place, troubles: &[Trouble]) {
+fn count_down(scenarios: &[Scenario], inner: Arc<dyn Driver>, place: Place, troubles: &[Trouble]) {
     let watchdog = Watchdog::new(RUN_MAX);
     let folder = folder();
     let path = folder.path().join("file");
     for trouble in troubles {
         let mut runs = 0;
-        for scenario in SCENARIOS {
+        for scenario in scenarios {
             for ranks in scenario.ranks {
                 let setting = Setting {
                     scenario,
@@ -198,20 +199,40 @@ const BELOW: &[Trouble] = &[
 
 #[test]
 fn countdown_of_posix() {
-    count_down(Arc::new(Posix::new()), Place::Around, AROUND);
+    count_down(SCENARIOS, Arc::new(Posix::new()), Place::Around, AROUND);
 }
 
 #[test]
 fn countdown_of_system_calls_below_posix() {
-    count_down(Arc::new(Posix::new()), Place::Below, BELOW);
+    count_down(SCENARIOS, Arc::new(Posix::new()), Place::Below, BELOW);
 }
 
 #[test]
 fn countdown_of_uring() {
-    count_down(Arc::new(Uring), Place::Around, AROUND);
+    count_down(SCENARIOS, Arc::new(Uring), Place::Around, AROUND);
 }
 
 #[test]
 fn countdown_of_memory() {
-    count_down(Arc::new(Memory::separate()), Place::Around, AROUND);
+    count_down(
+        SCENARIOS,
+        Arc::new(Memory::separate()),
+        Place::Around,
+        AROUND,
+    );
+}
+
+/// What methods of collective calls meet.
+const METHODS: &[Trouble] = &[BROKEN_ONCE, BROKEN_FOR_GOOD, FULL_ONCE];
+
+#[test]
+fn countdown_of_every_collective_method_in_memory() {
+    let inner = Arc::new(Memory::separate());
+    count_down(&methods::scenarios(), inner, Place::Around, METHODS);
+}
+
+#[test]
+fn countdown_of_every_collective_method_on_posix() {
+    let inner = Arc::new(Posix::new());
+    count_down(&methods::scenarios(), inner, Place::Below, &[FULL_FOR_GOOD]);
 }

@@ -8,6 +8,7 @@ mod countdown;
 mod ground;
 mod lens;
 mod limits;
+mod methods;
 mod model;
 mod one_rank;
 mod player;

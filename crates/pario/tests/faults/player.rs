@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use pario::{
-    Atomicity, ErrorKind, File, Info, Owned, Request, Result, Seek, Source, Status, Target,
+    Atomicity, ErrorKind, File, Info, Owned, Request, Result, Seek, Source, Split, Status, Target,
     Transport,
     driver::{Direction, Driver},
 };
@@ -101,14 +101,57 @@ struct Part {
 enum Started {
     Done(Result<Status>, Vec<u8>),
     InFlight(Request<u8>),
+    Begun(Split<u8>),
 }
 
 impl Started {
-    fn finish(self) -> (Result<Status>, Vec<u8>) {
+    /// The result, and the buffer if it was given back.
+    fn finish(self) -> (Result<Status>, Option<Vec<u8>>) {
         match self {
-            Started::Done(result, buffer) => (result, buffer),
-            Started::InFlight(request) => request.wait_with_buffer(),
+            Started::Done(result, buffer) => (result, Some(buffer)),
+            Started::InFlight(request) => {
+                let (result, buffer) = request.wait_with_buffer();
+                (result, Some(buffer))
+            }
+            Started::Begun(split) => match split.end() {
+                Ok((status, buffer)) => (Ok(status), Some(buffer)),
+                Err(error) => (Err(error), None),
+            },
         }
+    }
+}
+
+fn start_nonblocking(
+    file: &File,
+    direction: Direction,
+    how: How,
+    at: u64,
+    owned: Owned<u8>,
+) -> Result<Request<u8>> {
+    match (direction, how) {
+        (Direction::Write, How::Nonblocking) => file.iwrite_at(at, owned),
+        (Direction::Write, How::NonblockingAtAll) => file.iwrite_at_all(at, owned),
+        (Direction::Write, _) => file.iwrite_shared(owned),
+        (Direction::Read, How::Nonblocking) => file.iread_at(at, owned),
+        (Direction::Read, How::NonblockingAtAll) => file.iread_at_all(at, owned),
+        (Direction::Read, _) => file.iread_shared(owned),
+    }
+}
+
+fn begin(
+    file: &File,
+    direction: Direction,
+    how: How,
+    at: u64,
+    owned: Owned<u8>,
+) -> Result<Split<u8>> {
+    match (direction, how) {
+        (Direction::Write, How::SplitAtAll) => file.write_at_all_begin(at, owned),
+        (Direction::Write, How::SplitAll) => file.write_all_begin(owned),
+        (Direction::Write, _) => file.write_ordered_begin(owned),
+        (Direction::Read, How::SplitAtAll) => file.read_at_all_begin(at, owned),
+        (Direction::Read, How::SplitAll) => file.read_all_begin(owned),
+        (Direction::Read, _) => file.read_ordered_begin(owned),
     }
 }
 
@@ -174,13 +217,15 @@ impl Player<'_> {
         let count = self.lens.count;
         let whole = |first| vec![Part { first, count }];
         match how {
-            How::At | How::AtAll => self.parts(number, direction, how, lie, &whole(0)),
-            How::Individual | How::All => {
+            How::At | How::AtAll | How::SplitAtAll => {
+                self.parts(number, direction, how, lie, &whole(0))
+            }
+            How::Individual | How::All | How::SplitAll => {
                 let first = self.pointer;
                 self.pointer += count;
                 self.parts(number, direction, how, lie, &whole(first));
             }
-            How::Nonblocking => {
+            How::Nonblocking | How::NonblockingAtAll => {
                 let count = count / REQUESTS;
                 let part = |index| Part {
                     first: index * count,
@@ -189,7 +234,7 @@ impl Player<'_> {
                 let parts: Vec<_> = (0..REQUESTS).map(part).collect();
                 self.parts(number, direction, how, lie, &parts);
             }
-            How::Ordered => {
+            How::Ordered | How::SplitOrdered => {
                 let first = self.shared + self.rank() * count;
                 self.parts(number, direction, how, lie, &whole(first));
                 self.shared += self.ranks() * count;
@@ -217,12 +262,15 @@ impl Player<'_> {
         for (part, started) in parts.iter().zip(started).rev() {
             let (result, buffer) = started.finish();
             self.case.note("access", &result);
-            if matches!(how, How::AtAll | How::All | How::Ordered) {
+            if how.is_collective() {
                 agreed(self.comm, "access", &result);
             }
-            match direction {
-                Direction::Write => self.check_write(number, *part, &result),
-                Direction::Read => self.check_read(lie, *part, &result, &buffer),
+            match (direction, buffer) {
+                (Direction::Write, _) => self.check_write(number, *part, &result),
+                (Direction::Read, Some(buffer)) => {
+                    self.check_read(lie, *part, &result, &buffer);
+                }
+                (Direction::Read, None) => assert!(result.is_err(), "the buffer is lost"),
             }
         }
     }
@@ -243,15 +291,17 @@ impl Player<'_> {
         let mut buffer = laid_out(element, lie, &data);
         let (datatype, count) = items(element, lie, part.count).unwrap();
         let (file, at) = (&self.file, part.first as u64);
-        if let How::Nonblocking | How::NonblockingShared = how {
-            let owned = Owned::typed(buffer, count, &datatype).unwrap();
-            let request = match (direction, how) {
-                (Direction::Write, How::Nonblocking) => file.iwrite_at(at, owned),
-                (Direction::Write, _) => file.iwrite_shared(owned),
-                (Direction::Read, How::Nonblocking) => file.iread_at(at, owned),
-                (Direction::Read, _) => file.iread_shared(owned),
-            };
-            return Started::InFlight(request.expect("faults come later"));
+        let own = |buffer| Owned::typed(buffer, count, &datatype).unwrap();
+        match how {
+            How::Nonblocking | How::NonblockingShared | How::NonblockingAtAll => {
+                let request = start_nonblocking(file, direction, how, at, own(buffer));
+                return Started::InFlight(request.expect("faults come later"));
+            }
+            How::SplitAtAll | How::SplitAll | How::SplitOrdered => {
+                let split = begin(file, direction, how, at, own(buffer));
+                return Started::Begun(split.expect("faults come later"));
+            }
+            _ => {}
         }
         let result = match direction {
             Direction::Write => {

@@ -1,5 +1,7 @@
 //! What the ranks do while something fails: calls in a row, as data.
 
+use std::borrow::Cow;
+
 use pario::Mode;
 
 /// Bytes of the file that one call moves.
@@ -40,6 +42,20 @@ pub(crate) enum How {
     AtAll,
     All,
     Ordered,
+    /// Several, under way together.
+    NonblockingAtAll,
+    SplitAtAll,
+    SplitAll,
+    SplitOrdered,
+}
+
+impl How {
+    pub(crate) fn is_collective(self) -> bool {
+        !matches!(
+            self,
+            At | Individual | Nonblocking | Shared | NonblockingShared
+        )
+    }
 }
 
 /// How the data lies in memory.
@@ -62,13 +78,26 @@ pub(crate) enum Step {
     Atomic,
 }
 
+/// A hint's name and value.
+pub(crate) type Hint = (&'static str, &'static str);
+
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) ranks: &'static [u32],
     pub(crate) mode: Mode,
-    pub(crate) hints: &'static [(&'static str, &'static str)],
+    pub(crate) hints: Cow<'static, [Hint]>,
     pub(crate) steps: &'static [Step],
+    pub(crate) telling: Telling,
+}
+
+/// Whether a fault must show in some result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Telling {
+    Always,
+    /// Requests that only bring data near may fail unnoticed: whoever needs
+    /// the data asks again.
+    Perhaps,
 }
 
 const ONE_OR_THREE: &[u32] = &[1, 3];
@@ -77,17 +106,14 @@ use How::*;
 use Lie::*;
 use Step::*;
 
-const fn scenario(
-    name: &'static str,
-    hints: &'static [(&'static str, &'static str)],
-    steps: &'static [Step],
-) -> Scenario {
+const fn scenario(name: &'static str, hints: &'static [Hint], steps: &'static [Step]) -> Scenario {
     Scenario {
-        name,
+        name: Cow::Borrowed(name),
         ranks: ONE_OR_THREE,
         mode: Mode::READ_WRITE,
-        hints,
+        hints: Cow::Borrowed(hints),
         steps,
+        telling: Telling::Always,
     }
 }
 
@@ -189,15 +215,16 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         STRIDED,
     ),
     Scenario {
-        name: "strided, sieve alone",
+        name: Cow::Borrowed("strided, sieve alone"),
         ranks: &[1],
         mode: Mode::READ_WRITE.union(Mode::UNIQUE_OPEN),
-        hints: &[
+        hints: Cow::Borrowed(&[
             ("pario_way_write", "sieve"),
             ("pario_way_read", "sieve"),
             ("ind_wr_buffer_size", "50"),
-        ],
+        ]),
         steps: STRIDED,
+        telling: Telling::Always,
     },
     scenario(
         "strided, locked but direct",
@@ -301,22 +328,24 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         ],
     ),
     Scenario {
-        name: "append",
+        name: Cow::Borrowed("append"),
         ranks: ONE_OR_THREE,
         mode: Mode::READ_WRITE.union(Mode::APPEND),
-        hints: &[],
+        hints: Cow::Borrowed(&[]),
         steps: &[View(Pattern::Common), Write(Ordered, Dense), Sync],
+        telling: Telling::Always,
     },
     Scenario {
-        name: "writing only",
+        name: Cow::Borrowed("writing only"),
         ranks: ONE_OR_THREE,
         mode: Mode::WRITE_ONLY.union(Mode::CREATE),
-        hints: &[("pario_way_write", "sieve"), ("pario_rmw", "locked")],
+        hints: Cow::Borrowed(&[("pario_way_write", "sieve"), ("pario_rmw", "locked")]),
         steps: &[
             View(Pattern::Strided),
             Write(At, Dense),
             Write(All, Scattered),
         ],
+        telling: Telling::Always,
     },
     scenario(
         "direct I/O",

@@ -73,16 +73,10 @@ impl<'a> Prepared<'a> {
             let result = self.collective_blocking(file, &mut buffer);
             return Ok((result, buffer));
         }
-        let owned = self.own(buffer)?;
         if self.access.manner == Manner::Owned {
-            let request = match (direction, place) {
-                (Direction::Read, Place::At(offset)) => file.iread_at_all(offset, owned),
-                (Direction::Read, _) => file.iread_all(owned),
-                (Direction::Write, Place::At(offset)) => file.iwrite_at_all(offset, owned),
-                (Direction::Write, _) => file.iwrite_all(owned),
-            };
-            return Ok(request?.wait_with_buffer());
+            return Ok(self.collective_owned(file, buffer)?.wait_with_buffer());
         }
+        let owned = self.own(buffer)?;
         let split = match (direction, place) {
             (Direction::Read, Place::At(offset)) => file.read_at_all_begin(offset, owned),
             (Direction::Read, Place::Individual) => file.read_all_begin(owned),
@@ -93,6 +87,16 @@ impl<'a> Prepared<'a> {
         };
         let (status, buffer) = split?.end()?;
         Ok((Ok(status), buffer))
+    }
+
+    fn collective_owned(&self, file: &File, buffer: Vec<u8>) -> pario::Result<Request<u8>> {
+        let owned = self.own(buffer)?;
+        match (self.access.direction, self.access.place) {
+            (Direction::Read, Place::At(offset)) => file.iread_at_all(offset, owned),
+            (Direction::Read, _) => file.iread_all(owned),
+            (Direction::Write, Place::At(offset)) => file.iwrite_at_all(offset, owned),
+            (Direction::Write, _) => file.iwrite_all(owned),
+        }
     }
 
     fn collective_blocking(&self, file: &File, buffer: &mut [u8]) -> pario::Result<Status> {
@@ -239,6 +243,39 @@ pub(crate) fn run_collective(file: &File, access: &Access, expected: &Expected) 
     };
     compare("the access", &result, &buffer, expected, access)?;
     same_pointer(file, expected)
+}
+
+/// Makes collective accesses, of which some go on while others are made, then
+/// compares.
+pub(crate) fn run_in_flight(
+    file: &File,
+    accesses: &[&Access],
+    expected: &[Expected],
+    wait_seed: u64,
+) -> Check {
+    let mut waiting = Vec::new();
+    for (index, (access, expected)) in accesses.iter().zip(expected).enumerate() {
+        let name = |why| format!("call {index}: {why}");
+        if access.manner != Manner::Owned {
+            run_collective(file, access, expected).map_err(name)?;
+            continue;
+        }
+        let (before, prepared) = Prepared::new(access, expected);
+        match prepared.collective_owned(file, before.clone()) {
+            Ok(request) => waiting.push((index, request)),
+            Err(error) => {
+                compare("the access", &Err(error), &before, expected, access).map_err(name)?;
+            }
+        }
+        same_pointer(file, expected).map_err(name)?;
+    }
+    Rng::with_seed(wait_seed).shuffle(&mut waiting);
+    for (index, request) in waiting {
+        let (result, buffer) = request.wait_with_buffer();
+        let what = format!("call {index}");
+        compare(&what, &result, &buffer, &expected[index], accesses[index])?;
+    }
+    Ok(())
 }
 
 fn run_action(file: &File, action: &Action, expected: &Expected) -> Check {

@@ -70,7 +70,7 @@ fn check(scenario: &Scenario, path: &Path, world: &World<'_>) -> Check {
     trial.run(world)
 }
 
-/// Drops steps, actions and hints, last first, as long as the rest fails too.
+/// Drops steps, ranks, actions and hints, last first, as long as the rest fails too.
 fn shrink(mut scenario: Scenario, fails: impl Fn(&Scenario) -> bool) -> Scenario {
     let try_without = |scenario: &mut Scenario, drop: &dyn Fn(&mut Scenario)| {
         let mut fewer = scenario.clone();
@@ -82,12 +82,20 @@ fn shrink(mut scenario: Scenario, fails: impl Fn(&Scenario) -> bool) -> Scenario
     for index in (0..scenario.steps.len()).rev() {
         try_without(&mut scenario, &|fewer| drop(fewer.steps.remove(index)));
     }
+    for rank in (0..scenario.ranks()).rev() {
+        if scenario.ranks() > 1 {
+            try_without(&mut scenario, &|fewer| drop_rank(fewer, rank));
+        }
+    }
     for index in (0..scenario.opening.hints.len()).rev() {
         try_without(&mut scenario, &|fewer| {
             drop(fewer.opening.hints.remove(index))
         });
     }
     for step in 0..scenario.steps.len() {
+        for index in (0..parts(&scenario, step)).rev() {
+            try_without(&mut scenario, &|fewer| drop_part(fewer, step, index));
+        }
         for rank in 0..scenario.ranks() {
             for action in (0..actions(&mut scenario, step, rank).map_or(0, |all| all.len())).rev() {
                 try_without(&mut scenario, &|fewer| {
@@ -97,6 +105,40 @@ fn shrink(mut scenario: Scenario, fails: impl Fn(&Scenario) -> bool) -> Scenario
         }
     }
     scenario
+}
+
+fn drop_rank(scenario: &mut Scenario, rank: usize) {
+    scenario.nodes.remove(rank);
+    for step in &mut scenario.steps {
+        match step {
+            Step::Each(plans) => drop(plans.remove(rank)),
+            Step::Together(accesses) => drop(accesses.remove(rank)),
+            Step::InFlight { calls, .. } => {
+                calls.iter_mut().for_each(|call| drop(call.remove(rank)));
+            }
+            Step::SetView(views) => drop(views.remove(rank)),
+            _ => {}
+        }
+    }
+}
+
+/// What a collective step can go without: data of a rank, a call, a hint.
+fn parts(scenario: &Scenario, step: usize) -> usize {
+    match &scenario.steps[step] {
+        Step::Together(accesses) => accesses.len(),
+        Step::InFlight { calls, .. } => calls.len(),
+        Step::SetInfo(hints) => hints.len(),
+        _ => 0,
+    }
+}
+
+fn drop_part(scenario: &mut Scenario, step: usize, index: usize) {
+    match &mut scenario.steps[step] {
+        Step::Together(accesses) => accesses[index].memory.count = 0,
+        Step::InFlight { calls, .. } => drop(calls.remove(index)),
+        Step::SetInfo(hints) => drop(hints.remove(index)),
+        _ => unreachable!("other steps have no such parts"),
+    }
 }
 
 /// What a rank does in a step.

@@ -4,17 +4,18 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use pario::Basic;
+use pario::{Basic, Mode};
 
 use crate::{
     carriers::Carrier,
     generate,
+    hints::{ALGORITHMS, EXCHANGES, PARTITIONS},
     model::{Expected, Model},
-    scenario::{Access, Action, Scenario, Step},
+    scenario::{Access, Action, Direction, Scenario, Step},
     spec::Spec,
 };
 
-const DRAWS: u64 = 2000;
+const DRAWS: u64 = 3000;
 /// Each of these occurs at least so often in that many draws.
 const LEAST: usize = 5;
 
@@ -38,6 +39,7 @@ const WANTED: &[&str] = &[
     // Steps.
     "Each",
     "Together",
+    "InFlight",
     "Race",
     "SetView",
     "SetSize",
@@ -134,6 +136,23 @@ const WANTED: &[&str] = &[
 
 const LARGE_BYTES: u64 = 256 << 10;
 
+/// Every pair of these occurs with collective calls that move data: each
+/// algorithm and each partition with each exchange, kind of sieving and
+/// direction.
+fn wanted_methods() -> Vec<String> {
+    let sieving = ["unique", "locked", "never"];
+    let aspects = || EXCHANGES.into_iter().chain(sieving);
+    let partitions = PARTITIONS.map(|name| format!("two-phase, {name}"));
+    let methods = ALGORITHMS.map(str::to_owned).into_iter().chain(partitions);
+    methods
+        .flat_map(|method| aspects().map(move |aspect| format!("{method}, {aspect}")))
+        .flat_map(|pair| ["Read", "Write"].map(|direction| format!("{direction} by {pair}")))
+        .collect()
+}
+
+/// The hints in force.
+type Force = BTreeMap<&'static str, String>;
+
 #[derive(Default)]
 struct Tally(BTreeMap<String, usize>);
 
@@ -148,10 +167,27 @@ impl Tally {
             self.note(name);
         }
         let mut model = Model::new(scenario);
+        let mut force: Force = scenario.opening.hints.iter().cloned().collect();
+        let mut mode = scenario.opening.mode;
+        self.note(format!("{} ranks", scenario.ranks()));
         for step in &scenario.steps {
             self.note(first_word(step));
+            match step {
+                Step::SetInfo(hints) => force.extend(hints.iter().cloned()),
+                Step::Reopen(opening) => {
+                    force = opening.hints.iter().cloned().collect();
+                    mode = opening.mode;
+                }
+                _ => {}
+            }
             let before = model.clone();
             let outcome = model.take(step).expect("scenarios do not depend on timing");
+            if let Step::Together(accesses) = step {
+                let moved = |expected: &Vec<Expected>| expected[0].result.is_ok_and(|it| it > 0);
+                if outcome.ranks.iter().any(moved) {
+                    self.methods(&force, mode, accesses[0].direction);
+                }
+            }
             for (rank, expected) in outcome.ranks.iter().enumerate() {
                 for (index, expected) in expected.iter().enumerate() {
                     match step {
@@ -161,10 +197,35 @@ impl Tally {
                         Step::Together(accesses) => {
                             self.access(&before, rank, &accesses[rank], expected);
                         }
+                        Step::InFlight { calls, .. } => {
+                            self.access(&before, rank, &calls[index][rank], expected);
+                        }
                         Step::Race(access) => self.access(&before, rank, access, expected),
                         _ => {}
                     }
                 }
+            }
+        }
+    }
+
+    /// By which methods a collective call that moves data goes.
+    fn methods(&mut self, force: &Force, mode: Mode, direction: Direction) {
+        let hint = |name| force.get(name).map_or("automatic", String::as_str);
+        let sieving = match hint("pario_rmw") {
+            "locked" => "locked",
+            _ if mode.contains(Mode::UNIQUE_OPEN) => "unique",
+            _ => "never",
+        };
+        let method = match hint("pario_algorithm") {
+            "two-phase" => {
+                let pair = format!("two-phase, {}", hint("pario_partition"));
+                vec!["two-phase".to_owned(), pair]
+            }
+            other => vec![other.to_owned()],
+        };
+        for method in method {
+            for aspect in [hint("pario_exchange"), sieving] {
+                self.note(format!("{direction:?} by {method}, {aspect}"));
             }
         }
     }
@@ -187,7 +248,7 @@ impl Tally {
         let (view, buffer) = (&model.views[rank], memory.buffer());
         let asked: u64 = buffer.elements.iter().map(|(basic, _)| basic.size()).sum();
         let unordered = !view.is_increasing();
-        let reads = *direction == crate::scenario::Direction::Read;
+        let reads = *direction == Direction::Read;
         match expected.result {
             Err(kind) => self.note(format!("refused {kind:?}")),
             Ok(0) if reads && asked > 0 && view.is_empty() => self.note("read of an empty view"),
@@ -242,9 +303,14 @@ fn the_draws_reach_everything() {
     for (what, count) in &tally.0 {
         println!("{count:6} {what}");
     }
-    let rare: Vec<_> = WANTED
+    let seldom = |what: &str, least| tally.0.get(what).is_none_or(|count| *count < least);
+    let mut rare: Vec<String> = WANTED
         .iter()
-        .filter(|what| tally.0.get(**what).copied().unwrap_or(0) < LEAST)
+        .filter(|what| seldom(what, LEAST))
+        .map(|what| (*what).to_owned())
         .collect();
+    let ranks = (1..=generate::RANKS_MAX_TOGETHER).map(|count| format!("{count} ranks"));
+    let never = wanted_methods().into_iter().chain(ranks);
+    rare.extend(never.filter(|what| seldom(what, 1)));
     assert!(rare.is_empty(), "seldom or never drawn: {rare:?}");
 }

@@ -5,6 +5,7 @@ use pario::{Atomicity, Basic, Mode, Seek};
 
 use crate::{
     carriers::Carrier,
+    hints::{hints, hints_at_open, methods, mimicry},
     model::Model,
     representation::Stored,
     scenario::{
@@ -16,6 +17,8 @@ use crate::{
 };
 
 const RANKS_MAX: u32 = 4;
+/// In scenarios of collective calls.
+pub(crate) const RANKS_MAX_TOGETHER: u32 = 16;
 const STEPS_MAX: usize = 12;
 const FILE_BYTES_BEFORE_MAX: usize = 6000;
 /// How often a step is drawn before the scenario goes without it.
@@ -25,15 +28,46 @@ const REACH_BYTES: u64 = 6000;
 /// The displacements of ranks that have a part of the file each.
 const PART_BYTES: u64 = 3000;
 /// One scenario in so many moves more than staging buffers hold.
-const LARGE_EVERY: u32 = 80;
+const LARGE_EVERY: u32 = 40;
 /// Bytes of a large access: from below to above two staging buffers.
 const LARGE_BYTES: std::ops::Range<u64> = 100_000..600_000;
 
+/// Bytes that all ranks together move at most in one of many collective calls.
+const BYTES_TOGETHER_MAX: u64 = 6000;
+
+/// What a scenario is mostly about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Theme {
+    Everything,
+    /// Collective calls by every method.
+    Together,
+}
+
+impl Theme {
+    fn ranks(self, rng: &mut Rng) -> u32 {
+        match (self, rng.u32(..10)) {
+            (Theme::Everything, _) | (Theme::Together, 0..6) => rng.u32(1..=RANKS_MAX),
+            (Theme::Together, 6..9) => rng.u32(RANKS_MAX..=2 * RANKS_MAX),
+            (Theme::Together, _) => rng.u32(2 * RANKS_MAX..=RANKS_MAX_TOGETHER),
+        }
+    }
+
+    /// The node of each rank.
+    fn nodes(self, rng: &mut Rng, ranks: u32) -> Vec<u32> {
+        let apart = match self {
+            Theme::Everything => rng.u32(..4) == 0,
+            Theme::Together => rng.bool(),
+        };
+        let nodes = if apart { rng.u32(1..=ranks) } else { 1 };
+        (0..ranks).map(|_| rng.u32(..nodes)).collect()
+    }
+}
+
 /// Draws a scenario.
 pub(crate) fn scenario(rng: &mut Rng, carriers: &[Carrier]) -> Scenario {
-    let ranks = rng.u32(1..=RANKS_MAX);
-    let nodes_max = if rng.u32(..4) == 0 { ranks } else { 1 };
-    let nodes: Vec<u32> = (0..ranks).map(|_| rng.u32(..nodes_max)).collect();
+    let theme = one_of(rng, &[Theme::Everything, Theme::Together]);
+    let ranks = theme.ranks(rng);
+    let nodes = theme.nodes(rng, ranks);
     let large = rng.u32(..LARGE_EVERY) == 0;
     // A large access in tiny pieces takes for ever on a slow line.
     let carriers = carriers.iter().copied();
@@ -46,6 +80,7 @@ pub(crate) fn scenario(rng: &mut Rng, carriers: &[Carrier]) -> Scenario {
         seed: rng.u64(..),
     });
     let mut draw = Draw {
+        theme,
         large,
         carriers,
         one_node: nodes.iter().all(|node| *node == nodes[0]),
@@ -78,12 +113,17 @@ pub(crate) fn scenario(rng: &mut Rng, carriers: &[Carrier]) -> Scenario {
     scenario
 }
 
-fn one_of<T: Clone>(rng: &mut Rng, choices: &[T]) -> T {
+pub(crate) fn one_of<T: Clone>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.usize(..choices.len())].clone()
 }
 
-fn mode(rng: &mut Rng, exists: bool) -> Mode {
-    let mut mode = match rng.u32(..20) {
+fn mode(rng: &mut Rng, theme: Theme, exists: bool) -> Mode {
+    // Most methods want a file that can be read and written.
+    let modes = match theme {
+        Theme::Everything => 20,
+        Theme::Together => 60,
+    };
+    let mut mode = match rng.u32(..modes) {
         0..=1 if exists => Mode::READ_ONLY,
         2 if exists => Mode::READ_ONLY | Mode::SEQUENTIAL,
         3..=4 => Mode::WRITE_ONLY,
@@ -109,67 +149,9 @@ fn mode(rng: &mut Rng, exists: bool) -> Mode {
     mode
 }
 
-const BUFFER_SIZES: [&str; 6] = ["1", "3", "17", "100", "1024", "4194304"];
-/// Those that do not cut large accesses into too many windows.
-const LARGE_BUFFER_SIZES: [&str; 3] = ["1000", "65536", "4194304"];
-
-/// Hints that can change while the file is open.
-fn hints(rng: &mut Rng, large: bool) -> Vec<Hint> {
-    let buffer_sizes: &[&str] = match large {
-        true => &LARGE_BUFFER_SIZES,
-        false => &BUFFER_SIZES,
-    };
-    let ways = ["automatic", "direct", "list", "sieve"];
-    let sieving = ["automatic", "enable", "disable"];
-    let numbers = ["0", "1", "40", "100"];
-    let table: [(&'static str, &[&str]); 10] = [
-        ("pario_way_read", &ways),
-        ("pario_way_write", &ways),
-        ("romio_ds_read", &sieving),
-        ("romio_ds_write", &sieving),
-        ("ind_rd_buffer_size", buffer_sizes),
-        ("ind_wr_buffer_size", buffer_sizes),
-        ("pario_list_pieces", &["1", "2", "5", "1024"]),
-        ("pario_sieve_extent", &["0", "20", "16384"]),
-        ("pario_sieve_density", &numbers),
-        ("pario_inflight_bytes", &["1", "5000", "67108864"]),
-    ];
-    draw_hints(rng, &table)
-}
-
-fn hints_at_open(rng: &mut Rng, one_node: bool) -> Vec<Hint> {
-    let flags = ["true", "false"];
-    let pointers: &[&str] = match one_node {
-        true => &["memory", "file", "automatic"],
-        false => &["file", "automatic"],
-    };
-    let table: [(&'static str, &[&str]); 7] = [
-        ("pario_rmw", &["locked", "never"]),
-        ("pario_async", &["pool", "automatic"]),
-        (
-            "access_style",
-            &["random", "sequential", "read_once,write_once"],
-        ),
-        ("direct_read", &flags),
-        ("direct_write", &flags),
-        ("pario_shared_pointer", pointers),
-        ("pario_sync_on_close", &["false"]),
-    ];
-    draw_hints(rng, &table)
-}
-
-fn draw_hints(rng: &mut Rng, table: &[(&'static str, &[&str])]) -> Vec<Hint> {
-    let mut drawn = Vec::new();
-    for (name, values) in table {
-        if rng.u32(..5) < 2 {
-            drawn.push((*name, one_of(rng, values).to_owned()));
-        }
-    }
-    drawn
-}
-
 struct Draw {
     rng: Rng,
+    theme: Theme,
     large: bool,
     carriers: Vec<Carrier>,
     one_node: bool,
@@ -180,15 +162,32 @@ struct Draw {
 impl Draw {
     fn opening(&mut self, carrier: Carrier, exists: bool) -> Opening {
         let mut all_hints = hints_at_open(&mut self.rng, self.one_node);
-        all_hints.extend(hints(&mut self.rng, self.large));
+        all_hints.extend(mimicry(&mut self.rng));
+        all_hints.extend(self.hints());
         Opening {
             carrier,
-            mode: mode(&mut self.rng, exists),
+            mode: mode(&mut self.rng, self.theme, exists),
             hints: all_hints,
         }
     }
 
+    /// Hints that can change while the file is open.
+    fn hints(&mut self) -> Vec<Hint> {
+        let mut drawn = hints(&mut self.rng, self.large);
+        drawn.extend(methods(&mut self.rng, self.large));
+        drawn
+    }
+
     fn step(&mut self, model: &Model, carrier: Carrier) -> Step {
+        if self.theme == Theme::Together {
+            match self.rng.u32(..10) {
+                0..2 => return self.set_view(model),
+                2..7 => return self.together(model),
+                7 => return self.in_flight(model),
+                8 => return Step::SetInfo(self.hints()),
+                _ => {}
+            }
+        }
         let size = |rng: &mut Rng| rng.u64(..8000);
         match self.rng.u32(..100) {
             0..16 => self.set_view(model),
@@ -206,7 +205,7 @@ impl Draw {
                 let (offset, from) = self.seek();
                 Step::SeekShared(offset, from)
             }
-            96..98 => Step::SetInfo(hints(&mut self.rng, self.large)),
+            96..98 => Step::SetInfo(self.hints()),
             _ => Step::Reopen(self.reopening(model, carrier)),
         }
     }
@@ -400,15 +399,15 @@ impl Draw {
     }
 
     fn together(&mut self, model: &Model) -> Step {
-        let ranks = model.views.len();
-        let kind = match model.is_sequential() {
-            true => 0,
-            false => self.rng.u32(..4),
+        // Without equal views there is no order, only a refusal.
+        let ordered_every = match (self.theme, model.same_views()) {
+            (Theme::Together, false) => 40,
+            _ => 4,
         };
-        // Ordered and individual accesses all go in one direction.
-        let direction = self
-            .access(model, 0, Place::Ordered, Manner::Blocking)
-            .direction;
+        let kind = match model.is_sequential() || self.rng.u32(..ordered_every) == 0 {
+            true => 0,
+            false => self.rng.u32(1..4),
+        };
         let manner = match kind {
             // No nonblocking call goes in rank order.
             0 => one_of(&mut self.rng, &[Manner::Blocking, Manner::Split]),
@@ -417,19 +416,65 @@ impl Draw {
                 &[Manner::Blocking, Manner::Owned, Manner::Split],
             ),
         };
-        let accesses = (0..ranks).map(|rank| {
+        Step::Together(self.collective(model, kind, manner))
+    }
+
+    /// Collective calls of which some go on while others are made.
+    fn in_flight(&mut self, model: &Model) -> Step {
+        let calls = (0..self.rng.usize(2..5)).map(|_| {
+            let manner = one_of(
+                &mut self.rng,
+                &[Manner::Owned, Manner::Owned, Manner::Blocking],
+            );
+            // By the pointer, calls follow each other without overlap.
+            let kind = one_of(&mut self.rng, &[1, 1, 1, 2]);
+            self.collective(model, kind, manner)
+        });
+        let calls = calls.collect();
+        Step::InFlight {
+            calls,
+            wait_seed: self.rng.u64(..),
+        }
+    }
+
+    /// What each rank does in a collective call.
+    fn collective(&mut self, model: &Model, kind: u32, manner: Manner) -> Vec<Access> {
+        let ranks = model.views.len();
+        // Ordered and individual accesses all go in one direction.
+        let direction = self
+            .access(model, 0, Place::Ordered, Manner::Blocking)
+            .direction;
+        // Ranks with parts of one array mostly go through it side by side.
+        let common = match self.rng.u32(..3) {
+            0 => None,
+            _ => Some(self.offset(model, 0)),
+        };
+        let access = |rank| {
             let place = match kind {
                 0 => Place::Ordered,
                 1 => Place::Individual,
-                _ => Place::At(self.offset(model, rank)),
+                _ => Place::At(common.unwrap_or_else(|| self.offset(model, rank))),
             };
-            let access = self.access(model, rank, place, manner);
+            let mut access = self.access(model, rank, place, manner);
+            if self.theme == Theme::Together {
+                self.lengthen(&mut access.memory, ranks);
+            }
             Access {
                 direction,
                 ..access
             }
-        });
-        Step::Together(accesses.collect())
+        };
+        (0..ranks).map(access).collect()
+    }
+
+    /// So much data that tiny windows make many rounds.
+    fn lengthen(&mut self, memory: &mut MemorySpec, ranks: usize) {
+        let item = memory.spec.map(&Basic::size).bytes(&Basic::size).len() as u64;
+        let most = BYTES_TOGETHER_MAX / ranks as u64 / item.max(1);
+        if most > memory.count {
+            let least = memory.count;
+            memory.count = self.rng.u64(least..=most) / one_of(&mut self.rng, &[1, 1, 8]);
+        }
     }
 
     fn race(&mut self, model: &Model) -> Step {

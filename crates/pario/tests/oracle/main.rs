@@ -15,6 +15,7 @@ mod cases;
 mod compare;
 mod coverage;
 mod generate;
+mod hints;
 mod model;
 mod representation;
 mod run;

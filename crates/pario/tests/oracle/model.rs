@@ -120,6 +120,13 @@ impl Model {
         match step {
             Step::Each(plans) => outcome.ranks = self.each(plans, &mut traffic)?,
             Step::Together(accesses) => outcome.ranks = self.together(accesses, &mut traffic)?,
+            Step::InFlight { calls, .. } => {
+                let all: Option<Vec<_>> = calls
+                    .iter()
+                    .map(|accesses| self.together(accesses, &mut traffic))
+                    .collect();
+                outcome.ranks = by_rank(all?, self.views.len());
+            }
             Step::Race(access) => outcome.ranks = self.race(access, &mut traffic)?,
             Step::SetView(specs) => self.set_view(specs)?,
             Step::SetSize(bytes) => {
@@ -376,6 +383,17 @@ impl Model {
         *pointer += bytes / unit;
         Ok(first)
     }
+}
+
+/// From what calls give their ranks to what ranks get of their calls.
+fn by_rank(calls: Vec<Vec<Vec<Expected>>>, ranks: usize) -> Vec<Vec<Expected>> {
+    let mut all = vec![Vec::new(); ranks];
+    for call in calls {
+        for (rank, expected) in all.iter_mut().zip(call) {
+            rank.extend(expected);
+        }
+    }
+    all
 }
 
 struct Transfer<'a> {

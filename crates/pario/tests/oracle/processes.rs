@@ -8,6 +8,7 @@ mod carriers;
 mod cases;
 mod compare;
 mod generate;
+mod hints;
 mod model;
 mod representation;
 mod run;

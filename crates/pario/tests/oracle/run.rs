@@ -8,7 +8,7 @@ use pario::{
 };
 
 use crate::{
-    access::{run_collective, run_plan},
+    access::{run_collective, run_in_flight, run_plan},
     carriers::{self, Carrier},
     compare::{Check, same, same_bytes, same_result},
     model::{Model, Outcome},
@@ -165,6 +165,11 @@ impl<'a> Rank<'a> {
             Step::Together(accesses) => {
                 let expected = &outcome.ranks[self.index][0];
                 run_collective(file, &accesses[self.index], expected)?;
+                Ok(())
+            }
+            Step::InFlight { calls, wait_seed } => {
+                let mine: Vec<_> = calls.iter().map(|call| &call[self.index]).collect();
+                run_in_flight(file, &mine, &outcome.ranks[self.index], *wait_seed)?;
                 Ok(())
             }
             Step::Race(access) => {

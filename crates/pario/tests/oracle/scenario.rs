@@ -55,7 +55,7 @@ impl Opening {
     /// only where they act together.
     pub(crate) fn may_write_back(&self, ranks: usize, step: &Step) -> bool {
         let locked = self.hints.contains(&("pario_rmw", "locked".to_owned()));
-        let together = ranks == 1 || matches!(step, Step::Together(_));
+        let together = ranks == 1 || matches!(step, Step::Together(_) | Step::InFlight { .. });
         locked || (together && self.mode.contains(Mode::UNIQUE_OPEN))
     }
 }
@@ -69,6 +69,13 @@ pub(crate) enum Step {
     Each(Vec<Plan>),
     /// A collective access.
     Together(Vec<Access>),
+    /// Several, one after the other; nonblocking ones are waited for in an
+    /// order that comes out of the seed.
+    InFlight {
+        /// Of each call, what each rank does.
+        calls: Vec<Vec<Access>>,
+        wait_seed: u64,
+    },
     /// Every rank writes as much of the same data at the shared pointer, in
     /// whatever order they come.
     Race(Access),
