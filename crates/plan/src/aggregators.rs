@@ -4,7 +4,7 @@
 //! `cb_config_list` allows); one where all ranks share a kernel and memory;
 //! else the number that the cost model finds cheapest, among divisors and
 //! multiples of the number of servers where that is known, so that each
-//! aggregator always meets the same servers (paper 004, section IV-B).
+//! aggregator always meets the same servers (Liao 2008, section IV-B).
 
 use std::borrow::Cow;
 

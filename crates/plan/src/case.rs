@@ -38,11 +38,11 @@ pub struct Tuning {
     pub algorithm: Option<String>,
     /// An exchange by name.
     pub exchange: Option<String>,
-    /// Pause between timed groups (paper 003), in microseconds.
+    /// Pause between timed groups (Zhang 2009), in microseconds.
     pub timed_delay_us: u64,
-    /// Agents a server (paper 003).
+    /// Agents a server (Zhang 2009).
     pub agents_per_server: u32,
-    /// Stripes in a block of the partition `stripe-multiple` (paper 004).
+    /// Stripes in a block of the partition `stripe-multiple` (Liao 2008).
     pub stripe_multiple: u64,
 }
 

@@ -1,7 +1,7 @@
 //! How long a two-phase call takes with so many aggregators: a model to
 //! compare numbers of aggregators, not to predict times.
 //!
-//! Paper 002's automatic number grows the aggregators until each has just the
+//! Chaarawi 2011's automatic number grows the aggregators until each has just the
 //! data that saturates one process. That stays the most there may be; up to
 //! it, this model weighs the exchange, the transfers and the servers. With `B` bytes of `P` ranks on `N` nodes,
 //! `a` aggregators with windows of `w` bytes, and `S` servers:
@@ -48,7 +48,7 @@ impl Default for CostModel {
 }
 
 impl CostModel {
-    /// The most aggregators that can each saturate a process (paper 002).
+    /// The most aggregators that can each saturate a process (Chaarawi 2011).
     pub fn saturated(case: &Case<'_>) -> u64 {
         case.pattern()
             .bytes

@@ -11,7 +11,7 @@ pub enum Exchange {
     Shared,
     /// A message from each rank to each owner that has something of it.
     Messages,
-    /// A message from each rank to each owner in each round (paper 000's
+    /// A message from each rank to each owner in each round (Coloma 2006's
     /// Alltoallw).
     AllToAll,
     /// By node first, then one message a node and owner.

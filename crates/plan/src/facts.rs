@@ -11,7 +11,7 @@ pub struct Striping {
     pub count: u64,
 }
 
-/// A part of the file on one server (paper 002's fcache).
+/// A part of the file on one server (Chaarawi 2011's fcache).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerPart {
     /// Which server, from 0 on.
@@ -48,7 +48,7 @@ impl Striping {
     }
 }
 
-/// How the file system keeps writers apart (paper 004).
+/// How the file system keeps writers apart (Liao 2008).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LockProtocol {
     /// It does not, or the node's kernel does by itself.

@@ -46,7 +46,7 @@ pub struct Aggregator {
     /// Whose data it moves.
     pub members: Members,
     /// Pause before each of its transfers, in microseconds: agents of one
-    /// server that take turns (paper 003, section 3.4).
+    /// server that take turns (Zhang 2009, section 3.4).
     pub delay_us: u64,
 }
 
@@ -70,7 +70,7 @@ pub enum Issuer {
     Anyone,
 }
 
-/// Static segmentation (paper 002): in each cycle every member of a group
+/// Static segmentation (Chaarawi 2011): in each cycle every member of a group
 /// sends its aggregator the next `segment_bytes` of its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segments {
@@ -91,7 +91,7 @@ pub struct Group {
     pub members: Vec<u32>,
 }
 
-/// Turns (paper 003, section 3.4): ranks of one group go together, groups of
+/// Turns (Zhang 2009, section 3.4): ranks of one group go together, groups of
 /// a set one after the other, sets independently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timed {

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-/// A candidate's answer (paper 002's query).
+/// A candidate's answer (Chaarawi 2011's query).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It can be used; the highest priority is taken.

@@ -329,7 +329,7 @@ fn assert_served(case: &Case<'_>, rounds: &Rounds) {
     }
 }
 
-/// The rules of sets and groups (paper 003, section 3.4).
+/// The rules of sets and groups (Zhang 2009, section 3.4).
 fn assert_turns(case: &Case<'_>, timed: &Timed) {
     let striping = case.facts.striping.unwrap();
     let servers_of = |rank: u32| -> Vec<u64> {

@@ -60,7 +60,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// A piece and the gap behind it, on average: the "extent" that paper 000
+    /// A piece and the gap behind it, on average: the "extent" that Coloma 2006
     /// (section 6.3) found to decide.
     fn extent(&self) -> u64 {
         self.span / self.pieces.max(1)

@@ -1,4 +1,4 @@
-//! Prefetch (paper 003, section 3.3): agents ask for their servers' data in
+//! Prefetch (Zhang 2009, section 3.3): agents ask for their servers' data in
 //! ascending order, the ranks meet once all requests are on their way, and
 //! every rank then reads its own data, which the first requests have brought
 //! into the servers' caches.

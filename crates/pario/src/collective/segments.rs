@@ -1,4 +1,4 @@
-//! Static segmentation (paper 002): in every cycle each rank of a group sends
+//! Static segmentation (Chaarawi 2011): in every cycle each rank of a group sends
 //! its aggregator the next part of its data, all parts of the same length;
 //! the aggregator moves them in the order of the file.
 

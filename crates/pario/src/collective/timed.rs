@@ -1,4 +1,4 @@
-//! Turns (paper 003, section 3.4): every rank moves its own data, and groups
+//! Turns (Zhang 2009, section 3.4): every rank moves its own data, and groups
 //! of ranks start one after the other, so that each server sees requests in
 //! ascending order without any exchange of data.
 

@@ -140,7 +140,7 @@ impl<'a> WindowIo<'a> {
         }
     }
 
-    /// Paper 000's condition: holes are rewritten where a run and its gap are
+    /// Coloma 2006's condition: holes are rewritten where a run and its gap are
     /// short on average, and left where they are long.
     fn rewrites(&self, runs: &[Range<u64>], span: &Range<u64>) -> bool {
         let limit = self.operation.hints().pario_sieve_extent;

@@ -1,4 +1,4 @@
-//! Dynamic segmentation (paper 002): ranks in groups, each with an
+//! Dynamic segmentation (Chaarawi 2011): ranks in groups, each with an
 //! aggregator that moves its group's data window by window in the order of
 //! the file. What a rank contributes to a window is what it has there; groups
 //! do not exchange with each other.

@@ -1,4 +1,4 @@
-//! One aggregator a server (paper 002): each I/O node receives requests from
+//! One aggregator a server (Chaarawi 2011): each I/O node receives requests from
 //! a single process.
 
 use super::{Algorithm, Choices, not_ascending, two_phase};

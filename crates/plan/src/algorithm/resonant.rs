@@ -1,4 +1,4 @@
-//! Resonant I/O with agents (paper 003, section 3.3): the rank with most of a
+//! Resonant I/O with agents (Zhang 2009, section 3.3): the rank with most of a
 //! server's data asks for all of it, in ascending order, and exchanges it
 //! with the others.
 

@@ -1,4 +1,4 @@
-//! Resonant I/O with agents whose requests serve as prefetch (paper 003,
+//! Resonant I/O with agents whose requests serve as prefetch (Zhang 2009,
 //! section 3.3): agents ask for their servers' data in order, and every rank
 //! then reads its own pieces, which are in the servers' caches by then.
 

@@ -1,4 +1,4 @@
-//! Resonant I/O with timed groups (paper 003, section 3.4): where ranks' data
+//! Resonant I/O with timed groups (Zhang 2009, section 3.4): where ranks' data
 //! lies in rank order, no exchange is needed; ranks only have to start in
 //! order, so that each server sees ascending requests.
 //!

@@ -1,4 +1,4 @@
-//! Static segmentation (paper 002): ranks in groups, each with an aggregator;
+//! Static segmentation (Chaarawi 2011): ranks in groups, each with an aggregator;
 //! in every cycle each rank of a group hands over the next part of its data,
 //! all parts of one length.
 

@@ -1,5 +1,5 @@
 //! Aligned: equal stretches whose cuts move to the nearest lock or stripe
-//! boundary (paper 004, section III-A), so that no two aggregators ever meet
+//! boundary (Liao 2008, section III-A), so that no two aggregators ever meet
 //! in one lock.
 
 use super::{Partition, stretches};

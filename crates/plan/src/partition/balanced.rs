@@ -1,5 +1,5 @@
 //! Balanced: contiguous realms with equal amounts of the data that is really
-//! there, for sparse accesses in clusters (what paper 000 leaves open).
+//! there, for sparse accesses in clusters (what Coloma 2006 leaves open).
 //!
 //! The data below a byte of the file, summed over all ranks, is a rising
 //! function of that byte; cut `i` of `n` is where it passes `i/n` of the

@@ -1,5 +1,5 @@
 //! By-server: each server's stripes belong to an agent of its own, the rank
-//! that has most of the server's data (paper 003, section 3.3), so that a
+//! that has most of the server's data (Zhang 2009, section 3.3), so that a
 //! server hears requests from one process only, in ascending order.
 
 use std::ops::Range;

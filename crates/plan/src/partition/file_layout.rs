@@ -1,5 +1,5 @@
 //! File-layout: one aggregator a server, each with the stripes of its server
-//! (Nitzberg and Lo's file-layout distribution; paper 004, section II).
+//! (Nitzberg and Lo's file-layout distribution; Liao 2008, section II).
 
 use super::{Partition, cyclic::Circle, static_cyclic, stripes};
 use crate::{Case, Realm, Verdict, aggregators};

@@ -1,6 +1,6 @@
 //! Group-cyclic: aggregators in groups as large as the number of servers, the
 //! region divided among groups, and stripes dealt out in turn within a group
-//! (paper 004, section III-C). At every server the stripes of one aggregator
+//! (Liao 2008, section III-C). At every server the stripes of one aggregator
 //! lie in a row, and an aggregator talks to one server only.
 
 use super::{Partition, cyclic, static_cyclic, stripes};

@@ -1,4 +1,4 @@
-//! Neighbours: neighbouring realms on neighbouring ranks (paper 000, section
+//! Neighbours: neighbouring realms on neighbouring ranks (Coloma 2006, section
 //! 5.2). Aggregators of one node own one stretch together, so what the node
 //! caches or reads ahead past one realm belongs to the next.
 

@@ -1,5 +1,5 @@
 //! Persistent: realms of the whole file, anchored at byte 0 and fixed by the
-//! first call (paper 000): a byte has the same owner in every call, so what an
+//! first call (Coloma 2006): a byte has the same owner in every call, so what an
 //! aggregator caches stays true.
 
 use super::{Partition, cyclic, static_cyclic};

@@ -1,5 +1,5 @@
 //! Static-cyclic: lock-sized blocks of the whole file dealt out in turn
-//! (paper 004, section III-B). Block `i` is always aggregator `i mod n`'s,
+//! (Liao 2008, section III-B). Block `i` is always aggregator `i mod n`'s,
 //! from call to call.
 
 use super::{Partition, cyclic};

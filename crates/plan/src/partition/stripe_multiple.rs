@@ -1,5 +1,5 @@
 //! Stripe-multiple: blocks of several stripes dealt out in turn, how many the
-//! user says (Nitzberg and Lo's cyclic distribution; paper 004, section II).
+//! user says (Nitzberg and Lo's cyclic distribution; Liao 2008, section II).
 
 use super::{Partition, cyclic, static_cyclic, stripes};
 use crate::{Case, Realm, Verdict};
