@@ -8,8 +8,20 @@ use crate::{Case, Client, Direction, LockProtocol, Plan, Verdict};
 pub struct Individual;
 
 /// Pieces of this size cost a system call less than they cost to exchange,
-/// where the file system's client is the node's kernel.
+/// where the file system's client is the node's kernel and ranks do not come
+/// between each other.
 const LARGE_PIECE_BYTES: u64 = 4096;
+/// The same where the pieces of ranks take turns: writers wait for each other
+/// at every one.
+const LARGE_WRITE_BYTES: u64 = 32 << 10;
+/// A window in shared memory is read once, and copied from faster than the
+/// kernel copies to a rank: only much larger pieces are better read directly.
+const LARGE_READ_BYTES: u64 = 1 << 20;
+/// Windows that hold less data than this are mostly holes, read for nothing
+/// or written around.
+const SPARSE_PERCENT: u64 = 25;
+/// Smaller pieces cost more as calls than the holes between them.
+const SPARSE_PIECE_BYTES: u64 = 512;
 
 impl Algorithm for Individual {
     fn name(&self) -> &'static str {
@@ -37,9 +49,13 @@ impl Algorithm for Individual {
                 5,
                 format!("pieces of {piece} bytes of several nodes would share locks"),
             ),
-            Client::Kernel if piece >= LARGE_PIECE_BYTES => Verdict::suits(
+            Client::Kernel if piece >= large_piece(case) => Verdict::suits(
                 80,
                 format!("pieces of {piece} bytes on average go straight to the kernel"),
+            ),
+            Client::Kernel if is_sparse(case) => Verdict::suits(
+                80,
+                format!("pieces of {piece} bytes with wide gaps would leave windows mostly empty"),
             ),
             Client::Kernel => Verdict::suits(10, format!("pieces of {piece} bytes are many calls")),
         }
@@ -48,6 +64,23 @@ impl Algorithm for Individual {
     fn plan(&self, _case: &Case<'_>, _choices: &Choices<'_>) -> Plan {
         Plan::Individual
     }
+}
+
+/// From which size on a piece is better moved by itself.
+fn large_piece(case: &Case<'_>) -> u64 {
+    match (case.pattern().is_interleaved, case.direction) {
+        (false, _) => LARGE_PIECE_BYTES,
+        (true, Direction::Write) => LARGE_WRITE_BYTES,
+        (true, Direction::Read) => LARGE_READ_BYTES,
+    }
+}
+
+/// Whether windows would be mostly holes.
+fn is_sparse(case: &Case<'_>) -> bool {
+    let pattern = case.pattern();
+    let data = u128::from(pattern.bytes) * 100;
+    pattern.piece_bytes >= SPARSE_PIECE_BYTES
+        && data < u128::from(pattern.region_bytes) * u128::from(SPARSE_PERCENT)
 }
 
 /// Where each process is a client of the servers, a call is a message to

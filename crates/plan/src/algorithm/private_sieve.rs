@@ -34,6 +34,9 @@ impl Algorithm for PrivateSieve {
         let pattern = case.pattern();
         let ranks = case.ranks();
         match (pattern.is_interleaved, ranks <= RANKS_A_NODE_MAX) {
+            (true, true) if pattern.nodes == 1 => {
+                Verdict::suits(40, "ranks that share memory can read each byte once")
+            }
             (true, true) => Verdict::suits(70, "few ranks read small interleaved pieces"),
             (true, false) => Verdict::suits(
                 15,
