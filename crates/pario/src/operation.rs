@@ -113,13 +113,18 @@ impl Operation {
         self.result(self.transfer(plan).run())
     }
 
-    /// Moves the data under a lock that someone else holds.
+    /// Moves the data under a lock that is held for all ranks together. It
+    /// does not keep them from each other: none rewrites what it only read.
     pub(crate) fn run_unlocked(&self) -> Result<Status> {
         let (plan, _pass) = self.plan();
-        let transfer = Transfer {
+        let mut transfer = Transfer {
             locking: Locking::None,
             ..self.transfer(plan)
         };
+        if self.file.comm.size() > 1 {
+            transfer.read_modify_write =
+                ReadModifyWrite::Forbidden("other ranks write under the same lock");
+        }
         self.result(transfer.run())
     }
 

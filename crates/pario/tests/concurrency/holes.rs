@@ -12,7 +12,7 @@ use std::{
 };
 
 use pario::{
-    Basic, Datatype, File, Info, Mode, Rank, Result, Transport, View,
+    Atomicity, Basic, Datatype, File, Info, Mode, Rank, Result, Transport, View,
     driver::{Driver, Memory},
     threads,
     transport::Tag,
@@ -196,6 +196,28 @@ fn writes_by_the_same_handle_into_the_holes_are_not_lost() {
             });
             assert_eq!(lost, None, "{case}");
         }
+    }
+}
+
+/// One lock protects all ranks' writes from others, not from each other.
+#[test]
+fn ranks_of_an_atomic_collective_write_do_not_undo_each_others_data() {
+    let watchdog = Watchdog::new(STEP_MAX);
+    let info = Info::from_pairs([("pario_rmw", "locked"), ("pario_way_write", "sieve")]).unwrap();
+    for round in 0..10 {
+        watchdog.step(format!("round {round}"));
+        let lost = lost(&driver(Locks::Kept), NEW, &info, |comm, open| {
+            let file = open()?;
+            file.set_atomicity(Atomicity::Atomic)?;
+            file.set_view(&pieces(u64::from(comm.rank().0))?)?;
+            let data = vec![1u8; (PIECES * PIECE) as usize];
+            file.write_at_all(0, &data)?;
+            let mut found = vec![0u8; data.len()];
+            file.read_at_all(0, &mut found)?;
+            file.close()?;
+            Ok(found.iter().position(|byte| *byte != 1).map(|at| at as u64))
+        });
+        assert_eq!(lost, None, "round {round}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use pario::Mode;
 
-use crate::scenario::{How::*, Lie::*, Pattern, Scenario, Step, Step::*, Telling};
+use crate::scenario::{ALL_RANKS, How::*, Lie::*, Pattern, Scenario, Step, Step::*, Telling};
 
 /// With the exchanges that they take.
 const ALGORITHMS: &[(&str, &[&str])] = &[
@@ -86,6 +86,10 @@ fn scenario(algorithm: &'static str, exchange: &'static str, sieving: &Sieving) 
     Scenario {
         name: Cow::Owned(format!("{algorithm}, {exchange}, {}", sieving.name)),
         ranks: &[3],
+        ranks_per_node: match exchange {
+            "two-layer" => 2,
+            _ => ALL_RANKS,
+        },
         mode: Mode::READ_WRITE | sieving.mode,
         hints: Cow::Owned(vec![
             ("pario_algorithm", algorithm),

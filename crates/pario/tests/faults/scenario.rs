@@ -85,6 +85,8 @@ pub(crate) type Hint = (&'static str, &'static str);
 pub(crate) struct Scenario {
     pub(crate) name: Cow<'static, str>,
     pub(crate) ranks: &'static [u32],
+    /// Ranks of a node in a row; those of different nodes share no memory.
+    pub(crate) ranks_per_node: u32,
     pub(crate) mode: Mode,
     pub(crate) hints: Cow<'static, [Hint]>,
     pub(crate) steps: &'static [Step],
@@ -101,6 +103,8 @@ pub(crate) enum Telling {
 }
 
 const ONE_OR_THREE: &[u32] = &[1, 3];
+/// No scenario has more.
+pub(crate) const ALL_RANKS: u32 = u32::MAX;
 
 use How::*;
 use Lie::*;
@@ -110,6 +114,7 @@ const fn scenario(name: &'static str, hints: &'static [Hint], steps: &'static [S
     Scenario {
         name: Cow::Borrowed(name),
         ranks: ONE_OR_THREE,
+        ranks_per_node: ALL_RANKS,
         mode: Mode::READ_WRITE,
         hints: Cow::Borrowed(hints),
         steps,
@@ -217,6 +222,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: Cow::Borrowed("strided, sieve alone"),
         ranks: &[1],
+        ranks_per_node: ALL_RANKS,
         mode: Mode::READ_WRITE.union(Mode::UNIQUE_OPEN),
         hints: Cow::Borrowed(&[
             ("pario_way_write", "sieve"),
@@ -330,6 +336,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: Cow::Borrowed("append"),
         ranks: ONE_OR_THREE,
+        ranks_per_node: ALL_RANKS,
         mode: Mode::READ_WRITE.union(Mode::APPEND),
         hints: Cow::Borrowed(&[]),
         steps: &[View(Pattern::Common), Write(Ordered, Dense), Sync],
@@ -338,6 +345,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: Cow::Borrowed("writing only"),
         ranks: ONE_OR_THREE,
+        ranks_per_node: ALL_RANKS,
         mode: Mode::WRITE_ONLY.union(Mode::CREATE),
         hints: Cow::Borrowed(&[("pario_way_write", "sieve"), ("pario_rmw", "locked")]),
         steps: &[
