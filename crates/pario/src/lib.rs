@@ -51,6 +51,7 @@ mod warning;
 
 pub use access::{Choice, Way};
 pub use buffer::{Element, Owned, Source, Target};
+pub use collective::plan_facts;
 pub use error::{Error, ErrorKind, Result};
 pub use file::{Atomicity, File, Seek, Split};
 pub use mode::Mode;

@@ -37,7 +37,6 @@ use row::{Comparison, Row};
 use session::{Cache, Session};
 use world::World;
 
-use crate::facts;
 use crate::failure::Failure;
 use crate::workload::WORKLOADS;
 
@@ -153,7 +152,7 @@ fn measure(
     let mut session = Session::new(&*job, world, folder.path(), options)?;
     let raw = std::iter::once(Method::raw());
     let mut rows: Vec<_> = raw.chain(methods.iter().cloned()).map(Row::new).collect();
-    let fitness = Fitness(facts::of_file(folder.facts(), world.nodes()));
+    let fitness = Fitness(pario::plan_facts(folder.facts(), world.nodes().to_vec()));
     session.find_unfit(&mut rows, &fitness);
     for round in 0..u64::from(options.repeat()) {
         session.round(round, &mut rows, || progress.inc(1))?;

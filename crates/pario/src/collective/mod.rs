@@ -2,9 +2,10 @@
 //! carry it out, and agree on the result.
 //!
 //! Two exchanges frame every call (`entry.rs`): one small message a rank
-//! before, one after. Between them no collective takes place; what a rank
-//! needs to know of the others it computes from their views, which were
-//! exchanged when they were set.
+//! before, one after. Between them no collective takes place, but for a write
+//! that may rewrite holes, which asks first whether it is alone
+//! (`entrance.rs`); what a rank needs to know of the others it computes from
+//! their views, which were exchanged when they were set.
 
 mod atomic;
 mod background;
@@ -39,6 +40,7 @@ use crate::{
     operation::{Call, Operation},
 };
 use entrance::Entrance;
+pub use planning::plan_facts;
 use planning::{Holes, Planned};
 
 /// How far a plan got that moves the ranks' data together.

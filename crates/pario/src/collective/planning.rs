@@ -128,11 +128,15 @@ fn warn_of(decision: &Decision) {
 }
 
 fn facts(operation: &Operation, comm: &dyn Transport) -> Facts {
-    let facts = operation.handle().facts();
+    let nodes = (0..comm.size()).map(|rank| comm.node_of(Rank(rank)).0);
+    plan_facts(operation.handle().facts(), nodes.collect()).mimicking(operation.hints())
+}
+
+/// What the planner needs to know of a file's file system, for ranks on these
+/// nodes.
+pub fn plan_facts(facts: &pario_driver::Facts, nodes: Vec<u32>) -> Facts {
     Facts {
-        nodes: (0..comm.size())
-            .map(|rank| comm.node_of(Rank(rank)).0)
-            .collect(),
+        nodes,
         striping: facts.striping.map(|it| Striping {
             unit: it.unit,
             count: it.count,
@@ -149,7 +153,6 @@ fn facts(operation: &Operation, comm: &dyn Transport) -> Facts {
         },
         block_bytes: facts.block_size,
     }
-    .mimicking(operation.hints())
 }
 
 /// What may be done about holes in a window.
