@@ -317,6 +317,20 @@ impl<T: Element> Owned<T> {
         Owned::typed_at(vec, 0, count, datatype)
     }
 
+    /// Memory given by address, which the caller keeps: the vector that comes
+    /// back when the operation is done is empty.
+    ///
+    /// # Safety
+    /// Every byte that `count` items of `datatype` describe at `origin` can be
+    /// read and, if the operation reads the file, written, until the operation
+    /// is done or its request has been waited for; no one else writes them
+    /// meanwhile, nor reads them while they are written.
+    pub unsafe fn from_raw(origin: *mut u8, count: u64, datatype: &Datatype) -> Result<Owned<T>> {
+        let mut owned = Owned::from(Vec::new());
+        owned.memory = Memory::new(origin, count, datatype.clone())?;
+        Ok(owned)
+    }
+
     /// Gives the vector back. Only when no operation uses it any more.
     pub(crate) fn into_vec(self) -> Vec<T> {
         let this = mem::ManuallyDrop::new(self);

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::{Node, Rank, Result, Segment, Tag, collectives, sharing};
+use crate::{Node, Patience, Rank, Result, Segment, Tag, collectives, sharing};
 
 /// How the ranks of one world talk.
 ///
@@ -59,6 +59,12 @@ pub trait Transport: Send + Sync + Debug {
     /// error as long as no one waits for it. Long messages to a rank that waits
     /// in this way move on only when it attends.
     fn attend(&self) -> Result<()>;
+
+    /// How long to wait in one go for something that the transport knows
+    /// nothing about, before the next [`attend`](Transport::attend).
+    fn patience(&self) -> Patience {
+        Patience::DEFAULT
+    }
 
     /// Fails if a rank has left, in whatever way: it will not do anything any
     /// more. For waits in a [`Segment`] for that rank.

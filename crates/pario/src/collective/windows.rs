@@ -135,7 +135,9 @@ impl Windows {
 
     fn wait(&self, comm: &dyn Transport, number: u64, ready: impl Fn() -> bool) -> Result<()> {
         let attend = || comm.attend();
-        Waiter::new(&attend).wait(self.event(number), || Ok(ready().then_some(())))?;
+        Waiter::new(&attend)
+            .patience(comm.patience())
+            .wait(self.event(number), || Ok(ready().then_some(())))?;
         Ok(())
     }
 
