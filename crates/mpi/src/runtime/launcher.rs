@@ -1,0 +1,123 @@
+//! Which MPI's launcher started this process.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The two families of launchers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Mpich,
+    OpenMpi,
+}
+
+/// File names of the libraries of MPICH and its kin.
+const MPICH_NAMES: &[&str] = &[
+    "libmpich.so.12",
+    "libmpi.so.12",
+    "libmpi_abi.so.1",
+    "libmpi_abi.so.0",
+];
+/// File names of Open MPI's library.
+const OPEN_MPI_NAMES: &[&str] = &["libmpi.so.40"];
+
+/// Programs of launchers that are the ancestors of the processes they start.
+const PROGRAMS: &[(&str, Family)] = &[
+    ("hydra_pmi_proxy", Family::Mpich),
+    ("hydra_bstrap_proxy", Family::Mpich),
+    ("mpiexec.hydra", Family::Mpich),
+    ("orterun", Family::OpenMpi),
+    ("orted", Family::OpenMpi),
+    ("prterun", Family::OpenMpi),
+    ("prted", Family::OpenMpi),
+    ("prte", Family::OpenMpi),
+];
+
+/// Variables that launchers set, the number of processes where one tells it.
+const MARKS: &[(&str, Family)] = &[
+    ("OMPI_COMM_WORLD_SIZE", Family::OpenMpi),
+    ("PMI_SIZE", Family::Mpich),
+];
+
+/// How many ancestors are looked at: a shell or a wrapper may stand between.
+const ANCESTORS_MAX: usize = 6;
+
+/// What is known of the launcher.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Launcher {
+    family: Option<Family>,
+    /// The folder that holds the launcher's `bin` and `lib`.
+    prefix: Option<PathBuf>,
+    processes: Option<usize>,
+}
+
+impl Launcher {
+    /// Looks at the environment and at this process's ancestors.
+    pub(super) fn detect() -> Launcher {
+        let mut launcher = Launcher::from_variables(|name| std::env::var(name).ok());
+        if launcher.family.is_some() {
+            let program = ancestors().find_map(|path| program_family(&path).map(|_| path));
+            launcher.prefix = program.as_deref().and_then(prefix_of);
+        }
+        launcher
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Launcher {
+        let mut marks = MARKS.iter();
+        let found = marks.find_map(|(name, family)| Some((variable(name)?, *family)));
+        Launcher {
+            family: found.as_ref().map(|(_, family)| *family),
+            prefix: None,
+            processes: found.and_then(|(value, _)| value.parse().ok()),
+        }
+    }
+
+    /// How many processes it started.
+    pub(super) fn processes(&self) -> Option<usize> {
+        self.processes
+    }
+
+    /// Libraries to try, in order.
+    pub(super) fn candidates(&self) -> Vec<String> {
+        let (first, second) = match self.family {
+            Some(Family::Mpich) => (MPICH_NAMES, OPEN_MPI_NAMES),
+            Some(Family::OpenMpi) | None => (OPEN_MPI_NAMES, MPICH_NAMES),
+        };
+        let mut candidates = Vec::new();
+        if let Some(prefix) = &self.prefix {
+            let folders = ["lib", "lib64"].map(|folder| prefix.join(folder));
+            let files = folders
+                .iter()
+                .flat_map(|folder| first.iter().map(|name| folder.join(name)));
+            let present = files.filter(|file| file.exists());
+            candidates.extend(present.map(|file| file.to_string_lossy().into_owned()));
+        }
+        candidates.extend(first.iter().chain(second).map(|&name| name.to_owned()));
+        candidates
+    }
+}
+
+fn program_family(path: &Path) -> Option<Family> {
+    let name = path.file_name()?.to_str()?;
+    let mut programs = PROGRAMS.iter();
+    programs.find_map(|(program, family)| (*program == name).then_some(*family))
+}
+
+/// The folder above the `bin` that a program is in.
+fn prefix_of(program: &Path) -> Option<PathBuf> {
+    Some(program.parent()?.parent()?.to_owned())
+}
+
+/// The programs of this process's ancestors, nearest first.
+fn ancestors() -> impl Iterator<Item = PathBuf> {
+    let parent = |pid: &u32| parent_of(*pid).filter(|&parent| parent > 1);
+    let pids = std::iter::successors(Some(std::process::id()), parent);
+    pids.skip(1)
+        .take(ANCESTORS_MAX)
+        .filter_map(|pid| fs::read_link(format!("/proc/{pid}/exe")).ok())
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    line.trim().parse().ok()
+}
