@@ -79,6 +79,7 @@ impl Operation {
     pub(crate) fn prepare(file: &Arc<Inner>, call: Call, memory: Memory) -> Result<Operation> {
         let view = file.view();
         check_allowed(file, &view, call)?;
+        memory.check()?;
         let bytes = Transfer::file_bytes(&view, &memory)?;
         let etypes = view.whole_etypes(bytes)?;
         let first = match call.position {

@@ -115,6 +115,17 @@ impl File {
         Ok(())
     }
 
+    /// Takes part in a collective call other than a data access with an error
+    /// in its arguments, so that all ranks get it and none waits for this one.
+    /// *Collective*, with the ranks that make the call. Data accesses take
+    /// [refused](crate::Source::refused) memory instead.
+    pub fn decline(&self, operation: &'static str, error: Error) -> Error {
+        match self.inner.agree::<()>(operation, Err(error)) {
+            Err(error) => error,
+            Ok(()) => unreachable!("this rank's own failure is among those agreed on"),
+        }
+    }
+
     /// The extent of a datatype in this file's data representation.
     pub fn type_extent(&self, datatype: &Datatype) -> Result<i64> {
         let view = self.inner.view();
