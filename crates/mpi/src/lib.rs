@@ -27,6 +27,7 @@ mod datatype;
 mod error;
 mod handles;
 mod runtime;
+mod transport;
 
 pub use datatype::DecodeError;
 pub use error::{HostError, MpiError};
@@ -35,3 +36,4 @@ pub use host::abi::{Flavour, StatusFields};
 pub use host::classes::ErrorClass;
 pub use host::{Host, Matched, Threads};
 pub use runtime::{LIBRARY_VARIABLE, Runtime, RuntimeError};
+pub use transport::{Callers, InsideCall, MpiTransport};

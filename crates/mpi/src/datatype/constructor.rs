@@ -149,17 +149,38 @@ impl Constructor<'_> {
         let parameters = self.given(arguments.integers(dimensions))?;
         let grid = self.given(arguments.integers(dimensions))?;
         let order = self.order(arguments.integer())?;
-        let _ = (
-            processes,
-            rank,
-            array_sizes,
-            distributions,
-            parameters,
-            grid,
+        let count = |&number: &c_int| self.given(u64::try_from(number).ok());
+        let distribution = |(&kind, &parameter)| self.distribution(kind, parameter);
+        let array = Darray {
+            ranks: count(&processes)?,
+            rank: count(&rank)?,
+            sizes: array_sizes,
+            distributions: distributions
+                .iter()
+                .zip(parameters)
+                .map(distribution)
+                .collect::<Result<_, _>>()?,
+            grid: grid.iter().map(count).collect::<Result<_, _>>()?,
             order,
-        );
-        let _: (Option<Darray>, Option<Distribution>) = (None, None);
-        Err(self.malformed())
+        };
+        Ok(Datatype::darray(&array, self.part()?)?)
+    }
+
+    /// How a dimension is distributed; the parameter is a block length or the default.
+    fn distribution(&self, kind: c_int, parameter: c_int) -> Result<Distribution, DecodeError> {
+        let constants = self.host.constants();
+        if kind == constants.distribute_none {
+            return Ok(Distribution::None);
+        }
+        let block = match parameter == constants.distribute_dflt_darg {
+            true => None,
+            false => Some(self.given(u64::try_from(parameter).ok())?),
+        };
+        match kind {
+            _ if kind == constants.distribute_block => Ok(Distribution::Block(block)),
+            _ if kind == constants.distribute_cyclic => Ok(Distribution::Cyclic(block)),
+            _ => Err(self.malformed()),
+        }
     }
 
     fn resized(&self, mut arguments: Arguments<'_>) -> Result<Datatype, DecodeError> {

@@ -34,6 +34,8 @@ pub enum DecodeError {
         /// Its data bytes.
         size: u64,
     },
+    /// Constructors nest deeper than [`MAX_DEPTH`].
+    TooDeep,
     /// The constructor is unknown or its arguments are incomplete.
     Malformed(Option<Combiner>),
 }
@@ -48,6 +50,12 @@ impl fmt::Display for DecodeError {
                 f,
                 "the MPI has a predefined datatype {name:?} of {size} bytes that is unknown here"
             ),
+            Self::TooDeep => {
+                write!(
+                    f,
+                    "constructors of the datatype nest deeper than {MAX_DEPTH} levels"
+                )
+            }
             Self::Malformed(Some(combiner)) => write!(
                 f,
                 "the MPI gives too few arguments for a datatype of {}",
@@ -101,12 +109,12 @@ fn decode_at(
         return Ok(named);
     }
     let contents = host.type_contents(datatype, &envelope)?;
-    let parts = Parts::decode(host, &contents.datatypes, depth);
+    let parts = decode_parts(host, &contents.datatypes, depth)?;
     let made = Constructor {
         host,
         combiner,
         size: host.type_size(datatype)?,
-        parts: &parts?,
+        parts: &parts,
     }
     .apply(&contents)?;
     let bounded = with_bounds_of(host, datatype, made)?;
@@ -117,26 +125,21 @@ fn decode_at(
     Ok(bounded)
 }
 
-/// The inner datatypes of a constructor.
-struct Parts;
-
-impl Parts {
-    /// Decodes them and frees the handles, whatever happens.
-    fn decode(
-        host: &Host,
-        handles: &[Datatype],
-        depth: u16,
-    ) -> Result<Vec<pario_layout::Datatype>, DecodeError> {
-        let decode = |&handle: &Datatype| {
-            let depth = depth.checked_sub(1).ok_or(too_deep());
-            depth.and_then(|depth| decode_at(host, handle, depth))
-        };
-        let parts = handles.iter().map(decode).collect();
-        for &handle in handles {
-            release(host, handle)?;
-        }
-        parts
+/// Decodes the inner datatypes of a constructor and frees their handles, whatever happens.
+fn decode_parts(
+    host: &Host,
+    handles: &[Datatype],
+    depth: u16,
+) -> Result<Vec<pario_layout::Datatype>, DecodeError> {
+    let decode = |&handle: &Datatype| match depth.checked_sub(1) {
+        Some(depth) => decode_at(host, handle, depth),
+        None => Err(DecodeError::TooDeep),
+    };
+    let parts = handles.iter().map(decode).collect();
+    for &handle in handles {
+        release(host, handle)?;
     }
+    parts
 }
 
 /// Frees a handle that `MPI_Type_get_contents` returned, unless it is the host's own.
@@ -149,11 +152,6 @@ fn release(host: &Host, handle: Datatype) -> Result<(), DecodeError> {
         host.type_free(handle)?;
     }
     Ok(())
-}
-
-fn too_deep() -> DecodeError {
-    // The layout's own constructors would refuse it too, but only after the whole descent.
-    DecodeError::Malformed(None)
 }
 
 /// The same datatype with the bounds that the host says: alignment of structures and the

@@ -179,7 +179,9 @@ impl Bridge {
     /// Forgets the messages of a context that no one uses any more.
     pub(super) fn close(&self, context: u64) {
         let keep = |address: &Address| address.context != context;
-        lock(&self.inbox).messages.retain(|address, _| keep(address));
+        lock(&self.inbox)
+            .messages
+            .retain(|address, _| keep(address));
     }
 
     /// Fails if the wire has.

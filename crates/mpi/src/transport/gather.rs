@@ -34,7 +34,11 @@ pub(super) fn all_gather(transport: &MpiTransport, mine: &[u8]) -> Result<Vec<Ve
         all[rank.index()] = transport.receive(rank, UP)?;
     }
     let message = pack(placement.ranks_of(here), &all);
-    let nodes = || (0..placement.nodes()).map(Node).filter(|node| *node != here);
+    let nodes = || {
+        (0..placement.nodes())
+            .map(Node)
+            .filter(|node| *node != here)
+    };
     for node in nodes() {
         transport.send(placement.leader_of(node), ACROSS, &message)?;
     }

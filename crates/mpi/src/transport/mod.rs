@@ -7,6 +7,7 @@
 //! moving, and sleeps in between.
 
 mod bridge;
+mod cache;
 mod gather;
 mod mpi_wire;
 mod permission;
@@ -26,7 +27,7 @@ use bridge::Bridge;
 use mpi_wire::MpiWire;
 use placement::Placement;
 
-use crate::{Comm, Host};
+use crate::{Comm, Host, Threads};
 
 /// The context in which the ranks of a transport find each other.
 const FIRST_CONTEXT: u64 = 0;
@@ -36,6 +37,8 @@ const FIRST_CONTEXT: u64 = 0;
 struct Shared {
     bridge: Arc<Bridge>,
     placement: Placement,
+    /// The private duplicate.
+    comm: Comm,
     /// Contexts are numbered by rank 0.
     next_context: AtomicU64,
 }
@@ -55,21 +58,23 @@ impl MpiTransport {
     pub fn new(host: &'static Host, comm: Comm) -> Result<MpiTransport> {
         let wire = MpiWire::duplicate(host, comm)?;
         let placement = Placement::find(host, wire.comm())?;
-        let callers = match host.is_thread_multiple() {
-            true => Callers::All,
-            false => Callers::Inside,
+        let callers = match host.threads().map_err(mpi_wire::host_error)? {
+            Threads::Multiple => Callers::All,
+            _ => Callers::Inside,
         };
         // The caller is inside a call, or has promised the same.
         let _inside = InsideCall::enter();
-        Self::over(Bridge::new(Box::new(wire), callers), placement)
+        let comm = wire.comm();
+        Self::over(Bridge::new(Box::new(wire), callers), placement, comm)
     }
 
-    fn over(bridge: Bridge, placement: Placement) -> Result<MpiTransport> {
+    fn over(bridge: Bridge, placement: Placement, comm: Comm) -> Result<MpiTransport> {
         let bridge = Arc::new(bridge);
         let mut transport = MpiTransport {
             shared: Arc::new(Shared {
                 bridge: Arc::clone(&bridge),
                 placement,
+                comm,
                 next_context: AtomicU64::new(FIRST_CONTEXT + 1),
             }),
             context: FIRST_CONTEXT,
@@ -104,6 +109,18 @@ impl MpiTransport {
     /// call the MPI: for hooks that the MPI calls.
     pub fn make_progress(&self) {
         self.shared.bridge.carry();
+    }
+
+    /// The private duplicate of the communicator: the same ranks, in order.
+    #[must_use]
+    pub fn comm(&self) -> Comm {
+        self.shared.comm
+    }
+
+    /// The number of nodes that the ranks run on.
+    #[must_use]
+    pub fn nodes(&self) -> u32 {
+        self.shared.placement.nodes()
     }
 
     /// Whether all ranks share memory, so that nothing goes over the MPI.
@@ -256,7 +273,10 @@ impl Transport for MpiTransport {
             rank: CHOOSER,
             operation: "a duplication",
         };
-        let context = offer.try_into().map(u64::from_le_bytes).map_err(malformed)?;
+        let context = offer
+            .try_into()
+            .map(u64::from_le_bytes)
+            .map_err(malformed)?;
         let node = self.node.as_ref().map(|node| node.duplicate());
         Ok(Arc::new(MpiTransport {
             shared: Arc::clone(&self.shared),

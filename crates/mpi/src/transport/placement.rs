@@ -1,11 +1,12 @@
 //! Which ranks run on which node.
 
 use std::env;
+use std::ffi::c_int;
 
 use pario_transport::{Node, Rank, Result};
 
 use super::mpi_wire::host_error;
-use crate::{Comm, Host};
+use crate::{Comm, Host, MpiError};
 
 /// Pretends that the ranks run on that many nodes, in blocks: for tests and
 /// experiments on one machine.
@@ -22,14 +23,12 @@ pub(super) struct Placement {
 impl Placement {
     /// Asks the MPI who shares a node with whom. Collective.
     pub(super) fn find(host: &Host, comm: Comm) -> Result<Placement> {
-        let size = host.comm_size(comm).map_err(host_error)?;
+        let size = host.comm_size(comm).map_err(host_error)? as u32;
         if let Some(nodes) = pretended() {
             return Ok(Self::of((0..size).map(|rank| block(rank, size, nodes))));
         }
-        // The first rank of a node stands for it.
-        let first = host.node_leader(comm).map_err(host_error)?;
-        let all = host.all_gather_u32(comm, first).map_err(host_error)?;
-        Ok(Self::of(all.into_iter()))
+        let labels = labels(host, comm).map_err(host_error)?;
+        Ok(Self::of(labels.into_iter()))
     }
 
     /// From something by rank that is equal for ranks of one node.
@@ -83,6 +82,22 @@ impl Placement {
     pub(super) fn leader_of(&self, node: Node) -> Rank {
         self.ranks_of(node).next().expect("a node has ranks")
     }
+}
+
+/// By rank: the rank that is the first of its node.
+fn labels(host: &Host, comm: Comm) -> std::result::Result<Vec<u32>, MpiError> {
+    let rank = host.comm_rank(comm)?;
+    let near = host.comm_split_shared(comm, rank as c_int)?;
+    let mut first = (rank as u32).to_ne_bytes();
+    let told = host.bcast(&mut first, 0, near);
+    let freed = host.comm_free(near);
+    told.and(freed)?;
+    let all = host.allgather(&first, comm)?;
+    let (labels, _) = all.as_chunks();
+    Ok(labels
+        .iter()
+        .map(|label| u32::from_ne_bytes(*label))
+        .collect())
 }
 
 fn pretended() -> Option<u32> {

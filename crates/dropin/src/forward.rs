@@ -1,0 +1,59 @@
+//! The host's own MPI-IO, for the files that pario leaves to it.
+
+use std::ffi::{CString, c_int, c_void};
+use std::sync::OnceLock;
+
+use pario_mpi::{ErrorClass, Host};
+
+use crate::call;
+use crate::failure::Failure;
+use crate::files::FileId;
+
+/// A function of the host's, looked up when it is first needed.
+#[derive(Debug)]
+pub(crate) struct HostFunction {
+    name: &'static str,
+    address: OnceLock<Option<usize>>,
+}
+
+impl HostFunction {
+    /// The host's function of a name that begins with `MPI_`.
+    pub(crate) const fn new(name: &'static str) -> HostFunction {
+        HostFunction {
+            name,
+            address: OnceLock::new(),
+        }
+    }
+
+    /// Its address, if there is a host and it has such a function.
+    pub(crate) fn get(&self) -> Option<*const c_void> {
+        let look_up = || {
+            let host = Host::current().ok()?;
+            let name = CString::new(self.name).ok()?;
+            host.function(&name).map(|address| address as usize)
+        };
+        let address = self.address.get_or_init(look_up);
+        address.map(|address| address as *const c_void)
+    }
+}
+
+/// The answer where the host lacks a function that its file would need.
+pub(crate) fn refuse(name: &'static str, id: FileId) -> c_int {
+    call::on_no_file(name, || {
+        let message = match Host::current() {
+            Ok(host) if id.0 == host.file_null() => "the file handle is MPI_FILE_NULL".to_owned(),
+            Ok(host) => format!("{} has no such function", host.describe()),
+            Err(error) => error.to_string(),
+        };
+        let class = match Host::current() {
+            Ok(host) if id.0 == host.file_null() => ErrorClass::File,
+            _ => ErrorClass::UnsupportedOperation,
+        };
+        Err(Failure::new(class, message))
+    })
+}
+
+/// The count of a large-count function as the host's other form takes it.
+pub(crate) fn int_count(count: i64) -> Option<c_int> {
+    c_int::try_from(count).ok()
+}
