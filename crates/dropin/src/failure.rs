@@ -82,6 +82,7 @@ fn class_of(kind: ErrorKind) -> ErrorClass {
         ErrorKind::BadFile => ErrorClass::BadFile,
         ErrorKind::Buffer => ErrorClass::Buffer,
         ErrorKind::Conversion => ErrorClass::Conversion,
+        ErrorKind::Count => ErrorClass::Count,
         ErrorKind::FileExists => ErrorClass::FileExists,
         ErrorKind::FileInUse => ErrorClass::FileInUse,
         ErrorKind::Handle => ErrorClass::File,
@@ -113,7 +114,7 @@ mod codes {
         let codes = codes.get_or_insert_default();
         let made = codes.entry(class).or_insert_with(|| make(host, bare));
         match made {
-            Some(code) if host.set_error_string(*code, message).is_ok() => *code,
+            Some(code) if host.add_error_string(*code, message).is_ok() => *code,
             _ => bare,
         }
     }
@@ -122,9 +123,9 @@ mod codes {
     fn make(host: &Host, class: c_int) -> Option<c_int> {
         const PROBE: &str = "pario";
         let code = host.add_error_code(class).ok()?;
-        host.set_error_string(code, PROBE).ok()?;
-        let faithful = host.class_of_code(code).ok()? == class
-            && host.error_string(code).ok()?.contains(PROBE);
+        host.add_error_string(code, PROBE).ok()?;
+        let faithful =
+            host.class_number_of(code) == class && host.error_string(code).contains(PROBE);
         faithful.then_some(code)
     }
 }

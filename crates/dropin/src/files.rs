@@ -5,14 +5,12 @@
 //! pario's without looking at memory, and a handle that was closed is known as
 //! such.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use engine::layout;
 use pario_mpi::{Datatype, MpiTransport};
 
 use crate::errhandler::Handler;
 use crate::requests::ActiveSplit;
-use std::sync::Mutex;
 
 /// The upper bits of a handle. No address of a 64-bit system has them.
 const TAG: u64 = 0x5041 << 48;
@@ -66,8 +64,6 @@ pub(crate) struct OpenFile {
     /// Duplicates of derived types, the host's own handles of named ones.
     pub(crate) types: Mutex<ViewTypes>,
     pub(crate) split: Mutex<Option<ActiveSplit>>,
-    /// The smallest datatype of all, which most calls need.
-    pub(crate) byte: layout::Datatype,
 }
 
 #[derive(Debug, Default)]

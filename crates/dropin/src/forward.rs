@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 
 use pario_mpi::{ErrorClass, Host};
 
-use crate::call;
 use crate::failure::Failure;
 use crate::files::FileId;
+use crate::{call, symbols};
 
 /// A function of the host's, looked up when it is first needed.
 #[derive(Debug)]
@@ -25,12 +25,15 @@ impl HostFunction {
         }
     }
 
-    /// Its address, if there is a host and it has such a function.
+    /// Its address, if there is a host and it has such a function. Of an MPI
+    /// that pario does not know, the dynamic linker does.
     pub(crate) fn get(&self) -> Option<*const c_void> {
         let look_up = || {
-            let host = Host::current().ok()?;
-            let name = CString::new(self.name).ok()?;
-            host.function(&name).map(|address| address as usize)
+            let address = match Host::current() {
+                Ok(host) => host.function(self.name.strip_prefix("MPI_")?)?.cast_const(),
+                Err(_) => symbols::next(&CString::new(self.name).ok()?)?,
+            };
+            Some(address as usize)
         };
         let address = self.address.get_or_init(look_up);
         address.map(|address| address as *const c_void)
@@ -40,16 +43,13 @@ impl HostFunction {
 /// The answer where the host lacks a function that its file would need.
 pub(crate) fn refuse(name: &'static str, id: FileId) -> c_int {
     call::on_no_file(name, || {
-        let message = match Host::current() {
-            Ok(host) if id.0 == host.file_null() => "the file handle is MPI_FILE_NULL".to_owned(),
-            Ok(host) => format!("{} has no such function", host.describe()),
-            Err(error) => error.to_string(),
-        };
-        let class = match Host::current() {
-            Ok(host) if id.0 == host.file_null() => ErrorClass::File,
-            _ => ErrorClass::UnsupportedOperation,
-        };
-        Err(Failure::new(class, message))
+        let host = call::host()?;
+        if id.0 == host.predefined().file_null.0 {
+            let message = "the file handle is MPI_FILE_NULL";
+            return Err(Failure::new(ErrorClass::File, message));
+        }
+        let message = format!("the MPI in {} has no such function", host.path());
+        Err(Failure::new(ErrorClass::UnsupportedOperation, message))
     })
 }
 

@@ -11,6 +11,7 @@
 //! shells and other children too.
 
 mod call;
+mod datatypes;
 mod entry;
 mod errhandler;
 mod failure;
@@ -19,6 +20,8 @@ mod finalize;
 mod forward;
 mod info;
 mod memory;
+mod pattern;
 mod policy;
 mod requests;
+mod symbols;
 mod verbose;

@@ -8,34 +8,27 @@ use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use engine::{Owned, Source, Target, layout};
+use engine::{ErrorKind, Owned, Source, Target, layout};
 use pario_mpi::{ErrorClass, Host};
 
 use crate::entry::{HandlePointer, Raw, StatusPointer};
 use crate::failure::Failure;
 
-/// A buffer as a data access function gets it.
+/// A buffer as a data access function gets it. What is wrong with it becomes
+/// refused memory, not an early return: in a collective call the other ranks
+/// have to hear of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffer {
-    address: *mut u8,
-    count: u64,
+    pub(crate) address: *const c_void,
+    pub(crate) count: i64,
 }
 
 impl Buffer {
-    /// Checks the count.
-    pub(crate) fn new(address: *const c_void, count: i64) -> Result<Buffer, Failure> {
-        let negative = || {
-            let message = format!("the count is {count}: it must not be negative");
-            Failure::new(ErrorClass::Count, message)
-        };
-        let count = u64::try_from(count).map_err(|_| negative())?;
-        let address = address.cast_mut().cast();
-        Ok(Buffer { address, count })
-    }
-
-    /// The address of the first item, which identifies a split call.
-    pub(crate) fn address(self) -> usize {
-        self.address as usize
+    fn count(self) -> engine::Result<u64> {
+        u64::try_from(self.count).map_err(|_| {
+            let message = format!("the count is {}: it must not be negative", self.count);
+            engine::Error::new(ErrorKind::Count, message)
+        })
     }
 
     /// What is to be written.
@@ -44,10 +37,13 @@ impl Buffer {
     /// The program has the data there for the time of the call.
     pub(crate) unsafe fn source<'a>(
         self,
-        datatype: &layout::Datatype,
-    ) -> Result<Source<'a>, Failure> {
-        // SAFETY: promised by the caller.
-        Ok(unsafe { Source::from_raw(self.address, self.count, datatype) }?)
+        datatype: engine::Result<layout::Datatype>,
+    ) -> Source<'a> {
+        let source = self.count().and_then(|count| {
+            // SAFETY: promised by the caller.
+            unsafe { Source::from_raw(self.address.cast(), count, &datatype?) }
+        });
+        source.unwrap_or_else(Source::refused)
     }
 
     /// Where data is to be read to.
@@ -57,10 +53,13 @@ impl Buffer {
     /// call.
     pub(crate) unsafe fn target<'a>(
         self,
-        datatype: &layout::Datatype,
-    ) -> Result<Target<'a>, Failure> {
-        // SAFETY: promised by the caller.
-        Ok(unsafe { Target::from_raw(self.address, self.count, datatype) }?)
+        datatype: engine::Result<layout::Datatype>,
+    ) -> Target<'a> {
+        let target = self.count().and_then(|count| {
+            // SAFETY: promised by the caller.
+            unsafe { Target::from_raw(self.address.cast_mut().cast(), count, &datatype?) }
+        });
+        target.unwrap_or_else(Target::refused)
     }
 
     /// Memory of an operation that goes on after the call.
@@ -68,9 +67,12 @@ impl Buffer {
     /// # Safety
     /// As the standard has it, the program leaves the memory alone until it has
     /// waited for the operation.
-    pub(crate) unsafe fn kept(self, datatype: &layout::Datatype) -> Result<Owned<u8>, Failure> {
-        // SAFETY: promised by the caller.
-        Ok(unsafe { Owned::from_raw(self.address, self.count, datatype) }?)
+    pub(crate) unsafe fn kept(self, datatype: engine::Result<layout::Datatype>) -> Owned<u8> {
+        let owned = self.count().and_then(|count| {
+            // SAFETY: promised by the caller.
+            unsafe { Owned::from_raw(self.address.cast_mut().cast(), count, &datatype?) }
+        });
+        owned.unwrap_or_else(Owned::refused)
     }
 }
 
