@@ -55,7 +55,11 @@ const COMPLEX_PAIRS: &[(&str, Basic)] = &[
 const MARKERS: &[&str] = &["MPI_LB", "MPI_UB"];
 
 pub(super) fn decode(host: &Host, datatype: Datatype) -> Result<Layout, DecodeError> {
-    let (name, size) = (host.type_name(datatype)?, host.type_size(datatype)?);
+    let size = host.type_size(datatype)?;
+    let name = match host.standard_name(datatype) {
+        Some(name) => name.to_owned(),
+        None => host.type_name(datatype)?,
+    };
     if let Some(basic) = Basic::from_name(&name).and_then(|basic| at_size(basic, size)) {
         return Ok(basic.into());
     }

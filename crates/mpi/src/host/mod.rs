@@ -5,6 +5,7 @@ pub mod classes;
 pub mod constants;
 pub mod functions;
 pub mod loader;
+pub mod named_types;
 
 mod attributes;
 mod collective;
