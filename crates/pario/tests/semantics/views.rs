@@ -240,7 +240,6 @@ fn rule_23_a_sequential_file_allows_only_shared_pointer_calls() {
             file.seek(0, Seek::Set),
             file.seek_shared(0, Seek::Set),
             file.position().map(drop),
-            file.byte_offset(0).map(drop),
             file.set_size(0),
             file.preallocate(0),
             file.set_view(&View::bytes()),
