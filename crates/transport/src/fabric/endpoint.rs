@@ -239,6 +239,16 @@ impl Transport for Endpoint {
         )))
     }
 
+    fn scratch(&self) -> Option<Segment> {
+        let one_node = self
+            .kind
+            .nodes
+            .iter()
+            .all(|node| *node == self.kind.nodes[0]);
+        let board = self.board.filter(|_| one_node);
+        board.map(|board| board.scratch(&self.room.world))
+    }
+
     fn segment(&self, bytes: usize) -> Result<Option<Segment>> {
         sharing::share(self, &self.kind.backings, bytes)
     }
