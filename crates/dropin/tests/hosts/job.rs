@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::place::{Ground, Place};
 use crate::run::Verdict;
 
-/// How much of a failed command's output is shown, from the end, of each stream.
+/// How many bytes of a failed command's output are shown, of each stream.
 const SHOWN: usize = 6000;
 
 /// Between the request to end and the end by force.
@@ -111,7 +111,7 @@ impl Ended {
 
     /// A reason with the command and the end of what it printed.
     pub(crate) fn complaint(&self, reason: &str) -> String {
-        let (stdout, stderr) = (end_of(&self.stdout), end_of(&self.stderr));
+        let (stdout, stderr) = (excerpt(&self.stdout), excerpt(&self.stderr));
         format!(
             "{reason}\n$ {}\n--- stdout\n{stdout}\n--- stderr\n{stderr}",
             self.line
@@ -119,10 +119,23 @@ impl Ended {
     }
 }
 
-fn end_of(text: &str) -> &str {
-    let mut start = text.len().saturating_sub(SHOWN);
-    while !text.is_char_boundary(start) {
-        start += 1;
+/// The beginning and the end of a text: the first complaint and the last.
+fn excerpt(text: &str) -> String {
+    let text = text.trim_end();
+    if text.len() <= SHOWN {
+        return text.to_owned();
     }
-    text[start..].trim_end()
+    let (mut head, mut tail) = (SHOWN / 2, text.len() - SHOWN / 2);
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    let left_out = tail - head;
+    format!(
+        "{}\n[... {left_out} bytes ...]\n{}",
+        &text[..head],
+        &text[tail..]
+    )
 }
