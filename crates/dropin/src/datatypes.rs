@@ -3,6 +3,7 @@
 use engine::{Datatype, ErrorKind};
 use pario_mpi::Host;
 
+use crate::conversion;
 use crate::entry::Raw;
 
 /// What a datatype describes. It is decoded once, then kept with the datatype.
@@ -13,5 +14,8 @@ pub(crate) fn decode(raw: Raw) -> engine::Result<Datatype> {
     if datatype == host.predefined().datatype_null {
         return Err(wrong("the datatype is MPI_DATATYPE_NULL".to_owned()));
     }
-    host.decode(datatype).map_err(|error| wrong(error.to_string()))
+    let decoded = host.decode(datatype);
+    let decoded = decoded.map_err(|error| wrong(error.to_string()))?;
+    conversion::note(host, datatype, &decoded).map_err(|error| wrong(error.to_string()))?;
+    Ok(decoded)
 }

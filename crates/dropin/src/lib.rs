@@ -11,6 +11,7 @@
 //! shells and other children too.
 
 mod call;
+mod conversion;
 mod datatypes;
 mod entry;
 mod errhandler;

@@ -15,3 +15,17 @@ pub(crate) fn next(name: &CStr) -> Option<*const c_void> {
     let address = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     (!address.is_null()).then_some(address.cast_const())
 }
+
+/// The name of the function at an address, if a library exports it.
+pub(crate) fn name_of(function: *const c_void) -> Option<String> {
+    // SAFETY: all fields may be zero.
+    let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: any address may be asked about.
+    let known = unsafe { libc::dladdr(function, &mut found) } != 0;
+    if !known || found.dli_sname.is_null() || found.dli_saddr.cast_const() != function {
+        return None;
+    }
+    // SAFETY: the linker's names are C strings.
+    let name = unsafe { CStr::from_ptr(found.dli_sname) };
+    Some(name.to_string_lossy().into_owned())
+}

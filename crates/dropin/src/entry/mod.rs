@@ -3,11 +3,15 @@
 //! Every function is exported twice, as `MPI_` for programs and as `PMPI_` for
 //! tools and for the hosts' Fortran bindings; neither calls the other.
 
+mod completion;
 mod consistency;
 mod data;
 mod errors;
-mod handles;
+mod fortran;
+pub(crate) mod handles;
+mod init;
 mod manage;
+mod next;
 mod pointers;
 mod representation;
 mod split;
