@@ -84,11 +84,11 @@ impl Decoded {
             }
         };
         let value = Box::into_raw(Box::new(layout.clone()));
-        host.type_set_attr(datatype, key, value.cast())
-            .inspect_err(|_| {
-                // SAFETY: the host did not take the box made above.
-                drop(unsafe { Box::from_raw(value) });
-            })
+        let outcome = host.type_set_attr(datatype, key, value.cast());
+        outcome.inspect_err(|_| {
+            // SAFETY: the host did not take the box made above.
+            drop(unsafe { Box::from_raw(value) });
+        })
     }
 }
 

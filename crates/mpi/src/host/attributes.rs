@@ -62,7 +62,8 @@ impl Host {
         call!(self, comm_free_keyval(&mut key))
     }
 
-    /// Sets a value of a communicator.
+    /// Sets a value of a communicator. Who made the key vouched for its callbacks and their values.
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // a token that only the callbacks look into
     pub fn comm_set_attr(&self, comm: Comm, key: c_int, value: Attribute) -> Result<(), MpiError> {
         call!(self, comm_set_attr(comm.0, key, value))
     }
@@ -116,7 +117,8 @@ impl Host {
         call!(self, type_free_keyval(&mut key))
     }
 
-    /// Sets a value of a datatype.
+    /// Sets a value of a datatype. Who made the key vouched for its callbacks and their values.
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // a token that only the callbacks look into
     pub fn type_set_attr(
         &self,
         datatype: Datatype,

@@ -2,8 +2,9 @@
 
 #![allow(unsafe_code)] // Calls the host.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
+use super::message::{address, address_mut};
 use super::{Host, call};
 use crate::error::MpiError;
 use crate::handles::{Comm, Op};
@@ -16,7 +17,7 @@ impl Host {
 
     /// Gives every rank the root's bytes; all pass the same length.
     pub fn bcast(&self, data: &mut [u8], root: usize, comm: Comm) -> Result<(), MpiError> {
-        let (address, count) = (data.as_mut_ptr().cast(), self.length(data.len())?);
+        let (address, count) = (address_mut(data), self.length(data.len())?);
         let byte = self.predefined().byte;
         call!(self, bcast(address, count, byte.0, root as c_int, comm.0))
     }
@@ -24,8 +25,8 @@ impl Host {
     /// Everyone's bytes, one rank's after the other's; all pass the same length.
     pub fn allgather(&self, data: &[u8], comm: Comm) -> Result<Vec<u8>, MpiError> {
         let mut all = vec![0_u8; data.len() * self.comm_size(comm)?];
-        let (given, count) = (data.as_ptr().cast_mut().cast(), self.length(data.len())?);
-        let (byte, taken) = (self.predefined().byte.0, all.as_mut_ptr().cast());
+        let (given, count) = (address(data), self.length(data.len())?);
+        let (byte, taken) = (self.predefined().byte.0, address_mut(&raw mut all[..]));
         call!(
             self,
             allgather(given, count, byte, taken, count, byte, comm.0)
@@ -48,8 +49,8 @@ impl Host {
             total += length;
         }
         let mut all = vec![0_u8; total];
-        let (given, count) = (data.as_ptr().cast_mut().cast(), self.length(data.len())?);
-        let (byte, taken): (_, *mut c_void) = (self.predefined().byte.0, all.as_mut_ptr().cast());
+        let (given, count) = (address(data), self.length(data.len())?);
+        let (byte, taken) = (self.predefined().byte.0, address_mut(&raw mut all[..]));
         let (counts_in_c, places_in_c) = (counts.as_mut_ptr(), places.as_mut_ptr());
         call!(
             self,
@@ -72,8 +73,8 @@ impl Host {
     /// Combines everyone's numbers element by element.
     pub fn allreduce(&self, data: &[u64], op: Op, comm: Comm) -> Result<Vec<u64>, MpiError> {
         let mut all = vec![0_u64; data.len()];
-        let (given, count) = (data.as_ptr().cast_mut().cast(), self.length(data.len())?);
-        let (uint64, taken) = (self.predefined().uint64, all.as_mut_ptr().cast());
+        let (given, count) = (address(data), self.length(data.len())?);
+        let (uint64, taken) = (self.predefined().uint64, address_mut(&raw mut all[..]));
         call!(self, allreduce(given, taken, count, uint64.0, op.0, comm.0))?;
         Ok(all)
     }

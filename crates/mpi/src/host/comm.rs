@@ -4,7 +4,7 @@
 
 use std::ffi::c_int;
 
-use super::abi::Slot;
+use super::abi::{Flavour, Slot};
 use super::{Host, call};
 use crate::error::MpiError;
 use crate::handles::{Comm, Errhandler, Group};
@@ -104,6 +104,18 @@ impl Host {
     /// `MPI_Comm_set_errhandler`.
     pub fn comm_set_errhandler(&self, comm: Comm, handler: Errhandler) -> Result<(), MpiError> {
         call!(self, comm_set_errhandler(comm.0, handler.0))
+    }
+
+    /// Makes calls on a communicator return their errors.
+    pub fn comm_return_errors(&self, comm: Comm) -> Result<(), MpiError> {
+        // Intel's library of the standard ABI has the numbers of two handlers exchanged.
+        let is_exchanged = self.flavour() == Flavour::Standard && self.version().contains("Intel");
+        let standard = self.predefined().errors_return;
+        let handler = match is_exchanged {
+            true => self.errors_abort().unwrap_or(standard),
+            false => standard,
+        };
+        self.comm_set_errhandler(comm, handler)
     }
 
     /// The error handler of a communicator, to be freed.

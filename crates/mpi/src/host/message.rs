@@ -34,10 +34,24 @@ pub struct Matched {
     pub probed: Probed,
 }
 
+/// The address of a buffer that the host writes. Empty buffers of Rust have an address of one,
+/// which is a mark with a meaning on some hosts.
+pub(super) fn address_mut<T>(buffer: *mut [T]) -> *mut c_void {
+    match buffer.is_empty() {
+        true => ptr::null_mut(),
+        false => buffer.cast(),
+    }
+}
+
+/// The address of a buffer that the host reads.
+pub(super) fn address<T>(buffer: *const [T]) -> *mut c_void {
+    address_mut(buffer.cast_mut())
+}
+
 impl Host {
     /// Sends; returns when `data` may be changed.
     pub fn send(&self, data: &[u8], to: usize, tag: c_int, comm: Comm) -> Result<(), MpiError> {
-        let (address, count) = (data.as_ptr().cast_mut().cast(), self.length(data.len())?);
+        let (address, count) = (address(data), self.length(data.len())?);
         let byte = self.predefined().byte;
         call!(self, send(address, count, byte.0, to as c_int, tag, comm.0))
     }
@@ -53,7 +67,7 @@ impl Host {
         tag: c_int,
         comm: Comm,
     ) -> Result<Request, MpiError> {
-        let (address, count) = (data.cast_mut().cast(), self.length(data.len())?);
+        let (address, count) = (address(data), self.length(data.len())?);
         let (byte, mut slot) = (self.predefined().byte, self.slot());
         call!(
             self,
@@ -81,7 +95,7 @@ impl Host {
         tag: c_int,
         comm: Comm,
     ) -> Result<Request, MpiError> {
-        let (address, count) = (data.cast_mut().cast(), self.length(data.len())?);
+        let (address, count) = (address(data), self.length(data.len())?);
         let (byte, mut slot) = (self.predefined().byte, self.slot());
         call!(
             self,
@@ -106,7 +120,7 @@ impl Host {
         tag: Option<c_int>,
         comm: Comm,
     ) -> Result<Probed, MpiError> {
-        let (address, count) = (buffer.as_mut_ptr().cast(), self.length(buffer.len())?);
+        let (address, count) = (address_mut(buffer), self.length(buffer.len())?);
         let (source, tag) = (self.source(from), self.tag(tag));
         let (byte, mut status) = (self.predefined().byte, Status::new());
         call!(
@@ -135,7 +149,7 @@ impl Host {
         tag: Option<c_int>,
         comm: Comm,
     ) -> Result<Request, MpiError> {
-        let (address, count): (*mut c_void, _) = (buffer.cast(), self.length(buffer.len())?);
+        let (address, count) = (address_mut(buffer), self.length(buffer.len())?);
         let (source, tag) = (self.source(from), self.tag(tag));
         let (byte, mut slot) = (self.predefined().byte, self.slot());
         call!(
@@ -193,7 +207,7 @@ impl Host {
 
     /// Receives a matched message into a buffer at least as long as it.
     pub fn mrecv(&self, matched: Matched, buffer: &mut [u8]) -> Result<(), MpiError> {
-        let (address, count) = (buffer.as_mut_ptr().cast(), self.length(buffer.len())?);
+        let (address, count) = (address_mut(buffer), self.length(buffer.len())?);
         let (byte, ignore) = (self.predefined().byte, self.status_ignore());
         let mut slot = Slot::new(self.flavour(), matched.message.0);
         call!(self, mrecv(address, count, byte.0, slot.pointer(), ignore))
@@ -204,7 +218,7 @@ impl Host {
     /// # Safety
     /// `buffer` must be left alone until the request is complete.
     pub unsafe fn imrecv(&self, matched: Matched, buffer: *mut [u8]) -> Result<Request, MpiError> {
-        let (address, count): (*mut c_void, _) = (buffer.cast(), self.length(buffer.len())?);
+        let (address, count) = (address_mut(buffer), self.length(buffer.len())?);
         let (byte, mut request) = (self.predefined().byte, self.slot());
         let mut slot = Slot::new(self.flavour(), matched.message.0);
         call!(

@@ -42,14 +42,12 @@ pub use types::{Contents, Envelope};
 
 /// Calls a function of the table and turns its code into a result.
 macro_rules! call {
-    ($host:expr, $function:ident($($argument:expr),* $(,)?)) => {
+    ($host:expr, $function:ident($($argument:expr),* $(,)?)) => {{
         // SAFETY: the arguments are handles, numbers and memory that is valid for the call as
         // the function's signature in the standard asks.
-        $host.check(
-            $crate::host::functions::name::$function,
-            unsafe { ($host.functions.$function)($($argument),*) },
-        )
-    };
+        let code = unsafe { ($host.functions.$function)($($argument),*) };
+        $host.check($crate::host::functions::name::$function, code)
+    }};
 }
 pub(crate) use call;
 
@@ -57,7 +55,10 @@ pub(crate) use call;
 ///
 /// Methods check nothing that the host checks itself: a wrong handle gives the host's error,
 /// or what the host does without checks. Errors raise no exception of their own, but the host
-/// calls the error handler of the communicator first: put `errors_return` on private ones.
+/// calls the error handler of the communicator first: see [`comm_return_errors`]
+/// for private ones.
+///
+/// [`comm_return_errors`]: Host::comm_return_errors
 #[derive(Debug)]
 pub struct Host {
     library: Library,

@@ -2,6 +2,7 @@
 //!
 //! Without arguments this program starts itself once for each MPI and test; the environment
 //! tells the child what to do. `PARIO_SEED` and `PARIO_CASES` reach the random tests.
+#![allow(clippy::unwrap_used)] // a test program that cargo does not know as one
 #![allow(unsafe_code)] // calls functions of MPI that the crate does not wrap
 
 #[path = "../common/mod.rs"]
@@ -52,6 +53,11 @@ fn main() -> ExitCode {
             .find(|(known, _)| *known == name)
             .expect("a known test");
         let runtime = Runtime::start(Threads::Multiple).expect("the MPI starts");
+        // Calls that a host refuses are for the tests to judge.
+        let host = runtime.host();
+        for comm in [runtime.world(), host.predefined().comm_self] {
+            host.comm_return_errors(comm).expect("a predefined handler");
+        }
         body(&runtime);
         return ExitCode::SUCCESS;
     }

@@ -3,18 +3,18 @@
 use std::ffi::{c_int, c_void};
 
 use pario_mpi::host::abi::{Slot, Slots};
-use pario_mpi::{Datatype, Host};
+use pario_mpi::{Datatype, Host, MpiError};
 
 /// Calls a function of the host by its name, with the types of its arguments.
 macro_rules! host_call {
     ($host:expr, $name:literal ($($argument:expr => $type:ty),* $(,)?)) => {{
         let address = $host.function($name).expect(concat!("the host has MPI_", $name));
+        type Function = unsafe extern "C" fn($($type),*) -> c_int;
         // SAFETY: the signature is the standard's, handles apart, which are 64-bit registers.
-        let function: unsafe extern "C" fn($($type),*) -> c_int =
-            unsafe { std::mem::transmute(address) };
+        let function = unsafe { std::mem::transmute::<*mut c_void, Function>(address) };
         // SAFETY: the arguments are valid for the call.
         let code = unsafe { function($($argument),*) };
-        $host.check(concat!("MPI_", $name), code).expect("valid arguments");
+        $host.check(concat!("MPI_", $name), code)
     }};
 }
 pub(crate) use host_call;
@@ -48,7 +48,8 @@ impl Maker<'_> {
     ) -> Datatype {
         let mut slot = self.slot();
         host_call!(self.0, "Type_vector"(count => c_int, length => c_int, stride => c_int,
-            of.0 => u64, slot.pointer() => *mut c_void));
+            of.0 => u64, slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
@@ -61,7 +62,8 @@ impl Maker<'_> {
     ) -> Datatype {
         let mut slot = self.slot();
         host_call!(self.0, "Type_create_hvector"(count => c_int, length => c_int, stride => i64,
-            of.0 => u64, slot.pointer() => *mut c_void));
+            of.0 => u64, slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
@@ -69,7 +71,8 @@ impl Maker<'_> {
         let mut slot = self.slot();
         host_call!(self.0, "Type_indexed"(lengths.len() as c_int => c_int,
             lengths.as_ptr() => *const c_int, places.as_ptr() => *const c_int,
-            of.0 => u64, slot.pointer() => *mut c_void));
+            of.0 => u64, slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
@@ -77,7 +80,8 @@ impl Maker<'_> {
         let mut slot = self.slot();
         host_call!(self.0, "Type_create_hindexed"(lengths.len() as c_int => c_int,
             lengths.as_ptr() => *const c_int, places.as_ptr() => *const i64,
-            of.0 => u64, slot.pointer() => *mut c_void));
+            of.0 => u64, slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
@@ -85,7 +89,8 @@ impl Maker<'_> {
         let mut slot = self.slot();
         host_call!(self.0, "Type_create_indexed_block"(places.len() as c_int => c_int,
             length => c_int, places.as_ptr() => *const c_int,
-            of.0 => u64, slot.pointer() => *mut c_void));
+            of.0 => u64, slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
@@ -93,7 +98,8 @@ impl Maker<'_> {
         let mut slot = self.slot();
         host_call!(self.0, "Type_create_hindexed_block"(places.len() as c_int => c_int,
             length => c_int, places.as_ptr() => *const i64,
-            of.0 => u64, slot.pointer() => *mut c_void));
+            of.0 => u64, slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
@@ -102,7 +108,8 @@ impl Maker<'_> {
         let mut types = Slots::new(self.0.flavour(), of.iter().map(|datatype| datatype.0));
         host_call!(self.0, "Type_create_struct"(lengths.len() as c_int => c_int,
             lengths.as_ptr() => *const c_int, places.as_ptr() => *const i64,
-            types.pointer() => *mut c_void, slot.pointer() => *mut c_void));
+            types.pointer() => *mut c_void, slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
@@ -118,59 +125,71 @@ impl Maker<'_> {
         host_call!(self.0, "Type_create_subarray"(sizes.len() as c_int => c_int,
             sizes.as_ptr() => *const c_int, subsizes.as_ptr() => *const c_int,
             starts.as_ptr() => *const c_int, order => c_int,
-            of.0 => u64, slot.pointer() => *mut c_void));
+            of.0 => u64, slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
-    pub(crate) fn darray(&self, array: &DarrayArguments<'_>, of: Datatype) -> Datatype {
+    /// A distributed array, or the reason why the host refuses it.
+    pub(crate) fn darray(
+        &self,
+        array: &DarrayArguments<'_>,
+        of: Datatype,
+    ) -> Result<Datatype, MpiError> {
         let mut slot = self.slot();
         host_call!(self.0, "Type_create_darray"(array.ranks => c_int, array.rank => c_int,
             array.sizes.len() as c_int => c_int, array.sizes.as_ptr() => *const c_int,
             array.distributions.as_ptr() => *const c_int,
             array.parameters.as_ptr() => *const c_int, array.grid.as_ptr() => *const c_int,
-            array.order => c_int, of.0 => u64, slot.pointer() => *mut c_void));
-        Datatype(slot.handle())
+            array.order => c_int, of.0 => u64, slot.pointer() => *mut c_void))?;
+        Ok(Datatype(slot.handle()))
     }
 
     pub(crate) fn resized(&self, of: Datatype, lower_bound: i64, extent: i64) -> Datatype {
         let mut slot = self.slot();
         host_call!(self.0, "Type_create_resized"(of.0 => u64, lower_bound => i64, extent => i64,
-            slot.pointer() => *mut c_void));
+            slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
     pub(crate) fn f90_real(&self, precision: c_int, range: c_int) -> Datatype {
         let mut slot = self.slot();
         host_call!(self.0, "Type_create_f90_real"(precision => c_int, range => c_int,
-            slot.pointer() => *mut c_void));
+            slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
     pub(crate) fn f90_complex(&self, precision: c_int, range: c_int) -> Datatype {
         let mut slot = self.slot();
         host_call!(self.0, "Type_create_f90_complex"(precision => c_int, range => c_int,
-            slot.pointer() => *mut c_void));
+            slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
     pub(crate) fn f90_integer(&self, range: c_int) -> Datatype {
         let mut slot = self.slot();
         host_call!(self.0, "Type_create_f90_integer"(range => c_int,
-            slot.pointer() => *mut c_void));
+            slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
     pub(crate) fn value_index(&self, value: Datatype, index: Datatype) -> Datatype {
         let mut slot = self.slot();
         host_call!(self.0, "Type_get_value_index"(value.0 => u64, index.0 => u64,
-            slot.pointer() => *mut c_void));
+            slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
     pub(crate) fn vector_c(&self, count: i64, length: i64, stride: i64, of: Datatype) -> Datatype {
         let mut slot = self.slot();
         host_call!(self.0, "Type_vector_c"(count => i64, length => i64, stride => i64,
-            of.0 => u64, slot.pointer() => *mut c_void));
+            of.0 => u64, slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
@@ -178,7 +197,8 @@ impl Maker<'_> {
         let mut slot = self.slot();
         host_call!(self.0, "Type_create_hindexed_c"(lengths.len() as i64 => i64,
             lengths.as_ptr() => *const i64, places.as_ptr() => *const i64,
-            of.0 => u64, slot.pointer() => *mut c_void));
+            of.0 => u64, slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
@@ -187,7 +207,8 @@ impl Maker<'_> {
         let mut types = Slots::new(self.0.flavour(), of.iter().map(|datatype| datatype.0));
         host_call!(self.0, "Type_create_struct_c"(lengths.len() as i64 => i64,
             lengths.as_ptr() => *const i64, places.as_ptr() => *const i64,
-            types.pointer() => *mut c_void, slot.pointer() => *mut c_void));
+            types.pointer() => *mut c_void, slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
@@ -203,14 +224,16 @@ impl Maker<'_> {
         host_call!(self.0, "Type_create_subarray_c"(sizes.len() as c_int => c_int,
             sizes.as_ptr() => *const i64, subsizes.as_ptr() => *const i64,
             starts.as_ptr() => *const i64, order => c_int,
-            of.0 => u64, slot.pointer() => *mut c_void));
+            of.0 => u64, slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 
     pub(crate) fn resized_c(&self, of: Datatype, lower_bound: i64, extent: i64) -> Datatype {
         let mut slot = self.slot();
         host_call!(self.0, "Type_create_resized_c"(of.0 => u64, lower_bound => i64,
-            extent => i64, slot.pointer() => *mut c_void));
+            extent => i64, slot.pointer() => *mut c_void))
+        .expect("valid arguments");
         Datatype(slot.handle())
     }
 }
