@@ -36,4 +36,6 @@ pub use host::abi::{Flavour, StatusFields};
 pub use host::classes::ErrorClass;
 pub use host::{Host, Matched, Threads};
 pub use runtime::{LIBRARY_VARIABLE, Runtime, RuntimeError};
-pub use transport::{Callers, InsideCall, MpiTransport};
+pub use transport::{
+    Attendance, Callers, InsideCall, Moved, MpiTransport, carry_attended, is_weak,
+};

@@ -3,7 +3,6 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::PoisonError;
-use std::time::Duration;
 
 use engine::{ErrorKind, File, Owned, Split};
 
@@ -12,13 +11,9 @@ use super::{Offset, Raw, StatusPointer, file_functions};
 use crate::call::{self, Outcome};
 use crate::failure::Failure;
 use crate::files::OpenFile;
+use crate::forward;
 use crate::memory::{self, Buffer};
 use crate::requests::ActiveSplit;
-use crate::forward;
-
-/// How long to wait in one go for the end of a call, before the next look at
-/// the host's messages.
-const WAIT: Duration = Duration::from_millis(1);
 
 /// Begins a call of a kind.
 unsafe fn begin(
@@ -35,6 +30,7 @@ unsafe fn begin(
         kind,
         buffer: data.buffer.address as usize,
         split,
+        attendance: open.transport.attend_background(),
     });
     Ok(())
 }
@@ -48,13 +44,19 @@ unsafe fn end(
 ) -> Outcome {
     let host = call::host()?;
     let wrong = |message: String| {
-        Err(Failure::from(engine::Error::new(ErrorKind::Argument, message)))
+        Err(Failure::from(engine::Error::new(
+            ErrorKind::Argument,
+            message,
+        )))
     };
     let mut place = open.split.lock().unwrap_or_else(PoisonError::into_inner);
     match &*place {
         None => return wrong(format!("no {kind}_begin is active on the file")),
         Some(active) if active.kind != kind => {
-            return wrong(format!("{}_begin is active on the file, not {kind}_begin", active.kind));
+            return wrong(format!(
+                "{}_begin is active on the file, not {kind}_begin",
+                active.kind
+            ));
         }
         Some(active) if active.buffer != buffer as usize => {
             return wrong(format!("the buffer is not the one that {kind}_begin got"));
@@ -66,9 +68,7 @@ unsafe fn end(
     let Some(active) = active else {
         return wrong(format!("no {kind}_begin is active on the file"));
     };
-    while !active.split.wait_for(WAIT) {
-        open.transport.make_progress();
-    }
+    active.wait(&open.transport);
     let result = active.split.end().map(|(status, _)| status);
     let result = result.map_err(Failure::from);
     let bytes = match &result {

@@ -14,6 +14,7 @@ use pario_transport::{Patience, Rank, Result, Tag, TransportError};
 
 use super::permission::Callers;
 use super::wire::{Departure, MESSAGE_BYTES_MAX, Wire};
+use crate::Host;
 
 /// After each piece of a message: its context and tag, and how many bytes of
 /// the message are still to come. At the end, so that what arrives need not be
@@ -50,6 +51,26 @@ struct Inbox {
     partial: HashMap<Rank, Vec<u8>>,
     /// Why no more messages will come.
     broken: Option<TransportError>,
+}
+
+/// Whether messages were taken from or to the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// At least one.
+    Something,
+    /// None.
+    Nothing,
+}
+
+impl Moved {
+    /// Something if either is.
+    #[must_use]
+    pub fn or(self, other: Moved) -> Moved {
+        match self {
+            Moved::Something => self,
+            Moved::Nothing => other,
+        }
+    }
 }
 
 /// What only the thread that carries messages touches.
@@ -94,6 +115,16 @@ impl Bridge {
 
     pub(super) fn size(&self) -> u32 {
         self.wire.size()
+    }
+
+    /// Which threads may call the MPI.
+    pub(super) fn callers(&self) -> Callers {
+        self.callers
+    }
+
+    /// The MPI, unless the wire is of another kind.
+    pub(super) fn host(&self) -> Option<&'static Host> {
+        self.wire.host()
     }
 
     /// Sends a message; its bytes are copied.
@@ -216,35 +247,49 @@ impl Bridge {
 
     /// Carries messages between boxes and wire, if this thread may call the
     /// MPI and no other is at it.
-    pub(super) fn carry(&self) {
+    pub(super) fn carry(&self) -> Moved {
+        self.carry_looking(IDLE_LOOKS)
+    }
+
+    /// As [`carry`](Self::carry) for those who come by often.
+    pub(super) fn carry_briefly(&self) -> Moved {
+        self.carry_looking(1)
+    }
+
+    fn carry_looking(&self, idle_looks: usize) -> Moved {
         if !self.callers.include_me() || self.process != std::process::id() {
-            return;
+            return Moved::Nothing;
         }
         // Whoever has the lock does the work; a hook of the MPI may bring the
         // same thread here again.
         let Ok(mut carrier) = self.carrier.try_lock() else {
-            return;
+            return Moved::Nothing;
         };
-        if let Err(error) = self.carry_with(&mut carrier) {
-            lock(&self.inbox).broken.get_or_insert(error);
-            self.arrival.notify_all();
-        }
+        self.carry_with(&mut carrier, idle_looks)
+            .unwrap_or_else(|error| {
+                lock(&self.inbox).broken.get_or_insert(error);
+                self.arrival.notify_all();
+                Moved::Something
+            })
     }
 
-    fn carry_with(&self, carrier: &mut Carrier) -> Result<()> {
+    fn carry_with(&self, carrier: &mut Carrier, idle_looks: usize) -> Result<Moved> {
+        let mut moved = Moved::Nothing;
         loop {
             // Not while the MPI is called: a hook may want to send.
             let Some((to, bytes)) = lock(&self.outbox).pop_front() else {
                 break;
             };
             carrier.departures.push(self.wire.depart(to, bytes)?);
+            moved = Moved::Something;
         }
         let mut looks = 0;
         let mut arrivals = 0;
-        while looks < IDLE_LOOKS && arrivals < ARRIVALS_AT_ONCE {
+        while looks < idle_looks && arrivals < ARRIVALS_AT_ONCE {
             match self.wire.arrive()? {
                 Some((from, message)) => {
                     arrivals += 1;
+                    moved = Moved::Something;
                     self.sort(from, message)?;
                 }
                 None if arrivals > 0 => break,
@@ -259,7 +304,7 @@ impl Bridge {
                 true
             })
         });
-        failed
+        failed.map(|()| moved)
     }
 
     /// Puts a piece where it belongs.

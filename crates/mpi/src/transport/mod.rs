@@ -9,6 +9,7 @@
 mod bridge;
 mod cache;
 mod gather;
+mod hooks;
 mod mpi_wire;
 mod permission;
 mod placement;
@@ -21,6 +22,8 @@ use pario_transport::{
     Meanwhile, Node, Patience, Rank, Result, Segment, Tag, Transport, TransportError, generic, node,
 };
 
+pub use bridge::Moved;
+pub use hooks::{Attendance, carry_attended, is_weak};
 pub use permission::{Callers, InsideCall};
 
 use bridge::Bridge;
@@ -106,9 +109,21 @@ impl MpiTransport {
     }
 
     /// Carries messages of background operations on, if the calling thread may
-    /// call the MPI: for hooks that the MPI calls.
-    pub fn make_progress(&self) {
-        self.shared.bridge.carry();
+    /// call the MPI. Keeps the progress of the MPI itself moving, too.
+    pub fn make_progress(&self) -> Moved {
+        self.shared.bridge.carry()
+    }
+
+    /// Sees to it that messages of a background operation that starts now move
+    /// on while the program is in other functions of the MPI, as far as this
+    /// MPI lets others do that ([`is_weak`]). `None` where nothing needs to be
+    /// done. The calling thread may call the MPI.
+    #[must_use]
+    pub fn attend_background(&self) -> Option<Attendance> {
+        match self.is_one_node() {
+            true => None,
+            false => Attendance::of(&self.shared.bridge),
+        }
     }
 
     /// The private duplicate of the communicator: the same ranks, in order.
@@ -222,7 +237,9 @@ impl Transport for MpiTransport {
     fn attend(&self) -> Result<()> {
         match &self.node {
             Some(node) => node.attend()?,
-            None => self.shared.bridge.carry(),
+            None => {
+                self.shared.bridge.carry();
+            }
         }
         self.shared.bridge.check()
     }
@@ -283,6 +300,10 @@ impl Transport for MpiTransport {
             context,
             node: node.transpose()?,
         }))
+    }
+
+    fn scratch(&self) -> Option<Segment> {
+        self.all_nearby()?.scratch()
     }
 
     fn segment(&self, bytes: usize) -> Result<Option<Segment>> {

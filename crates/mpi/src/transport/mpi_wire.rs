@@ -60,6 +60,10 @@ impl Wire for MpiWire {
         self.size
     }
 
+    fn host(&self) -> Option<&'static Host> {
+        Some(self.host)
+    }
+
     fn depart(&self, to: Rank, bytes: Box<[u8]>) -> Result<Box<dyn Departure>> {
         // SAFETY: the bytes are on the heap and belong to the departure, which
         // is kept until it is over.

@@ -5,6 +5,8 @@ use std::fmt::Debug;
 
 use pario_transport::{Rank, Result};
 
+use crate::Host;
+
 /// The longest message that a wire carries: an `int` counts it.
 pub(super) const MESSAGE_BYTES_MAX: usize = 1 << 30;
 
@@ -16,6 +18,11 @@ pub(super) trait Wire: Send + Sync + Debug {
 
     /// The number of ranks.
     fn size(&self) -> u32;
+
+    /// The MPI that carries the messages, if one does.
+    fn host(&self) -> Option<&'static Host> {
+        None
+    }
 
     /// Starts to send at most [`MESSAGE_BYTES_MAX`] bytes, which stay where
     /// they are until the departure is over.
