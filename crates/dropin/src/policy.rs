@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use engine::driver::{Coherence, file_system_of};
+use engine::hints::{Hints, Sources};
 use engine::{Info, Transport};
 use pario_mpi::{Host, MpiTransport};
 
@@ -123,7 +124,9 @@ pub(crate) fn carrier(
 }
 
 fn reason(transport: &MpiTransport, path: &Path, hints: &Info) -> Reason {
-    let asked = hints.get(DISABLE_HINT).is_some_and(is_true);
+    let asked = hints
+        .get(DISABLE_HINT)
+        .map_or(disabled_by_default(), is_true);
     if asked || is_excluded(path) {
         return Reason::Wish;
     }
@@ -142,14 +145,19 @@ fn reason(transport: &MpiTransport, path: &Path, hints: &Info) -> Reason {
     Reason::None
 }
 
+/// Whether the hints of the environment or of a hints file leave files to the
+/// host.
+fn disabled_by_default() -> bool {
+    static DISABLED: OnceLock<bool> = OnceLock::new();
+    *DISABLED.get_or_init(|| {
+        let resolved = Hints::resolve(&Info::new(), &Sources::from_environment());
+        resolved.hints.pario_disable
+    })
+}
+
 /// Whether the several nodes are one in truth.
 fn pretends_nodes() -> bool {
     std::env::var_os("PARIO_NODES").is_some()
-}
-
-fn is_true(value: &str) -> bool {
-    let words = ["true", "1", "yes", "on", "enable"];
-    words.iter().any(|word| value.trim().eq_ignore_ascii_case(word))
 }
 
 /// Functions by which programs that use a graphics processor are known.
@@ -163,7 +171,10 @@ const DEVICE_FUNCTIONS: [&std::ffi::CStr; 3] = [
 /// said that its memory never meets a file function.
 fn has_device_library() -> bool {
     let never = std::env::var("PARIO_DEVICE_MEMORY").is_ok_and(|value| value == "never");
-    !never && DEVICE_FUNCTIONS.iter().any(|name| crate::symbols::is_loaded(name))
+    !never
+        && DEVICE_FUNCTIONS
+            .iter()
+            .any(|name| crate::symbols::is_loaded(name))
 }
 
 fn disabled() -> Option<&'static str> {
