@@ -16,7 +16,11 @@ pub(crate) type Outcome = Result<(), Failure>;
 pub(crate) const SUCCESS: c_int = 0;
 
 /// Runs the work of a function on a file. An error goes to the file's handler.
-pub(crate) fn on_file(name: &'static str, file: &OpenFile, work: impl FnOnce() -> Outcome) -> c_int {
+pub(crate) fn on_file(
+    name: &'static str,
+    file: &OpenFile,
+    work: impl FnOnce() -> Outcome,
+) -> c_int {
     let _inside = InsideCall::enter();
     match caught(work) {
         Ok(()) => SUCCESS,

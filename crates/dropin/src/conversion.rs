@@ -82,8 +82,10 @@ impl Item {
         let user = transfer.user_buffer.cast::<c_void>();
         let file = transfer.file_buffer.cast::<c_void>();
         let state = std::ptr::with_exposed_provenance_mut::<c_void>(state);
-        let (mut large_count, mut position) =
-            (i64::try_from(transfer.count)?, i64::try_from(transfer.position)?);
+        let (mut large_count, mut position) = (
+            i64::try_from(transfer.count)?,
+            i64::try_from(transfer.position)?,
+        );
         let integer = || host.type_to_fortran(datatype);
         let mut code = SUCCESS;
         // SAFETY: whoever registered the functions promised their types; the
@@ -117,9 +119,7 @@ impl Item {
         match self {
             Item::Null => Conversion::Identity,
             // SAFETY: the program's promise to the standard is the same.
-            item => unsafe {
-                Conversion::callback(move |transfer| item.call(transfer, state))
-            },
+            item => unsafe { Conversion::callback(move |transfer| item.call(transfer, state)) },
         }
     }
 }
@@ -208,7 +208,12 @@ impl TryFrom<Functions> for UserRepresentation {
     type Error = Failure;
 
     fn try_from(functions: Functions) -> Result<UserRepresentation, Failure> {
-        let Functions { read, write, extent, state } = functions;
+        let Functions {
+            read,
+            write,
+            extent,
+            state,
+        } = functions;
         if let Extent::Null = extent {
             let message = "the function that says the extents of datatypes is null";
             return Err(Failure::new(ErrorClass::Arg, message));
@@ -266,7 +271,8 @@ pub(crate) fn note(
     handle: Datatype,
     datatype: &layout::Datatype,
 ) -> Result<(), MpiError> {
-    if !WANTED.load(Ordering::Acquire) || basic_of(datatype).is_some() || known(datatype).is_some() {
+    if !WANTED.load(Ordering::Acquire) || basic_of(datatype).is_some() || known(datatype).is_some()
+    {
         return Ok(());
     }
     // A thread that noted the same in between has made one more duplicate.

@@ -87,7 +87,10 @@ pub(crate) unsafe fn path<'a>(name: *const c_char) -> Result<&'a Path, Failure> 
     // SAFETY: promised by the caller.
     let name = unsafe { CStr::from_ptr(name) };
     match name.to_bytes() {
-        [] => Err(Failure::new(ErrorClass::BadFile, "the file's name is empty")),
+        [] => Err(Failure::new(
+            ErrorClass::BadFile,
+            "the file's name is empty",
+        )),
         bytes => Ok(Path::new(OsStr::from_bytes(bytes))),
     }
 }

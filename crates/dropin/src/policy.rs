@@ -124,9 +124,13 @@ pub(crate) fn carrier(
 }
 
 fn reason(transport: &MpiTransport, path: &Path, hints: &Info) -> Reason {
-    let asked = hints
-        .get(DISABLE_HINT)
-        .map_or(disabled_by_default(), is_true);
+    let asked = match hints.get(DISABLE_HINT) {
+        Some(_) => {
+            let resolved = Hints::resolve(hints, &Sources::from_environment());
+            resolved.hints.pario_disable
+        }
+        None => disabled_by_default(),
+    };
     if asked || is_excluded(path) {
         return Reason::Wish;
     }

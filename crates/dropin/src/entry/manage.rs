@@ -61,10 +61,14 @@ fn open(host: &'static Host, request: Request<'_>) -> Result<Option<FileId>, Fai
     let Request { path, amode, .. } = request;
     let comm = Comm(host.flavour().from_register(request.comm));
     if comm == host.predefined().comm_null {
-        return Err(Failure::new(ErrorClass::Comm, "the communicator is MPI_COMM_NULL"));
+        return Err(Failure::new(
+            ErrorClass::Comm,
+            "the communicator is MPI_COMM_NULL",
+        ));
     }
     if host.comm_is_inter(comm)? {
-        let message = "files are opened by the ranks of an intracommunicator, not an intercommunicator";
+        let message =
+            "files are opened by the ranks of an intracommunicator, not an intercommunicator";
         return Err(Failure::new(ErrorClass::Comm, message));
     }
     let transport = MpiTransport::of(host, comm).map_err(engine::Error::from)?;
@@ -104,7 +108,10 @@ fn close(host: &Host, open: &OpenFile) -> Outcome {
     let closed = open.file.close();
     // Pending operations keep it open; any other error comes from a file that
     // is closed all the same.
-    if closed.as_ref().is_err_and(|error| error.kind() == ErrorKind::FileInUse) {
+    if closed
+        .as_ref()
+        .is_err_and(|error| error.kind() == ErrorKind::FileInUse)
+    {
         return Ok(closed?);
     }
     open.free_types(host);

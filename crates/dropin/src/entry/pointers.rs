@@ -16,9 +16,8 @@ fn whence(host: &Host, whence: c_int) -> engine::Result<Seek> {
         it if it == constants.seek_cur => Ok(Seek::Current),
         it if it == constants.seek_end => Ok(Seek::End),
         other => {
-            let message = format!(
-                "whence is {other}: it must be MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END"
-            );
+            let message =
+                format!("whence is {other}: it must be MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END");
             Err(engine::Error::new(ErrorKind::Argument, message))
         }
     }

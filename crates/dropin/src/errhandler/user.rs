@@ -47,7 +47,10 @@ impl fmt::Debug for Function {
 
 fn present(function: *const c_void) -> Result<*const c_void, Failure> {
     match function.is_null() {
-        true => Err(Failure::new(ErrorClass::Arg, "the error handler's function is null")),
+        true => Err(Failure::new(
+            ErrorClass::Arg,
+            "the error handler's function is null",
+        )),
         false => Ok(function),
     }
 }
@@ -58,7 +61,9 @@ impl Function {
     pub(crate) unsafe fn c(function: *const c_void) -> Result<Function, Failure> {
         let function = present(function)?;
         // SAFETY: promised by the caller.
-        Ok(Function::C(unsafe { mem::transmute::<*const c_void, CFunction>(function) }))
+        Ok(Function::C(unsafe {
+            mem::transmute::<*const c_void, CFunction>(function)
+        }))
     }
 
     /// # Safety
@@ -66,7 +71,9 @@ impl Function {
     pub(crate) unsafe fn fortran(function: *const c_void) -> Result<Function, Failure> {
         let function = present(function)?;
         // SAFETY: promised by the caller.
-        Ok(Function::Fortran(unsafe { mem::transmute::<*const c_void, FortranFunction>(function) }))
+        Ok(Function::Fortran(unsafe {
+            mem::transmute::<*const c_void, FortranFunction>(function)
+        }))
     }
 
     /// # Safety
