@@ -169,7 +169,7 @@ static void get_status(mixture *mix) {
 
 /* A cancelled file operation is either cancelled or done. */
 static void cancel(MPI_File file) {
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     MPI_Status status;
     int words[WORDS], cancelled = 0;
     for (int w = 0; w < WORDS; w++) words[w] = w + check.rank;

@@ -58,7 +58,7 @@ static void at_open(void) {
     CHECK(used != again && used != MPI_INFO_NULL, "each get_info makes a new info");
     if (well_formed(used, "pario_") > 0) {
         CHECK(value_of(used, "romio_filesystem_type") != NULL, "published hints are there");
-        CHECK(value_of(used, "cb_nodes") != NULL, "hints with defaults are there");
+        CHECK(value_of(used, "ind_rd_buffer_size") != NULL, "hints with defaults are there");
     }
     /* The copy is the caller's: changing it changes nothing. */
     MPI_Info_set(used, "cb_buffer_size", "4096");

@@ -91,7 +91,7 @@ static void with_holes(void) {
     CHECK_OK(MPI_File_set_view(file, 16 * check.rank, MPI_INT, tile, "native", MPI_INFO_NULL));
     int data[COUNT * 3], back[COUNT * 3];
     for (int i = 0; i < COUNT * 3; i++) data[i] = check.rank << 16 | i;
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     MPI_Status status;
     CHECK_OK(MPI_File_iwrite_at(file, 0, data, 1, memory, &request));
     CHECK_OK(MPI_Wait(&request, &status));
@@ -176,7 +176,7 @@ static void nothing_and_refusals(void) {
 static void freed(void) {
     const char *path = check_own_path("freed");
     MPI_File file;
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     unsigned char *data = malloc(1 << 20);
     check_fill(data, 0, 1 << 20, 5);
     unlink(path);
@@ -196,7 +196,7 @@ static void freed(void) {
 static void past_the_end(void) {
     const char *path = check_own_path("end");
     MPI_File file;
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     MPI_Status status;
     unsigned char back[300];
     check_make(path, 1000, 6);

@@ -36,7 +36,7 @@ static void expect_file(const char *path, int blocks, int salt) {
 static void forms(void) {
     const char *path = check_path("forms");
     unsigned char data[LENGTH], back[LENGTH];
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     MPI_Status status;
     check_remove(path);
     MPI_File file = open_interleaved(path);
@@ -133,7 +133,7 @@ static void opposite_orders(void) {
 static void wait_before_send(void) {
     const char *path = check_path("waits");
     unsigned char data[LENGTH];
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     check_remove(path);
     MPI_File file = open_interleaved(path);
     for (int round = 0; round < 3; round++) {
@@ -182,7 +182,7 @@ static void overlap(void) {
 static void past_the_end(void) {
     const char *path = check_path("end");
     unsigned char back[LENGTH];
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     MPI_Status status;
     check_make_shared(path, (size_t)LENGTH * (size_t)check.size, 7);
     MPI_File file = open_interleaved(path);

@@ -52,7 +52,7 @@ static void writes_and_reads(void) {
         if (i % 2) {
             CHECK_OK(MPI_File_write_shared(file, &mine, 1, type, &status));
         } else {
-            MPI_Request request;
+            MPI_Request request = MPI_REQUEST_NULL;
             CHECK_OK(MPI_File_iwrite_shared(file, &mine, 1, type, &request));
             CHECK_OK(MPI_Wait(&request, &status));
         }
@@ -76,7 +76,7 @@ static void writes_and_reads(void) {
         if (got % 2) {
             CHECK_OK(MPI_File_read_shared(file, &found, 1, type, &status));
         } else {
-            MPI_Request request;
+            MPI_Request request = MPI_REQUEST_NULL;
             CHECK_OK(MPI_File_iread_shared(file, &found, 1, type, &request));
             CHECK_OK(MPI_Wait(&request, &status));
         }

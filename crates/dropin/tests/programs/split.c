@@ -78,7 +78,7 @@ static void meanwhile(void) {
     CHECK_OK(MPI_File_read_at(file, check.size * LENGTH + base, small, 100, MPI_BYTE, &status));
     CHECK_COUNT(status, MPI_BYTE, 100);
     CHECK_FILLED(small, check.size * LENGTH + base, 100, 1);
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
     CHECK_OK(MPI_File_iread_at(file, check.size * LENGTH + base, small, 100, MPI_BYTE, &request));
     CHECK_OK(MPI_File_write_at_all_begin(other, base, data, LENGTH, MPI_BYTE));
     int sum = 0;
