@@ -43,12 +43,12 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
                         let binary = program.compile(host, &[])?;
                         let place = Place::new(Ground::Memory)?;
                         for (step, is_ours) in match direction {
-                            Direction::HostToPario => [("-w", false), ("-r", true)],
-                            Direction::ParioToHost => [("-w", true), ("-r", false)],
+                            Direction::HostToPario => [("write", false), ("read", true)],
+                            Direction::ParioToHost => [("write", true), ("read", false)],
                         } {
                             let line = host.launch(ranks);
                             let line = if is_ours { preloaded(run, line)? } else { line };
-                            let line = line.word(&binary).word(place.path()).word(step);
+                            let line = line.word(&binary).word(place.path()).words(["-p", step]);
                             let ended = job::run(&line, LIMIT)?.success()?;
                             has_checked(&ended, &program.name)?;
                             if is_ours {

@@ -160,6 +160,9 @@ impl Network {
         for index in 0..HOSTS {
             network.set_up(index, &table)?;
         }
+        for index in 0..HOSTS {
+            network.wait_for_cable(index)?;
+        }
         write(&network.remote_shell, &network.enter_script())?;
         fs::set_permissions(&network.remote_shell, fs::Permissions::from_mode(0o755))
             .map_err(|error| error.to_string())?;
@@ -191,6 +194,13 @@ impl Network {
             table.display()
         );
         let line = self.inside(index, Line::new("sh").words(["-c", &script]));
+        job::run(&line, QUICK)?.success().map(drop)
+    }
+
+    /// A link is in use some moments after both its ends were.
+    fn wait_for_cable(&self, index: usize) -> Verdict {
+        let script = "until grep -q up /sys/class/net/eth0/operstate; do sleep 0.02; done";
+        let line = self.inside(index, Line::new("sh").words(["-c", script]));
         job::run(&line, QUICK)?.success().map(drop)
     }
 
