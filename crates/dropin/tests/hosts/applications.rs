@@ -140,9 +140,7 @@ impl Application {
                 let program = Program::find("applications", self.name)?;
                 Ok(Line::new(program.compile(host, &flags(host)?)?))
             }
-            Kind::Script => {
-                Ok(Line::new(host.python()).word(script(self.name)))
-            }
+            Kind::Script => Ok(Line::new(host.python()).word(script(self.name))),
         }
     }
 }
