@@ -12,6 +12,7 @@ mod calls;
 mod datatypes;
 mod maker;
 mod oracle;
+mod ranks;
 
 use std::io::Read;
 use std::process::{Child, Command, ExitCode, Output, Stdio};
@@ -20,7 +21,9 @@ use std::time::{Duration, Instant};
 
 use common::{Installed, installed};
 use libtest_mimic::{Arguments, Failed, Trial};
-use pario_mpi::{LIBRARY_VARIABLE, Runtime, Threads};
+use pario_mpi::host::loader::{Library, Visibility};
+use pario_mpi::{Host, HostError, LIBRARY_VARIABLE, Runtime, Threads};
+use ranks::{Launcher, RANKS, launchers};
 
 /// Tells a child which test it runs.
 const TEST_VARIABLE: &str = "PARIO_MPI_TEST";
@@ -46,45 +49,95 @@ const TESTS: &[(&str, Body)] = &[
     ("decoded datatypes are kept and dropped", datatypes::kept),
 ];
 
+/// Runs under a launcher.
+const RANKS_TEST: &str = "processes of a launcher";
+/// Runs before MPI is started.
+const PRIVATE_TEST: &str = "an MPI that is loaded privately";
+
 fn main() -> ExitCode {
     if let Ok(name) = std::env::var(TEST_VARIABLE) {
-        let (_, body) = TESTS
-            .iter()
-            .find(|(known, _)| *known == name)
-            .expect("a known test");
-        let runtime = Runtime::start(Threads::Multiple).expect("the MPI starts");
-        // Calls that a host refuses are for the tests to judge.
-        let host = runtime.host();
-        for comm in [runtime.world(), host.predefined().comm_self] {
-            host.comm_return_errors(comm).expect("a predefined handler");
-        }
-        body(&runtime);
+        child(&name);
         return ExitCode::SUCCESS;
     }
-    let mpis = installed();
+    let (mpis, launchers) = (installed(), launchers());
     if mpis.is_empty() {
         println!("skipped: no MPI is installed");
     }
-    let trial = |mpi: &Installed, name: &'static str| {
-        let mpi = mpi.clone();
-        Trial::test(format!("{name}: {}", mpi.name), move || run(&mpi, name))
-    };
-    let trials = mpis
-        .iter()
-        .flat_map(|mpi| TESTS.iter().map(move |(name, _)| trial(mpi, name)));
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+    let mut trials = Vec::new();
+    for mpi in &mpis {
+        let names = TESTS.iter().map(|(name, _)| *name).chain([PRIVATE_TEST]);
+        trials.extend(names.map(|name| {
+            let mpi = mpi.clone();
+            Trial::test(format!("{name}: {}", mpi.name), move || alone(&mpi, name))
+        }));
+    }
+    for launcher in launchers {
+        let name = format!("{RANKS_TEST}: {}", launcher.name);
+        trials.push(Trial::test(name, move || launched(&launcher)));
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn child(name: &str) {
+    if name == PRIVATE_TEST {
+        return private();
+    }
+    let runtime = Runtime::start(Threads::Multiple).expect("the MPI starts");
+    // Calls that a host refuses are for the tests to judge.
+    let host = runtime.host();
+    for comm in [runtime.world(), host.predefined().comm_self] {
+        host.comm_return_errors(comm).expect("a predefined handler");
+    }
+    let known = TESTS.iter().chain(&[(RANKS_TEST, ranks::talk as Body)]);
+    let (_, body) = known
+        .into_iter()
+        .find(|(known, _)| *known == name)
+        .expect("a known test");
+    body(&runtime);
+}
+
+/// Interpreters load an MPI where only their own modules see it.
+fn private() {
+    assert_eq!(Host::current().map(|_| ()), Err(HostError::NoMpi));
+    let path = std::env::var(LIBRARY_VARIABLE).expect("the parent sets it");
+    Library::load(&path, Visibility::Local).expect("the library is there");
+    let host = Host::current().expect("it is loaded");
+    let file = |path: &str| std::fs::canonicalize(path).expect("a file");
+    assert_eq!(file(host.path()), file(&path));
+    assert!(!host.is_initialized() && !host.is_finalized());
 }
 
 /// Runs a test in a child of its own.
-fn run(mpi: &Installed, name: &str) -> Result<(), Failed> {
+fn alone(mpi: &Installed, name: &str) -> Result<(), Failed> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
     command
         .env(TEST_VARIABLE, name)
-        .env(LIBRARY_VARIABLE, &mpi.library)
-        // Open MPI asks root for these; they mean nothing to others.
+        .env(LIBRARY_VARIABLE, &mpi.library);
+    run(command)
+}
+
+/// Runs the test of several processes under a launcher.
+fn launched(launcher: &Launcher) -> Result<(), Failed> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(&launcher.program);
+    command
+        .args(["-n", &RANKS.to_string()])
+        .arg(program)
+        .env(TEST_VARIABLE, RANKS_TEST)
+        .env_remove(LIBRARY_VARIABLE);
+    run(command)
+}
+
+/// Runs a command to its end.
+fn run(mut command: Command) -> Result<(), Failed> {
+    command
+        // Open MPI asks root for the first two and for the rest where cores are few; they mean
+        // nothing to others.
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
+        .env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
