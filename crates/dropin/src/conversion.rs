@@ -284,3 +284,14 @@ pub(crate) fn note(
     kept().push((datatype.clone(), lasting));
     Ok(())
 }
+
+/// Frees the duplicates, at the end of the MPI.
+pub(crate) fn free_all(host: &Host) {
+    for (_, handle) in std::mem::take(&mut *kept()) {
+        let combiner = host.type_envelope(handle).map(|envelope| envelope.combiner);
+        // Nothing to be done about an error: the duplicate is lost.
+        if let Ok(Some(false)) = combiner.map(|combiner| combiner.map(Combiner::is_predefined)) {
+            let _ = host.type_free(handle);
+        }
+    }
+}

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pario_mpi::Host;
 
 use crate::failure::Failure;
-use crate::{files, requests};
+use crate::{conversion, files, requests};
 
 /// Sees to it that the host calls when the MPI ends: it deletes the attributes
 /// of `MPI_COMM_SELF` first. Programs that only have sessions have no such
@@ -35,6 +35,9 @@ unsafe extern "C" fn close_all(
     let _ = std::panic::catch_unwind(|| {
         requests::finish_all_locally();
         drop(files::remove_all());
+        if let Ok(host) = Host::current() {
+            conversion::free_all(host);
+        }
     });
     0
 }

@@ -13,7 +13,7 @@ use pario_mpi::{Errhandler, Host};
 
 use super::{HandlePointer, Raw, functions};
 use crate::call::{self, Outcome, SUCCESS};
-use crate::errhandler::{self, Function, Handler, User, hosts_default};
+use crate::errhandler::{self, Function, Handler, User};
 use crate::files::{self, FileId, Found};
 use crate::forward::HostFunction;
 use crate::{forward, memory, policy};
@@ -63,6 +63,15 @@ pub(super) unsafe fn give(host: &Host, place: HandlePointer, handler: Handler) -
     Ok(())
 }
 
+/// The handler that stands for one where the host's own files are concerned:
+/// MPICH 4.0 stops at `MPI_ERRORS_ABORT` in an assertion.
+fn accepted_by_host(host: &Host, handle: Errhandler) -> Errhandler {
+    match Some(handle) == host.errors_abort() {
+        true => host.predefined().errors_are_fatal,
+        false => handle,
+    }
+}
+
 /// The handler of a file of the host's own. If it is one that pario made, the
 /// reference is pario's and the one that the host gave goes back.
 ///
@@ -105,11 +114,15 @@ functions! {
             Found::Closed => call::refuse_closed(NAME, fh),
             Found::Hosts if is_null(host, fh) => call::on_no_file(NAME, || {
                 let handler = Handler::of(host, handle)?;
-                hosts_default::set(host, handle)?;
+                let hosts = accepted_by_host(host, handle);
+                host.check(NAME, hosts!(Set, NAME, fh, (fh, hosts.0)))?;
                 errhandler::set_default_handler(handler);
                 Ok(())
             }),
-            Found::Hosts => hosts!(Set, NAME, fh, (fh, errhandler)),
+            Found::Hosts => {
+                let handle = accepted_by_host(host, handle);
+                hosts!(Set, NAME, fh, (fh, handle.0))
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! What happens to errors: the handlers of files, and of `MPI_FILE_NULL` for
 //! everything that concerns no open file.
 //!
-//! The host knows pario's files not, so it cannot call their handlers. Handles
+//! The host does not know pario's files, so it cannot call their handlers. Handles
 //! are real ones of the host's all the same: a program may ask the host about
 //! them, or use them on files of the host's own. What a handle stands for is
 //! kept here ([`user`]), with the references of files and of the program
@@ -17,7 +17,7 @@ use engine::Transport;
 use pario_mpi::{Comm, Errhandler, ErrorClass, Flavour, Host};
 
 pub(crate) use held::{hold, hold_again, release};
-pub(crate) use user::{Function, User, hosts_default};
+pub(crate) use user::{Function, User};
 
 use crate::failure::Failure;
 use crate::files::{FileId, OpenFile};
@@ -37,15 +37,16 @@ pub(crate) enum Handler {
 
 impl Handler {
     /// The handler that a handle of the program's stands for.
-    pub(crate) fn of(host: &'static Host, handle: Errhandler) -> Result<Handler, Failure> {
+    pub(crate) fn of(host: &Host, handle: Errhandler) -> Result<Handler, Failure> {
         if handle == host.predefined().errhandler_null {
             let message = "the error handler is MPI_ERRHANDLER_NULL";
             return Err(Failure::new(ErrorClass::Arg, message));
         }
-        if let Some(known) = Handler::predefined(host, handle).or_else(|| held::find(handle)) {
-            return Ok(known);
-        }
-        Ok(Handler::User(Arc::new(User::adopt(host, handle)?)))
+        let known = Handler::predefined(host, handle).or_else(|| held::find(handle));
+        known.ok_or_else(|| {
+            let message = "the error handler was not made by MPI_File_create_errhandler";
+            Failure::new(ErrorClass::Arg, message)
+        })
     }
 
     fn predefined(host: &Host, handle: Errhandler) -> Option<Handler> {
