@@ -31,6 +31,9 @@ impl fmt::Display for MpiError {
 
 impl Error for MpiError {}
 
+/// How many missing names a message lists.
+const NAMES_MAX: usize = 8;
+
 /// Why the MPI of this process cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostError {
@@ -64,7 +67,12 @@ impl fmt::Display for HostError {
                  standard one; it calls itself {version:?}"
             ),
             Self::Missing { path, names } => {
-                write!(f, "the MPI in {path} lacks {}", names.join(", "))
+                let (shown, rest) = names.split_at(names.len().min(NAMES_MAX));
+                write!(f, "the MPI in {path} lacks {}", shown.join(", "))?;
+                match rest.len() {
+                    0 => Ok(()),
+                    more => write!(f, " and {more} more"),
+                }
             }
         }
     }
