@@ -54,6 +54,9 @@ impl ActiveSplit {
             }
             pause.rest(|bound| drop(self.split.wait_for(bound)));
         }
+        // What the call said last may still be here, and other ranks wait for
+        // it.
+        transport.make_progress();
     }
 }
 

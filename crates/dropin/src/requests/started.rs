@@ -101,6 +101,9 @@ impl Started {
             Stage::Over { .. } | Stage::Abandoned => return true,
         };
         if complete {
+            // What the operation said last may still be here, and other ranks
+            // wait for it.
+            self.transport.make_progress();
             let running = std::mem::replace(&mut *stage, Stage::Abandoned);
             if let Stage::Running { request, .. } = running {
                 *stage = Stage::of_complete(request);

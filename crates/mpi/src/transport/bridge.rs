@@ -260,17 +260,25 @@ impl Bridge {
         if !self.callers.include_me() || self.process != std::process::id() {
             return Moved::Nothing;
         }
-        // Whoever has the lock does the work; a hook of the MPI may bring the
-        // same thread here again.
-        let Ok(mut carrier) = self.carrier.try_lock() else {
-            return Moved::Nothing;
-        };
-        self.carry_with(&mut carrier, idle_looks)
-            .unwrap_or_else(|error| {
+        let mut moved = Moved::Nothing;
+        loop {
+            // Whoever has the lock does the work; a hook of the MPI may bring
+            // the same thread here again.
+            let Ok(mut carrier) = self.carrier.try_lock() else {
+                return moved;
+            };
+            let carried = self.carry_with(&mut carrier, idle_looks);
+            drop(carrier);
+            moved = moved.or(carried.unwrap_or_else(|error| {
                 lock(&self.inbox).broken.get_or_insert(error);
                 self.arrival.notify_all();
                 Moved::Something
-            })
+            }));
+            // Whoever found the lock taken has left its message to us.
+            if lock(&self.outbox).is_empty() {
+                return moved;
+            }
+        }
     }
 
     fn carry_with(&self, carrier: &mut Carrier, idle_looks: usize) -> Result<Moved> {
