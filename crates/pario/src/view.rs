@@ -102,7 +102,16 @@ pub(crate) struct Lowered {
     layout: Layout,
     /// Bytes of an etype in the file.
     etype_bytes: u64,
+    tiles: Tiles,
     peers: Peers,
+}
+
+/// Whether repetitions of a filetype show bytes twice that one does not. Only
+/// asked of views through which ranks may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tiles {
+    Apart,
+    Overlap,
 }
 
 /// What a rank sees of the file: enough to compute where its data lies.
@@ -152,17 +161,24 @@ impl Lowered {
                 Converter::new(representation.clone(), etype)?.file_bytes_of(elements)?;
             (lower(filetype, &*representation)?, etype_bytes)
         };
-        if usage == Use::Writable && layout.overlap() == Overlap::Present {
+        // One filetype must not; tiles may where no access reaches into the
+        // next one (HDF5 makes such views).
+        if usage == Use::Writable && layout.tile_overlap() == Overlap::Present {
             return Err(Error::new(
                 ErrorKind::Type,
                 "the filetype shows some bytes twice, which is allowed only in files opened READ_ONLY",
             ));
         }
+        let tiles = match usage {
+            Use::Writable if layout.overlap() == Overlap::Present => Tiles::Overlap,
+            _ => Tiles::Apart,
+        };
         let view = View {
             displacement: Displacement::Bytes(displacement),
             ..view.clone()
         };
         Ok(Lowered {
+            tiles,
             view,
             displacement,
             representation,
@@ -174,6 +190,13 @@ impl Lowered {
                 serial: 0,
             },
         })
+    }
+
+    /// Whether an access of `bytes` from data byte `first` on writes some bytes
+    /// of the file twice.
+    pub(crate) fn overlaps_itself(&self, first: u64, bytes: u64) -> bool {
+        let tile = self.layout.size().max(1);
+        self.tiles == Tiles::Overlap && bytes > 0 && first / tile != (first + bytes - 1) / tile
     }
 
     pub(crate) fn with_peers(mut self, peers: Peers) -> Lowered {
