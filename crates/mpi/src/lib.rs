@@ -35,7 +35,7 @@ pub use handles::{Comm, Datatype, Errhandler, FileHandle, Group, Info, Message, 
 pub use host::abi::{Flavour, StatusFields};
 pub use host::classes::ErrorClass;
 pub use host::{Host, Matched, Threads};
-pub use runtime::{LIBRARY_VARIABLE, Runtime, RuntimeError};
+pub use runtime::{LIBRARY_VARIABLE, Runtime, RuntimeError, is_launched};
 pub use transport::{
     Attendance, Callers, InsideCall, Moved, MpiTransport, carry_attended, is_weak,
 };

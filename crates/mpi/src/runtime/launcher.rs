@@ -38,6 +38,9 @@ const MARKS: &[(&str, Family)] = &[
     ("PMI_SIZE", Family::Mpich),
 ];
 
+/// Set by launchers of both families that speak PMIx; it tells no number of processes.
+const PMIX_MARK: &str = "PMIX_RANK";
+
 /// How many ancestors are looked at: a shell or a wrapper may stand between.
 const ANCESTORS_MAX: usize = 6;
 
@@ -48,6 +51,14 @@ pub(super) struct Launcher {
     /// The folder that holds the launcher's `bin` and `lib`.
     prefix: Option<PathBuf>,
     processes: Option<usize>,
+}
+
+/// Whether an MPI's launcher started this process: its variables are there.
+pub fn is_launched() -> bool {
+    let names = MARKS.iter().map(|(name, _)| *name).chain([PMIX_MARK]);
+    names
+        .into_iter()
+        .any(|name| std::env::var_os(name).is_some())
 }
 
 impl Launcher {

@@ -6,6 +6,7 @@ use std::error::Error;
 use std::fmt;
 
 use launcher::Launcher;
+pub use launcher::is_launched;
 
 use crate::error::{HostError, MpiError};
 use crate::handles::Comm;
