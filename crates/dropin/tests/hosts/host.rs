@@ -38,8 +38,6 @@ pub(crate) struct Host {
     variables: Vec<(&'static str, String)>,
     /// The version of the MPI standard in the headers that programs are compiled with.
     pub(crate) standard: u32,
-    /// Programs are compiled for the standard ABI.
-    pub(crate) has_standard_abi: bool,
 }
 
 impl Host {
@@ -133,7 +131,6 @@ fn mpich() -> Host {
         launch: "/usr/bin/mpirun.mpich".into(),
         variables: Vec::new(),
         standard: 4,
-        has_standard_abi: false,
     }
 }
 
@@ -148,7 +145,6 @@ fn openmpi() -> Host {
         launch: "/usr/bin/mpirun.openmpi".into(),
         variables: open_mpi_variables(),
         standard: 3,
-        has_standard_abi: false,
     }
 }
 
@@ -170,7 +166,6 @@ fn mpich_abi() -> Host {
         title: "MPICH (PyPI), standard ABI",
         compile_c: Line::new(environment("mpich").join("bin/mpicc_abi")),
         standard: 5,
-        has_standard_abi: true,
         ..mpich_new()
     }
 }
@@ -220,7 +215,6 @@ fn impi_abi() -> Host {
             .word(environment("mpich").join("include"))
             .words(linked_with_intel("mpi_abi")),
         standard: 5,
-        has_standard_abi: true,
         ..impi()
     }
 }

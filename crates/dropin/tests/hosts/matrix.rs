@@ -40,8 +40,15 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
         Err(reason) => return vec![Trial::test("programs", || Err(reason.into()))],
     };
     let mut trials = Vec::new();
+    let mut usable = Vec::new();
+    for program in programs {
+        match program {
+            Ok(program) => usable.push(program),
+            Err(reason) => trials.push(Trial::test("programs", || Err(reason.into()))),
+        }
+    }
     for host in &run.hosts {
-        for program in programs.iter().filter(|program| program.suits(host)) {
+        for program in usable.iter().filter(|program| program.suits(host)) {
             for ranks in rank_counts(run.effort, host, program) {
                 trials.push(plain(run, host.name, program.clone(), ranks));
             }
@@ -51,7 +58,7 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
 }
 
 fn rank_counts(effort: Effort, host: &Host, program: &Program) -> Vec<u32> {
-    if program.needs(Need::Library) {
+    if program.needs(Need::Tool) {
         return Vec::new();
     }
     if effort == Effort::Full {

@@ -21,32 +21,29 @@ const COMPILE_LIMIT: Duration = Duration::from_secs(120);
 pub(crate) enum Need {
     /// Its folder is on a disk.
     Disk,
-    /// A file system of 1 MiB.
-    SmallFileSystem,
+    /// A small file system, which it fills.
+    FullFileSystem,
     /// A file system that cannot be written.
     ReadOnlyFileSystem,
-    /// A host with MPI 4's functions.
-    Mpi4,
-    /// Any ABI but the standard one.
-    NoStandardAbi,
+    /// A host with MPI 4's sessions.
+    Sessions,
+    /// A host with a Fortran compiler.
+    Fortran,
+    /// Not a program but a library that is preloaded.
+    Tool,
     /// Time: only in the full matrix.
     Long,
-    /// Not a program but a library that is preloaded.
-    Library,
-    /// Threads.
-    Threads,
 }
 
 /// The words of `needs:` lines.
-const NEEDS: [(&str, Need); 8] = [
+const NEEDS: [(&str, Need); 7] = [
     ("disk", Need::Disk),
-    ("small-fs", Need::SmallFileSystem),
+    ("full-fs", Need::FullFileSystem),
     ("readonly-fs", Need::ReadOnlyFileSystem),
-    ("mpi-4", Need::Mpi4),
-    ("no-std-abi", Need::NoStandardAbi),
+    ("sessions", Need::Sessions),
+    ("fortran", Need::Fortran),
+    ("tool", Need::Tool),
     ("long", Need::Long),
-    ("library", Need::Library),
-    ("threads", Need::Threads),
 ];
 
 /// A source file.
@@ -59,22 +56,30 @@ pub(crate) struct Program {
     pub(crate) needs: Vec<Need>,
 }
 
-/// All programs of a folder below `tests`, by name.
-pub(crate) fn all(folder: &str) -> Verdict<Vec<Program>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests")
-        .join(folder);
+/// All programs of a folder below `tests`, by name. One that says nonsense about itself does not
+/// keep the others from running.
+pub(crate) fn all(folder: &str) -> Verdict<Vec<Verdict<Program>>> {
+    let folder = folder_of(folder);
     let entries = fs::read_dir(&folder)
         .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
-    let mut programs = Vec::new();
+    let mut sources = Vec::new();
     for entry in entries {
         let source = entry.map_err(|error| error.to_string())?.path();
         if let Some(language) = language(&source) {
-            programs.push(Program::read(source, language)?);
+            sources.push((source, language));
         }
     }
-    programs.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(programs)
+    sources.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let programs = sources.into_iter();
+    Ok(programs
+        .map(|(source, language)| Program::read(source, language))
+        .collect())
+}
+
+fn folder_of(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name)
 }
 
 fn language(source: &Path) -> Option<Language> {
@@ -86,13 +91,10 @@ fn language(source: &Path) -> Option<Language> {
 }
 
 impl Program {
-    /// One program of a folder.
+    /// A C program of a folder below `tests`.
     pub(crate) fn find(folder: &str, name: &str) -> Verdict<Program> {
-        let programs = all(folder)?;
-        let mut programs = programs.into_iter();
-        programs
-            .find(|program| program.name == name)
-            .ok_or_else(|| format!("there is no program {name} in tests/{folder}"))
+        let source = folder_of(folder).join(format!("{name}.c"));
+        Program::read(source, Language::C)
     }
 
     fn read(source: PathBuf, language: Language) -> Verdict<Self> {
@@ -125,8 +127,7 @@ impl Program {
     /// Whether it can be compiled for a host and run under it.
     pub(crate) fn suits(&self, host: &Host) -> bool {
         host.compiler(self.language).is_some()
-            && (host.standard >= 4 || !self.needs(Need::Mpi4))
-            && !(host.has_standard_abi && self.needs(Need::NoStandardAbi))
+            && (host.standard >= 4 || !self.needs(Need::Sessions))
     }
 
     /// The program compiled for a host. `flags` are those of libraries it is linked with.
@@ -151,7 +152,7 @@ impl Program {
                 .words(["-fallow-argument-mismatch", "-J"])
                 .word(&folder),
         };
-        if self.needs(Need::Library) {
+        if self.needs(Need::Tool) {
             line = line.words(["-shared", "-fPIC"]);
         }
         line = line.words(flags);
@@ -208,7 +209,7 @@ fn header(text: &str) -> Verdict<(Vec<u32>, Vec<Need>)> {
             }
         }
     }
-    if ranks.is_empty() && !needs.contains(&Need::Library) {
+    if ranks.is_empty() && !needs.contains(&Need::Tool) {
         return Err("it has no line `ranks: 1 2 ...` at its top".into());
     }
     Ok((ranks, needs))

@@ -1,4 +1,5 @@
 /* ranks: 1 2 3 4
+ * needs: full-fs readonly-fs
  * Faults in real processes: every rank is told, in seconds, and of the same class.
  */
 #include "check.h"

@@ -10,17 +10,17 @@ use crate::run::Verdict;
 /// Puts the file systems that a program needs around the command that runs it.
 pub(crate) fn around(line: Line, program: &Program, place: &Path) -> Verdict<Line> {
     let mut mounts = Mounts::default();
-    if program.needs(Need::SmallFileSystem) {
-        let folder = mounts.folder(place, "small-fs")?;
-        mounts.say(&format!("mount -t tmpfs -o size=1m tmpfs '{folder}'"));
-        mounts.export("PARIO_TEST_SMALL_FS", &folder);
+    if program.needs(Need::FullFileSystem) {
+        let folder = mounts.folder(place, "full")?;
+        mounts.say(&format!("mount -t tmpfs -o size=4m tmpfs '{folder}'"));
+        mounts.export("PARIO_TEST_FULL_DIR", &folder);
     }
     if program.needs(Need::ReadOnlyFileSystem) {
-        let folder = mounts.folder(place, "readonly-fs")?;
+        let folder = mounts.folder(place, "readonly")?;
         mounts.say(&format!("mount -t tmpfs -o size=1m tmpfs '{folder}'"));
-        mounts.say(&format!("head -c 4096 /dev/zero > '{folder}/data'"));
+        mounts.say(&format!("echo text > '{folder}/readable'"));
         mounts.say(&format!("mount -o remount,ro '{folder}'"));
-        mounts.export("PARIO_TEST_READONLY_FS", &folder);
+        mounts.export("PARIO_TEST_READONLY_DIR", &folder);
     }
     Ok(mounts.around(line))
 }
