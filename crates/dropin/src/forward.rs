@@ -7,7 +7,7 @@ use pario_mpi::{ErrorClass, Host};
 
 use crate::failure::Failure;
 use crate::files::FileId;
-use crate::{call, symbols};
+use crate::{call, policy, symbols};
 
 /// A function of the host's, looked up when it is first needed.
 #[derive(Debug)]
@@ -38,6 +38,13 @@ impl HostFunction {
         let address = self.address.get_or_init(look_up);
         address.map(|address| address as *const c_void)
     }
+}
+
+/// Whether a handle is `MPI_FILE_NULL`, which concerns the handler that pario
+/// has for it; hosts differ in what they make of it, to the point of ending the
+/// program.
+pub(crate) fn is_null(id: FileId) -> bool {
+    policy::host_for_pario().is_some_and(|host| id.0 == host.predefined().file_null.0)
 }
 
 /// The answer where the host lacks a function that its file would need.

@@ -42,10 +42,6 @@ macro_rules! hosts {
 /// No file at all, in messages about hosts that lack a function.
 const NO_FILE: FileId = FileId(0);
 
-fn is_null(host: &Host, fh: FileId) -> bool {
-    fh.0 == host.predefined().file_null.0
-}
-
 /// The handler of a function, and of the host's object that was made for it.
 pub(super) fn made(host: &'static Host, handle: Errhandler, function: Function) -> Handler {
     Handler::User(Arc::new(User::new(host, handle, function)))
@@ -112,7 +108,7 @@ functions! {
                 Ok(())
             }),
             Found::Closed => call::refuse_closed(NAME, fh),
-            Found::Hosts if is_null(host, fh) => call::on_no_file(NAME, || {
+            Found::Hosts if forward::is_null(fh) => call::on_no_file(NAME, || {
                 let handler = Handler::of(host, handle)?;
                 let hosts = accepted_by_host(host, handle);
                 host.check(NAME, hosts!(Set, NAME, fh, (fh, hosts.0)))?;
@@ -137,7 +133,7 @@ functions! {
             }),
             Found::Closed => call::refuse_closed(NAME, fh),
             // SAFETY: as above.
-            Found::Hosts if is_null(host, fh) => call::on_no_file(NAME, || unsafe {
+            Found::Hosts if forward::is_null(fh) => call::on_no_file(NAME, || unsafe {
                 give(host, errhandler, errhandler::default_handler())
             }),
             Found::Hosts => {
@@ -161,7 +157,7 @@ functions! {
                 Ok(())
             }),
             Found::Closed => call::refuse_closed(NAME, fh),
-            Found::Hosts if is_null(host, fh) => call::on_no_file(NAME, || {
+            Found::Hosts if forward::is_null(fh) => call::on_no_file(NAME, || {
                 errhandler::call(host, None, code);
                 Ok(())
             }),

@@ -163,6 +163,7 @@ functions! {
         // SAFETY: the program's promises are those of the standard.
         let id = unsafe { fh.read() };
         match files::find(id) {
+            Found::Hosts if forward::is_null(id) => forward::refuse(NAME, id),
             Found::Hosts => {
                 static HOSTS: forward::HostFunction = forward::HostFunction::new(NAME);
                 match HOSTS.get() {

@@ -40,6 +40,7 @@ macro_rules! file_functions {
                         $crate::call::on_file(NAME, $file, || $body)
                     }
                     $crate::files::Found::Closed => $crate::call::refuse_closed(NAME, $fh),
+                    $crate::files::Found::Hosts if $crate::forward::is_null($fh) => $crate::forward::refuse(NAME, $fh),
                     $crate::files::Found::Hosts => {
                         type Function = unsafe extern "C" fn($crate::files::FileId $(, $type)*) -> ::std::ffi::c_int;
                         static HOSTS: $crate::forward::HostFunction = $crate::forward::HostFunction::new(NAME);
