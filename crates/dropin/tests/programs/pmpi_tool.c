@@ -1,7 +1,8 @@
 /* needs: tool
  * A profiling library: counts the calls of MPI_File_* that a program makes, passes them on by their
  * PMPI_ names, and says at the end what it saw:
- *   pmpi_tool: rank 0: N file calls: open 2 close 2 ...
+ *   pmpi_tool: N file calls: open 2 close 2 ...
+ * (N over all ranks, the kinds those of rank 0).
  * In front of a drop-in library it sees every call; behind it, none.
  */
 #include <mpi.h>
@@ -102,12 +103,13 @@ WRAP(get_atomicity, (MPI_File f, int *a), (f, a))
 WRAP(sync, (MPI_File f), (f))
 
 int MPI_Finalize(void) {
-    long calls = 0;
+    long calls = 0, all = 0;
     int rank = -1;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int i = 0; i < KINDS_MAX && kinds[i].name; i++) calls += kinds[i].calls;
+    PMPI_Reduce(&calls, &all, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0) {
-        fprintf(stderr, "pmpi_tool: rank 0: %ld file calls:", calls);
+        fprintf(stderr, "pmpi_tool: %ld file calls:", all);
         for (int i = 0; i < KINDS_MAX && kinds[i].name; i++) fprintf(stderr, " %s %ld", kinds[i].name, kinds[i].calls);
         fprintf(stderr, "\n");
     }

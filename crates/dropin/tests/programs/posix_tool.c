@@ -1,9 +1,9 @@
 /* needs: tool
  * A profiler in the way of Darshan: it wraps some MPI file calls and the POSIX calls beneath them by
  * looking up the next definition at run time, so that its place in the preload order decides what it
- * sees.  At the end rank 0 says
- *   posix_tool: rank 0: mpi opens A writes B; posix opens C bytes written D read E
- * of the files whose names contain what POSIX_TOOL_FOLDER says.
+ * sees.  At the end rank 0 says, summed over the ranks,
+ *   posix_tool: A MPI file calls, B POSIX opens, C POSIX writes of D bytes, E POSIX reads of F bytes
+ * of the files below the folder that is the program's first argument.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -11,17 +11,15 @@
 #include <mpi.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 enum { DESCRIPTORS_MAX = 4096 };
 
-static struct {
-    long mpi_opens, mpi_writes, opens;
-    long long written, read;
-} seen;
+typedef enum { CALLS, OPENS, WRITES, WRITTEN, READS, READ, NUMBERS } number;
+
+static long seen[NUMBERS];
 static char followed[DESCRIPTORS_MAX];
 
 #define NEXT(kind, name) \
@@ -30,22 +28,44 @@ static char followed[DESCRIPTORS_MAX];
 
 static int follows(int descriptor) { return descriptor >= 0 && descriptor < DESCRIPTORS_MAX && followed[descriptor]; }
 
-static int follow(int descriptor, const char *path) {
-    const char *folder = getenv("POSIX_TOOL_FOLDER");
-    if (descriptor >= 0 && descriptor < DESCRIPTORS_MAX) {
-        followed[descriptor] = folder && strstr(path, folder) != NULL;
-        if (followed[descriptor]) __atomic_add_fetch(&seen.opens, 1, __ATOMIC_RELAXED);
+static void add(number what, long amount) { __atomic_add_fetch(&seen[what], amount, __ATOMIC_RELAXED); }
+
+/* The program's first argument, which nobody passes to a library. */
+static const char *folder(void) {
+    static char line[4096];
+    static const char *argument;
+    if (!argument) {
+        FILE *stream = fopen("/proc/self/cmdline", "r");
+        size_t length = stream ? fread(line, 1, sizeof line - 1, stream) : 0, name = strlen(line);
+        if (stream) fclose(stream);
+        argument = length > name + 1 ? line + name + 1 : "";
     }
+    return argument;
+}
+
+static int follow(int descriptor, const char *path) {
+    static __thread int within; /* finding the folder opens a file, too */
+    if (descriptor < 0 || descriptor >= DESCRIPTORS_MAX || within) return descriptor;
+    within = 1;
+    followed[descriptor] = *folder() && strncmp(path, folder(), strlen(folder())) == 0;
+    within = 0;
+    if (followed[descriptor]) add(OPENS, 1);
     return descriptor;
 }
 
 static ssize_t wrote(int descriptor, ssize_t bytes) {
-    if (bytes > 0 && follows(descriptor)) __atomic_add_fetch(&seen.written, bytes, __ATOMIC_RELAXED);
+    if (bytes > 0 && follows(descriptor)) {
+        add(WRITES, 1);
+        add(WRITTEN, bytes);
+    }
     return bytes;
 }
 
 static ssize_t got(int descriptor, ssize_t bytes) {
-    if (bytes > 0 && follows(descriptor)) __atomic_add_fetch(&seen.read, bytes, __ATOMIC_RELAXED);
+    if (bytes > 0 && follows(descriptor)) {
+        add(READS, 1);
+        add(READ, bytes);
+    }
     return bytes;
 }
 
@@ -103,34 +123,36 @@ TRANSFER(pwritev64, (int d, const struct iovec *v, int n, off64_t o), (d, v, n, 
 
 int MPI_File_open(MPI_Comm comm, const char *path, int mode, MPI_Info info, MPI_File *file) {
     NEXT(int(MPI_Comm, const char *, int, MPI_Info, MPI_File *), "PMPI_File_open");
-    seen.mpi_opens++;
+    add(CALLS, 1);
     return next(comm, path, mode, info, file);
 }
 
 int MPI_File_write_all(MPI_File file, const void *buffer, int count, MPI_Datatype type, MPI_Status *status) {
     NEXT(int(MPI_File, const void *, int, MPI_Datatype, MPI_Status *), "PMPI_File_write_all");
-    seen.mpi_writes++;
+    add(CALLS, 1);
     return next(file, buffer, count, type, status);
 }
 
 int MPI_File_write_at_all(MPI_File file, MPI_Offset at, const void *buffer, int count, MPI_Datatype type, MPI_Status *status) {
     NEXT(int(MPI_File, MPI_Offset, const void *, int, MPI_Datatype, MPI_Status *), "PMPI_File_write_at_all");
-    seen.mpi_writes++;
+    add(CALLS, 1);
     return next(file, at, buffer, count, type, status);
 }
 
 int MPI_File_write_at(MPI_File file, MPI_Offset at, const void *buffer, int count, MPI_Datatype type, MPI_Status *status) {
     NEXT(int(MPI_File, MPI_Offset, const void *, int, MPI_Datatype, MPI_Status *), "PMPI_File_write_at");
-    seen.mpi_writes++;
+    add(CALLS, 1);
     return next(file, at, buffer, count, type, status);
 }
 
 int MPI_Finalize(void) {
     NEXT(int(void), "PMPI_Finalize");
+    long all[NUMBERS];
     int rank = -1;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Reduce(seen, all, NUMBERS, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0)
-        fprintf(stderr, "posix_tool: rank 0: mpi opens %ld writes %ld; posix opens %ld bytes written %lld read %lld\n", seen.mpi_opens,
-                seen.mpi_writes, seen.opens, seen.written, seen.read);
+        fprintf(stderr, "posix_tool: %ld MPI file calls, %ld POSIX opens, %ld POSIX writes of %ld bytes, %ld POSIX reads of %ld bytes\n",
+                all[CALLS], all[OPENS], all[WRITES], all[WRITTEN], all[READS], all[READ]);
     return next();
 }
