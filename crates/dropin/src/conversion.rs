@@ -166,9 +166,10 @@ impl Extent {
     pub(crate) unsafe fn fortran(function: *const c_void) -> Extent {
         match function.is_null() {
             true => Extent::Null,
-            // SAFETY: promised by the caller.
             false => {
-                Extent::Fortran(unsafe { mem::transmute::<*const c_void, FortranExtent>(function) })
+                // SAFETY: promised by the caller.
+                let function = unsafe { mem::transmute::<*const c_void, FortranExtent>(function) };
+                Extent::Fortran(function)
             }
         }
     }
