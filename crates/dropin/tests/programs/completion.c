@@ -59,6 +59,9 @@ static void finish(mixture *mix) {
     for (int i = 0; i < MESSAGES; i++) CHECK_EQ(mix->received[i][WORDS - 1], mix->number << 20 | previous << 12 | i << 8 | (WORDS - 1));
 }
 
+/* Within loops of unknown length only failures count, so that the number of checks is always the same. */
+#define EXPECT_OK(call) ((call) == MPI_SUCCESS || CHECK(0, "%s", #call))
+
 static void waitall(mixture *mix) {
     MPI_Status statuses[ALL];
     CHECK_OK(MPI_Waitall(ALL, mix->requests, statuses));
@@ -93,8 +96,11 @@ static void waitsome(mixture *mix) {
     int done = 0, count, places[ALL];
     MPI_Status statuses[ALL];
     while (done < mix->left) {
-        CHECK_OK(MPI_Waitsome(ALL, mix->requests, &count, places, statuses));
-        if (!CHECK(count > 0 && count <= ALL, "%d completed", count)) return;
+        if (!EXPECT_OK(MPI_Waitsome(ALL, mix->requests, &count, places, statuses))) return;
+        if (count <= 0 || count > ALL) {
+            CHECK(0, "waitsome completed %d", count);
+            return;
+        }
         for (int i = 0; i < count; i++) {
             CHECK(places[i] >= 0 && places[i] < ALL - 2, "place %d", places[i]);
             expect_status(&statuses[i], places[i]);
@@ -110,7 +116,7 @@ static void test_each(mixture *mix) {
         int flag = 0;
         MPI_Status status;
         while (!flag)
-            if (!CHECK_OK(MPI_Test(&mix->requests[i], &flag, &status))) return;
+            if (!EXPECT_OK(MPI_Test(&mix->requests[i], &flag, &status))) return;
         expect_status(&status, i);
     }
 }
@@ -119,7 +125,7 @@ static void testall(mixture *mix) {
     int flag = 0;
     MPI_Status statuses[ALL];
     while (!flag)
-        if (!CHECK_OK(MPI_Testall(ALL, mix->requests, &flag, statuses))) return;
+        if (!EXPECT_OK(MPI_Testall(ALL, mix->requests, &flag, statuses))) return;
     for (int i = 0; i < ALL; i++) expect_status(&statuses[i], i);
 }
 
@@ -127,7 +133,7 @@ static void testany(mixture *mix) {
     int done = 0, flag, place;
     MPI_Status status;
     while (done < mix->left) {
-        if (!CHECK_OK(MPI_Testany(ALL, mix->requests, &place, &flag, &status))) return;
+        if (!EXPECT_OK(MPI_Testany(ALL, mix->requests, &place, &flag, &status))) return;
         if (!flag) continue;
         if (!CHECK(place >= 0 && place < ALL - 2, "place %d with %d left", place, mix->left - done)) return;
         expect_status(&status, place);
@@ -141,8 +147,11 @@ static void testsome(mixture *mix) {
     int done = 0, count, places[ALL];
     MPI_Status statuses[ALL];
     while (done < mix->left) {
-        if (!CHECK_OK(MPI_Testsome(ALL, mix->requests, &count, places, statuses))) return;
-        if (!CHECK(count >= 0 && count <= ALL, "%d completed", count)) return;
+        if (!EXPECT_OK(MPI_Testsome(ALL, mix->requests, &count, places, statuses))) return;
+        if (count < 0 || count > ALL) {
+            CHECK(0, "testsome completed %d", count);
+            return;
+        }
         for (int i = 0; i < count; i++) expect_status(&statuses[i], places[i]);
         done += count;
     }
@@ -156,7 +165,7 @@ static void get_status(mixture *mix) {
         int flag = 0;
         MPI_Status status;
         while (!flag)
-            if (!CHECK_OK(MPI_Request_get_status(mix->requests[i], &flag, &status))) return;
+            if (!EXPECT_OK(MPI_Request_get_status(mix->requests[i], &flag, &status))) return;
         expect_status(&status, i);
         CHECK(mix->requests[i] != MPI_REQUEST_NULL, "the request is still there");
         CHECK_OK(MPI_Wait(&mix->requests[i], &status));

@@ -73,13 +73,11 @@ static void writes_and_reads(void) {
     int *seen = calloc((size_t)(RECORDS * check.size), sizeof *seen), got = 0;
     for (int tries = 0; CHECK(tries <= RECORDS * check.size, "the end of the file is noticed"); tries++) {
         record found;
-        if (got % 2) {
-            CHECK_OK(MPI_File_read_shared(file, &found, 1, type, &status));
-        } else {
-            MPI_Request request = MPI_REQUEST_NULL;
-            CHECK_OK(MPI_File_iread_shared(file, &found, 1, type, &request));
-            CHECK_OK(MPI_Wait(&request, &status));
-        }
+        MPI_Request request = MPI_REQUEST_NULL;
+        int code = got % 2 ? MPI_File_read_shared(file, &found, 1, type, &status)
+                           : MPI_File_iread_shared(file, &found, 1, type, &request);
+        if (got % 2 == 0 && code == MPI_SUCCESS) code = MPI_Wait(&request, &status);
+        CHECK_OK(code);
         int count = -1;
         MPI_Get_count(&status, type, &count);
         if (count != 1) {
