@@ -65,9 +65,12 @@ impl Launcher {
     /// Looks at the environment and at this process's ancestors.
     pub(super) fn detect() -> Launcher {
         let mut launcher = Launcher::from_variables(|name| std::env::var(name).ok());
-        if launcher.family.is_some() {
-            let program = ancestors().find_map(|path| program_family(&path).map(|_| path));
-            launcher.prefix = program.as_deref().and_then(prefix_of);
+        let program = |path: PathBuf| program_family(&path).map(|family| (path, family));
+        if is_launched()
+            && let Some((path, family)) = ancestors().find_map(program)
+        {
+            launcher.family.get_or_insert(family);
+            launcher.prefix = prefix_of(&path);
         }
         launcher
     }
@@ -131,4 +134,60 @@ fn parent_of(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
     line.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(variables: &[(&str, &str)]) -> Launcher {
+        Launcher::from_variables(|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn variables_tell_the_family_and_the_number() {
+        let open_mpi = with(&[("OMPI_COMM_WORLD_SIZE", "4"), ("PMIX_RANK", "0")]);
+        assert_eq!(open_mpi.family, Some(Family::OpenMpi));
+        assert_eq!(open_mpi.processes(), Some(4));
+        let mpich = with(&[("PMI_SIZE", "3"), ("PMI_RANK", "1")]);
+        assert_eq!(mpich.family, Some(Family::Mpich));
+        assert_eq!(mpich.processes(), Some(3));
+        assert_eq!(with(&[]), Launcher::default());
+    }
+
+    #[test]
+    fn the_launchers_own_library_is_tried_first() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir(folder.path().join("lib")).expect("the folder is writable");
+        let library = folder.path().join("lib/libmpi.so.12");
+        std::fs::write(&library, "").expect("the folder is writable");
+        let program = folder.path().join("bin/hydra_pmi_proxy");
+        assert_eq!(program_family(&program), Some(Family::Mpich));
+        let launcher = Launcher {
+            prefix: prefix_of(&program),
+            ..with(&[("PMI_SIZE", "2")])
+        };
+        let candidates = launcher.candidates();
+        assert_eq!(Path::new(&candidates[0]), library);
+        assert_eq!(
+            candidates[1..],
+            Launcher {
+                prefix: None,
+                ..launcher
+            }
+            .candidates()
+        );
+        assert_eq!(
+            with(&[]).candidates()[..2],
+            ["libmpi.so.40", "libmpich.so.12"]
+        );
+    }
+
+    #[test]
+    fn this_process_has_ancestors() {
+        assert!(parent_of(std::process::id()).is_some());
+    }
 }
