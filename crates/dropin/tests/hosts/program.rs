@@ -147,10 +147,14 @@ impl Program {
         line = line.word("-o").word(&binary).words(&compiler.words[1..]);
         line = match self.language {
             Language::C => line.words(["-std=gnu11", "-pthread", "-ldl", "-lm"]),
-            // Without type checks for choice buffers, as mpif.h has no interfaces; modules apart.
-            Language::Fortran => line
-                .words(["-fallow-argument-mismatch", "-J"])
-                .word(&folder),
+            Language::Fortran => {
+                // A folder for each program: their modules may have the same names.
+                let modules = folder.join(format!("{}.modules", self.name));
+                fs::create_dir_all(&modules).map_err(|error| error.to_string())?;
+                // mpif.h has no interfaces, so buffers of several types meet one function.
+                line.words(["-fallow-argument-mismatch", "-J"])
+                    .word(modules)
+            }
         };
         if self.needs(Need::Tool) {
             line = line.words(["-shared", "-fPIC"]);

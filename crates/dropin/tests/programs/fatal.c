@@ -82,6 +82,11 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 4; i++) ended[i] = run(argv[0], check.dir, fatal[i]);
     MPI_Init(&argc, &argv);
     check_attach(MPI_COMM_WORLD);
+    /* The children are silent: this file shows who serves such files here. */
+    MPI_File file;
+    int mode = MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE;
+    CHECK_OK(MPI_File_open(MPI_COMM_SELF, check_path("parent"), mode, MPI_INFO_NULL, &file));
+    CHECK_OK(MPI_File_close(&file));
     CHECK(survived == SURVIVED, "with ERRORS_RETURN the program goes on: %d", survived);
     for (int i = 0; i < 4; i++)
         CHECK(ended[i] != SURVIVED && ended[i] != 0 && ended[i] != -2 && ended[i] != 3, "%s ends the job: %d", fatal[i], ended[i]);
