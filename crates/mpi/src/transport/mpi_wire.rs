@@ -33,7 +33,7 @@ impl MpiWire {
     pub(super) fn duplicate(host: &'static Host, comm: Comm) -> Result<MpiWire> {
         let duplicate = || {
             let comm = host.comm_dup(comm)?;
-            host.comm_set_errhandler(comm, host.predefined().errors_return)?;
+            host.comm_return_errors(comm)?;
             let (rank, size) = (host.comm_rank(comm)?, host.comm_size(comm)?);
             Ok((comm, Rank(rank as u32), size as u32))
         };
