@@ -64,18 +64,16 @@ fn tested(code: c_int, flag: c_int) -> Option<c_int> {
     (code != SUCCESS || flag != 0).then_some(code)
 }
 
-// SAFETY: in all of these, the host's functions get the arguments that the
-// program gave for the function of the same family, or places of pario's own.
 passing_functions! {
     "Wait" fn wait(request: HandlePointer, status: StatusPointer)
     unless {
-        unsafe { ours(NAME, 1, request) }.map(|ours| handle(&ours, || {
+        ours(NAME, 1, request).map(|ours| handle(&ours, || {
             let functions = &ours.host.functions;
             let code = ours.block(
-                || unsafe { (functions.wait)(request, status) },
+                || (functions.wait)(request, status),
                 || {
                     let mut flag = 0;
-                    tested(unsafe { (functions.test)(request, &mut flag, status) }, flag)
+                    tested((functions.test)(request, &mut flag, status), flag)
                 },
             )?;
             Ok(ours.result_of_one(code))
@@ -84,20 +82,20 @@ passing_functions! {
 
     "Test" fn test(request: HandlePointer, flag: *mut Logical, status: StatusPointer)
     unless {
-        unsafe { ours(NAME, 1, request) }.map(|ours| handle(&ours, || {
+        ours(NAME, 1, request).map(|ours| handle(&ours, || {
             ours.advance()?;
-            let code = unsafe { (ours.host.functions.test)(request, flag, status) };
+            let code = (ours.host.functions.test)(request, flag, status);
             Ok(ours.result_of_one(code))
         }))
     }
 
     "Waitany" fn waitany(count: c_int, requests: HandlePointer, place: *mut c_int, status: StatusPointer)
     unless {
-        unsafe { ours(NAME, count, requests) }.map(|ours| handle(&ours, || {
+        ours(NAME, count, requests).map(|ours| handle(&ours, || {
             let test = ours.host.functions.testany;
             let code = ours.poll(|| {
                 let mut flag = 0;
-                tested(unsafe { test(count, requests, place, &mut flag, status) }, flag)
+                tested(test(count, requests, place, &mut flag, status), flag)
             })?;
             Ok(ours.result_of_one(code))
         }))
@@ -105,58 +103,58 @@ passing_functions! {
 
     "Testany" fn testany(count: c_int, requests: HandlePointer, place: *mut c_int, flag: *mut Logical, status: StatusPointer)
     unless {
-        unsafe { ours(NAME, count, requests) }.map(|ours| handle(&ours, || {
+        ours(NAME, count, requests).map(|ours| handle(&ours, || {
             ours.advance()?;
-            let code = unsafe { (ours.host.functions.testany)(count, requests, place, flag, status) };
+            let code = (ours.host.functions.testany)(count, requests, place, flag, status);
             Ok(ours.result_of_one(code))
         }))
     }
 
     "Waitall" fn waitall(count: c_int, requests: HandlePointer, statuses: StatusPointer)
     unless {
-        unsafe { ours(NAME, count, requests) }.map(|ours| handle(&ours, || {
+        ours(NAME, count, requests).map(|ours| handle(&ours, || {
             let functions = &ours.host.functions;
             let code = ours.block(
-                || unsafe { (functions.waitall)(count, requests, statuses) },
+                || (functions.waitall)(count, requests, statuses),
                 || {
                     let mut flag = 0;
-                    tested(unsafe { (functions.testall)(count, requests, &mut flag, statuses) }, flag)
+                    tested((functions.testall)(count, requests, &mut flag, statuses), flag)
                 },
             )?;
-            Ok(unsafe { ours.result_of_many(code, Delivery::Completed, all_places(count), statuses) })
+            Ok(ours.result_of_many(code, Delivery::Completed, all_places(count), statuses))
         }))
     }
 
     "Testall" fn testall(count: c_int, requests: HandlePointer, flag: *mut Logical, statuses: StatusPointer)
     unless {
-        unsafe { ours(NAME, count, requests) }.map(|ours| handle(&ours, || {
+        ours(NAME, count, requests).map(|ours| handle(&ours, || {
             ours.advance()?;
-            let code = unsafe { (ours.host.functions.testall)(count, requests, flag, statuses) };
-            Ok(unsafe { ours.result_of_many(code, Delivery::Completed, all_places(count), statuses) })
+            let code = (ours.host.functions.testall)(count, requests, flag, statuses);
+            Ok(ours.result_of_many(code, Delivery::Completed, all_places(count), statuses))
         }))
     }
 
     "Waitsome" fn waitsome(count: c_int, requests: HandlePointer, done: *mut c_int, places: *mut c_int, statuses: StatusPointer)
     unless {
-        unsafe { ours(NAME, count, requests) }.map(|ours| handle(&ours, || {
+        ours(NAME, count, requests).map(|ours| handle(&ours, || {
             let test = ours.host.functions.testsome;
             let code = ours.poll(|| {
-                let code = unsafe { test(count, requests, done, places, statuses) };
+                let code = test(count, requests, done, places, statuses);
                 // Nothing is done, or nothing is left to be done: `MPI_UNDEFINED`.
-                tested(code, unsafe { done.read() })
+                tested(code, done.read())
             })?;
-            let done = unsafe { some_places(done.read(), places) };
-            Ok(unsafe { ours.result_of_many(code, Delivery::Completed, done.into_iter(), statuses) })
+            let done = some_places(done.read(), places);
+            Ok(ours.result_of_many(code, Delivery::Completed, done.into_iter(), statuses))
         }))
     }
 
     "Testsome" fn testsome(count: c_int, requests: HandlePointer, done: *mut c_int, places: *mut c_int, statuses: StatusPointer)
     unless {
-        unsafe { ours(NAME, count, requests) }.map(|ours| handle(&ours, || {
+        ours(NAME, count, requests).map(|ours| handle(&ours, || {
             ours.advance()?;
-            let code = unsafe { (ours.host.functions.testsome)(count, requests, done, places, statuses) };
-            let done = unsafe { some_places(done.read(), places) };
-            Ok(unsafe { ours.result_of_many(code, Delivery::Completed, done.into_iter(), statuses) })
+            let code = (ours.host.functions.testsome)(count, requests, done, places, statuses);
+            let done = some_places(done.read(), places);
+            Ok(ours.result_of_many(code, Delivery::Completed, done.into_iter(), statuses))
         }))
     }
 
@@ -165,21 +163,21 @@ passing_functions! {
         let found = requests::is_any_outstanding().then(|| Ours::by_value(NAME, request));
         found.flatten().map(|ours| handle(&ours, || {
             ours.advance()?;
-            let code = unsafe { (ours.host.functions.request_get_status)(request, flag, status) };
-            let looked_at = unsafe { flag.read() } != 0;
+            let code = (ours.host.functions.request_get_status)(request, flag, status);
+            let looked_at = flag.read() != 0;
             Ok(ours.result_of_look(code, looked_at.then_some(0)))
         }))
     }
 
     "Request_get_status_any" fn request_get_status_any(count: c_int, requests: HandlePointer, place: *mut c_int, flag: *mut Logical, status: StatusPointer)
     unless {
-        unsafe { ours(NAME, count, requests) }.and_then(|ours| {
+        ours(NAME, count, requests).and_then(|ours| {
             let look = ours.host.functions.request_get_status_any?;
             Some(handle(&ours, || {
                 ours.advance()?;
-                let code = unsafe { look(count, requests, place, flag, status) };
-                let looked_at = unsafe { flag.read() } != 0;
-                let place = looked_at.then(|| unsafe { place.read() });
+                let code = look(count, requests, place, flag, status);
+                let looked_at = flag.read() != 0;
+                let place = looked_at.then(|| place.read());
                 Ok(ours.result_of_look(code, place.and_then(|place| usize::try_from(place).ok())))
             }))
         })
@@ -187,29 +185,29 @@ passing_functions! {
 
     "Request_get_status_all" fn request_get_status_all(count: c_int, requests: HandlePointer, flag: *mut Logical, statuses: StatusPointer)
     unless {
-        unsafe { ours(NAME, count, requests) }.and_then(|ours| {
+        ours(NAME, count, requests).and_then(|ours| {
             let look = ours.host.functions.request_get_status_all?;
             Some(handle(&ours, || {
                 ours.advance()?;
-                let code = unsafe { look(count, requests, flag, statuses) };
-                let places = match unsafe { flag.read() } {
+                let code = look(count, requests, flag, statuses);
+                let places = match flag.read() {
                     0 => 0..0,
                     _ => all_places(count),
                 };
-                Ok(unsafe { ours.result_of_many(code, Delivery::Looked, places, statuses) })
+                Ok(ours.result_of_many(code, Delivery::Looked, places, statuses))
             }))
         })
     }
 
     "Request_get_status_some" fn request_get_status_some(count: c_int, requests: HandlePointer, done: *mut c_int, places: *mut c_int, statuses: StatusPointer)
     unless {
-        unsafe { ours(NAME, count, requests) }.and_then(|ours| {
+        ours(NAME, count, requests).and_then(|ours| {
             let look = ours.host.functions.request_get_status_some?;
             Some(handle(&ours, || {
                 ours.advance()?;
-                let code = unsafe { look(count, requests, done, places, statuses) };
-                let done = unsafe { some_places(done.read(), places) };
-                Ok(unsafe { ours.result_of_many(code, Delivery::Looked, done.into_iter(), statuses) })
+                let code = look(count, requests, done, places, statuses);
+                let done = some_places(done.read(), places);
+                Ok(ours.result_of_many(code, Delivery::Looked, done.into_iter(), statuses))
             }))
         })
     }
@@ -218,7 +216,7 @@ passing_functions! {
     /// cancelled.
     "Cancel" fn cancel(request: HandlePointer)
     unless {
-        let ours = unsafe { ours(NAME, 1, request) };
+        let ours = ours(NAME, 1, request);
         ours.filter(|ours| !ours.is_empty()).map(|_| SUCCESS)
     }
 
@@ -226,10 +224,10 @@ passing_functions! {
     /// once, since nobody will ask for it.
     "Request_free" fn request_free(request: HandlePointer)
     unless {
-        let ours = unsafe { ours(NAME, 1, request) };
+        let ours = ours(NAME, 1, request);
         ours.filter(|ours| !ours.is_empty()).map(|ours| handle(&ours, || {
             ours.abandon()?;
-            Ok(unsafe { (ours.host.functions.request_free)(request) })
+            Ok((ours.host.functions.request_free)(request))
         }))
     }
 }

@@ -50,13 +50,11 @@ passing_functions! {
     "Init" fn init(argc: *mut c_int, argv: *mut c_void)
     unless {
         let mut provided = 0;
-        // SAFETY: the program's promises are those of the standard.
-        raised().and_then(|level| unsafe { init_thread_next(argc, argv, level, &mut provided) })
+        raised().and_then(|level| init_thread_next(argc, argv, level, &mut provided))
     }
 
     "Init_thread" fn init_thread(argc: *mut c_int, argv: *mut c_void, required: c_int, provided: *mut c_int)
     unless {
-        // SAFETY: the program's promises are those of the standard.
-        raised().and_then(|level| unsafe { init_thread_next(argc, argv, level, provided) })
+        raised().and_then(|level| init_thread_next(argc, argv, level, provided))
     }
 }

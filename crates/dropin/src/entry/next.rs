@@ -58,9 +58,9 @@ impl Next {
     }
 }
 
-/// Defines functions that are passed on to the next of their name unless
-/// `instead`, which gets the same arguments and the next function, says
-/// otherwise.
+/// Defines functions that are passed on to the next of their name, unless the
+/// block has a code to return. It may rely on what the caller of the function
+/// promises.
 macro_rules! passing_functions {
     ($(
         $(#[$doc:meta])*
@@ -78,7 +78,9 @@ macro_rules! passing_functions {
 
             $(#[$doc])*
             unsafe fn work($($arg: $type,)* next: &$crate::entry::next::Next) -> ::std::ffi::c_int {
-                $(if let Some(code) = $instead {
+                // SAFETY: the body calls functions of the same family with the
+                // arguments of this one, or with places of its own.
+                $(if let Some(code) = unsafe { $instead } {
                     return code;
                 })?
                 match next.get() {

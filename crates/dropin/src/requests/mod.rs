@@ -52,7 +52,9 @@ impl ActiveSplit {
             if moved == Moved::Something {
                 pause.restart();
             }
-            pause.rest(|bound| drop(self.split.wait_for(bound)));
+            pause.rest(|bound| {
+                self.split.wait_for(bound);
+            });
         }
         // What the call said last may still be here, and other ranks wait for
         // it.

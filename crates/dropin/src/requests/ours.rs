@@ -108,7 +108,9 @@ impl Ours {
             }
             let running = self.found.iter().find(|(_, started)| !started.is_over());
             pause.rest(|bound| match running {
-                Some((_, started)) => drop(started.wait_for(bound)),
+                Some((_, started)) => {
+                    started.wait_for(bound);
+                }
                 None => thread::sleep(bound),
             });
         }

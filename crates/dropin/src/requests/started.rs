@@ -100,16 +100,17 @@ impl Started {
             Stage::Running { request, .. } => request.wait_for(bound),
             Stage::Over { .. } | Stage::Abandoned => return true,
         };
-        if complete {
-            // What the operation said last may still be here, and other ranks
-            // wait for it.
-            self.transport.make_progress();
-            let running = std::mem::replace(&mut *stage, Stage::Abandoned);
-            if let Stage::Running { request, .. } = running {
-                *stage = Stage::of_complete(request);
-            }
+        if !complete {
+            return false;
         }
-        complete
+        if let Stage::Running { request, .. } = std::mem::replace(&mut *stage, Stage::Abandoned) {
+            *stage = Stage::of_complete(request);
+        }
+        drop(stage);
+        // What the operation said last may still be here, and other ranks wait
+        // for it.
+        self.transport.make_progress();
+        true
     }
 
     /// Lets the operation go on without anyone who waits for it.

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use pario_transport::{Patience, Rank, Result, Tag, TransportError};
 
+use super::hooks;
 use super::permission::Callers;
 use super::wire::{Departure, MESSAGE_BYTES_MAX, Wire};
 use crate::Host;
@@ -197,6 +198,7 @@ impl Bridge {
                 continue;
             }
             attend()?;
+            hooks::carry_attended();
             let missing = |inbox: &mut Inbox| {
                 inbox.broken.is_none() && !inbox.messages.contains_key(&address)
             };

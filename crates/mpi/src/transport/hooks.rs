@@ -180,3 +180,124 @@ fn carry_inside() -> Moved {
     // Nothing may unwind into the host.
     std::panic::catch_unwind(carry_attended).unwrap_or(Moved::Nothing)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::wire::{Departure, Wire};
+    use super::*;
+    use pario_transport::{Rank, Result, Tag};
+    use std::collections::VecDeque;
+    use std::thread;
+
+    type Meanwhile = Arc<Mutex<Option<Arc<Bridge>>>>;
+
+    /// Two ranks in one process.
+    #[derive(Debug)]
+    struct Pipe {
+        rank: Rank,
+        /// By receiver.
+        sent: Arc<[Mutex<VecDeque<Vec<u8>>>; 2]>,
+        /// A bridge that another thread sends over, once, while this one looks.
+        meanwhile: Meanwhile,
+    }
+
+    #[derive(Debug)]
+    struct Gone;
+
+    impl Departure for Gone {
+        fn is_over(&mut self) -> Result<bool> {
+            Ok(true)
+        }
+    }
+
+    const TAG: Tag = Tag(7);
+    const CONTEXT: u64 = 3;
+
+    impl Wire for Pipe {
+        fn rank(&self) -> Rank {
+            self.rank
+        }
+
+        fn size(&self) -> u32 {
+            2
+        }
+
+        fn depart(&self, to: Rank, bytes: Box<[u8]>) -> Result<Box<dyn Departure>> {
+            self.sent[to.index()]
+                .lock()
+                .unwrap()
+                .push_back(bytes.into_vec());
+            Ok(Box::new(Gone))
+        }
+
+        fn arrive(&self) -> Result<Option<(Rank, Vec<u8>)>> {
+            let bridge = self.meanwhile.lock().unwrap().take();
+            if let Some(bridge) = bridge {
+                let other = Rank(1 - self.rank.0);
+                let send = move || bridge.send(CONTEXT, other, TAG, b"late");
+                thread::spawn(send).join().unwrap()?;
+            }
+            let message = self.sent[self.rank.index()].lock().unwrap().pop_front();
+            Ok(message.map(|message| (Rank(1 - self.rank.0), message)))
+        }
+    }
+
+    fn pair(callers: Callers) -> ([Arc<Bridge>; 2], Meanwhile) {
+        let sent = Arc::new([Mutex::default(), Mutex::default()]);
+        let meanwhile = Meanwhile::default();
+        let bridges = [0, 1].map(|rank| {
+            let pipe = Pipe {
+                rank: Rank(rank),
+                sent: Arc::clone(&sent),
+                meanwhile: match rank {
+                    0 => Arc::clone(&meanwhile),
+                    _ => Meanwhile::default(),
+                },
+            };
+            Arc::new(Bridge::new(Box::new(pipe), callers))
+        });
+        (bridges, meanwhile)
+    }
+
+    /// The list of bridges is one for the process.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    #[test]
+    fn messages_of_threads_that_may_not_call_are_carried_while_attended() {
+        let _alone = ALONE.lock().unwrap();
+        let ([near, far], _) = pair(Callers::Inside);
+        near.send(CONTEXT, Rank(1), TAG, b"hello").unwrap();
+        assert_eq!(carry_inside(), Moved::Nothing);
+        let first = Attendance::of(&near).expect("threads may not call");
+        let second = Attendance::of(&near).expect("threads may not call");
+        assert!(is_weak(), "there is no MPI to call us");
+        drop(first);
+        // Outside of any call this thread may not either.
+        assert_eq!(carry_attended(), Moved::Nothing);
+        assert_eq!(carry_inside(), Moved::Something);
+        drop(second);
+        assert!(!is_weak());
+        let _inside = InsideCall::enter();
+        let received = far.try_receive(CONTEXT, Rank(0), TAG).unwrap();
+        assert_eq!(received.as_deref(), Some(&b"hello"[..]));
+    }
+
+    #[test]
+    fn nothing_needs_attendance_where_all_threads_may_call() {
+        let _alone = ALONE.lock().unwrap();
+        let ([near, _], _) = pair(Callers::All);
+        assert!(Attendance::of(&near).is_none());
+    }
+
+    /// A thread that finds another one carrying leaves its message to that
+    /// one, which may have looked at the outbox already. It stayed there until
+    /// someone came by again, and nobody had to.
+    #[test]
+    fn a_message_sent_while_another_thread_carries_leaves_too() {
+        let ([near, far], meanwhile) = pair(Callers::All);
+        *meanwhile.lock().unwrap() = Some(Arc::clone(&near));
+        near.carry_briefly();
+        let received = far.try_receive(CONTEXT, Rank(0), TAG).unwrap();
+        assert_eq!(received.as_deref(), Some(&b"late"[..]));
+    }
+}

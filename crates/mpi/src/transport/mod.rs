@@ -102,6 +102,7 @@ impl MpiTransport {
             if let Some(bridge) = bridge.upgrade() {
                 bridge.carry();
             }
+            hooks::carry_attended();
         };
         let meanwhile = Meanwhile::new(carry);
         let joined = node::join(memory, ranks, me, bridge::PATIENCE, meanwhile);
