@@ -1,9 +1,10 @@
-//! The project's chores: `cargo xtask test`, `lint`, `docs`, `hosts`.
+//! The project's chores: `cargo xtask test`, `lint`, `docs`, `hosts`, `install`.
 //!
 //! No dependencies, so that it builds in a second and on a machine that has nothing but Rust.
 
 mod docs;
 mod hosts;
+mod install;
 mod lint;
 mod readme;
 mod shell;
@@ -23,6 +24,7 @@ Commands:
   hosts         install the MPIs and libraries that tests run under, those of PyPI below target/hosts
   lint          formatting, clippy, rustdoc, the list of unsafe files, generated pages
   docs          regenerate the pages that come from code (docs/hints.md)
+  install DIR   build and lay down bin, lib, manual pages, completions and pkg-config file below DIR
 ";
 
 fn main() -> ExitCode {
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         ["hosts"] => hosts::install(),
         ["lint"] => lint::run(),
         ["docs"] => docs::regenerate(),
+        ["install", prefix] => install::run(prefix.as_ref()),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())

@@ -28,6 +28,12 @@ pub(crate) fn hints(given: &[(String, String)]) -> Result<(Hints, Vec<String>), 
     Ok((resolved.hints, warnings.collect()))
 }
 
+/// Whether a hint of that name exists.
+pub(crate) fn is_hint(name: &str) -> bool {
+    let mut known = Hints::DEFINITIONS.iter();
+    known.any(|it| it.name == name || it.aliases.contains(&name))
+}
+
 /// A hint as it is given on a command line, `name=value`.
 pub(crate) fn parse_hint(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {

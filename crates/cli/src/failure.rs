@@ -33,6 +33,15 @@ pub(crate) enum Failure {
         /// What it answered.
         source: io::Error,
     },
+    /// A file that is no data of a measurement cannot be used.
+    File {
+        /// What was tried, as in "cannot …".
+        action: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
     /// A method failed.
     Method {
         /// Its name.
@@ -96,6 +105,11 @@ impl fmt::Display for Failure {
                     None => Ok(()),
                 }
             }
+            Failure::File {
+                action,
+                path,
+                source,
+            } => write!(f, "cannot {action} {}: {source}", path.display()),
             Failure::Method { method, reason } => write!(f, "{method}: {reason}"),
             Failure::Output(error) => write!(f, "cannot write the results: {error}"),
             Failure::Missing { count: 1 } => f.write_str("something that is needed is missing"),

@@ -41,7 +41,7 @@ pub(crate) fn manual(
     let folder = &arguments.folder;
     fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(command, folder))
-        .map_err(|source| Failure::Storage {
+        .map_err(|source| Failure::File {
             action: "write pages to",
             path: folder.clone(),
             source,

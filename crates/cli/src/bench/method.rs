@@ -8,6 +8,8 @@ use pario_plan::Exchange;
 use pario_plan::algorithm::ALGORITHMS;
 use pario_plan::partition::PARTITIONS;
 
+use crate::facts;
+
 /// Which calls move the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Calls {
@@ -183,13 +185,8 @@ impl Method {
 
     /// The hint of this method that pario does not know, if any.
     pub(crate) fn unknown_hint(&self) -> Option<&str> {
-        let is_known = |name: &str| {
-            pario_hints::Hints::DEFINITIONS
-                .iter()
-                .any(|it| it.name == name || it.aliases.contains(&name))
-        };
         let mut names = self.hints.iter().map(|(name, _)| name.as_str());
-        names.find(|name| !is_known(name))
+        names.find(|name| !facts::is_hint(name))
     }
 }
 

@@ -16,6 +16,7 @@ use std::process::Command;
 
 pub(crate) use search::{find as find_program, folders as program_folders};
 
+use crate::facts;
 use crate::failure::Failure;
 use launcher::Means;
 use variables::Variables;
@@ -24,7 +25,7 @@ use variables::Variables;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// A hint for every file; may be given several times [see `pario hints`]
-    #[arg(long, value_name = "NAME=VALUE", value_parser = crate::facts::parse_hint)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = facts::parse_hint)]
     hint: Vec<(String, String)>,
     /// Let rank 0 tell which MPI, driver, methods and hints are in force
     #[arg(long, short)]
@@ -64,12 +65,22 @@ pub(crate) fn exec(arguments: &Arguments) -> Result<Infallible, Failure> {
 impl Arguments {
     fn variables(&self) -> Result<Variables, Failure> {
         let library = library::find(self.library.as_deref())?;
+        check_hints(&self.hint).map_err(Failure::Arguments)?;
         let verbosity = match self.verbose {
             true => variables::Verbosity::Report,
             false => variables::Verbosity::AsBefore,
         };
         Variables::new(&library, &self.hint, verbosity).map_err(Failure::Arguments)
     }
+}
+
+/// The library only warns about hints that it cannot use, amid the output of the program.
+fn check_hints(hints: &[(String, String)]) -> Result<(), String> {
+    if let Some((name, _)) = hints.iter().find(|(name, _)| !facts::is_hint(name)) {
+        return Err(format!("`{name}` is no hint; see `pario hints`"));
+    }
+    let (_, warnings) = facts::hints(hints)?;
+    warnings.into_iter().next().map_or(Ok(()), Err)
 }
 
 /// The file of the program that a command names, and the rest of the command.
@@ -96,7 +107,7 @@ fn become_program(
     environment: Vec<(OsString, OsString)>,
 ) -> Result<Infallible, Failure> {
     let source: io::Error = Command::new(program).args(words).envs(environment).exec();
-    Err(Failure::Storage {
+    Err(Failure::File {
         action: "start",
         path: program.to_owned(),
         source,

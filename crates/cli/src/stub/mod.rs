@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     let mpi = arguments
         .mpi
         .canonicalize()
-        .map_err(|source| storage("find", &arguments.mpi, source))?;
+        .map_err(|source| cannot("find", &arguments.mpi, source))?;
     let kind = kind_of(&mpi)?;
     let ours = kind_of(&pario)?;
     if kind != ours {
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     let needed = [pario.to_string_lossy(), mpi.to_string_lossy()];
     let bytes = elf::library(kind, &name, &needed.each_ref().map(AsRef::as_ref))
         .map_err(Failure::Arguments)?;
-    fs::write(output, bytes).map_err(|source| storage("write", output, source))?;
+    fs::write(output, bytes).map_err(|source| cannot("write", output, source))?;
     writeln!(
         out,
         "{}: load it in place of {}",
@@ -61,12 +61,12 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
 }
 
 fn kind_of(path: &Path) -> Result<Kind, Failure> {
-    let bytes = fs::read(path).map_err(|source| storage("read", path, source))?;
+    let bytes = fs::read(path).map_err(|source| cannot("read", path, source))?;
     Kind::of(&bytes).map_err(|reason| Failure::Arguments(format!("{} {reason}", path.display())))
 }
 
-fn storage(action: &'static str, path: &Path, source: std::io::Error) -> Failure {
-    Failure::Storage {
+fn cannot(action: &'static str, path: &Path, source: std::io::Error) -> Failure {
+    Failure::File {
         action,
         path: path.to_owned(),
         source,
