@@ -33,6 +33,9 @@ const QUICK: Duration = Duration::from_secs(20);
 /// Says that the files are to be reached by the driver for local file systems.
 const NAMED_DRIVER: &str = "PARIO_HINTS=pario_driver=ufs";
 
+/// Over TCP, Debian's MPICH hangs in MPI_Finalize now and then, without pario too (2 of 6 runs).
+const HANGS: &str = "mpich";
+
 /// Programs of the full form; the short one runs the exercise alone.
 const PROGRAMS: [&str; 6] = [
     "explicit",
@@ -45,7 +48,8 @@ const PROGRAMS: [&str; 6] = [
 
 pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for host in super::hosts(run, &["mpich", "openmpi"]) {
+    let hosts = super::hosts(run, &["mpich-new", "openmpi"]);
+    for host in hosts.into_iter().filter(|host| *host != HANGS) {
         let exercise = || super::program("exercise");
         trials.push(served(run, host, "exercise", exercise));
         trials.push(unknown_coherence(run, host));
