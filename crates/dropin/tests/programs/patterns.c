@@ -494,7 +494,7 @@ enum { PATTERNS = sizeof patterns / sizeof *patterns };
 
 /* Where only the bytes matter, a part of the many calls does. */
 static int calls_of(const pattern *pattern) {
-    enum { CHECKED = 24 };
+    enum { CHECKED = 8 };
     return timing || pattern->calls < CHECKED ? pattern->calls : CHECKED;
 }
 
