@@ -11,12 +11,15 @@
 //! the same ones.
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
+use std::{
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{AcqRel, Acquire, Relaxed, Release},
+    },
+    time::Duration,
 };
 
-use pario_transport::{Event, Segment, Transport, Waiter};
+use pario_transport::{Event, Patience, Segment, Transport, Waiter};
 
 use crate::{Result, access::WindowBuffer};
 
@@ -51,6 +54,13 @@ mod ring {
     /// Two cache lines.
     pub(super) const BYTES: usize = 128;
 }
+
+/// How ranks wait for each other here: most waits last as long as the transfer
+/// of a window or two, and being woken up would cost a good part of that.
+const PATIENCE: Patience = Patience {
+    yield_for: Duration::from_micros(300),
+    ..Patience::DEFAULT
+};
 
 /// The ring, as one rank sees it.
 #[derive(Debug)]
@@ -221,7 +231,9 @@ impl Windows {
         idle.fetch_add(1, AcqRel);
         let attend = || comm.attend();
         let event = self.segment.event(ring::EVENT);
-        let found = Waiter::new(&attend).wait(event, || Ok(chance()));
+        let found = Waiter::new(&attend)
+            .patience(PATIENCE)
+            .wait(event, || Ok(chance()));
         idle.fetch_sub(1, AcqRel);
         Ok(found?)
     }
@@ -233,7 +245,9 @@ impl Windows {
 
     fn wait(&self, comm: &dyn Transport, number: u64, ready: impl Fn() -> bool) -> Result<()> {
         let attend = || comm.attend();
-        Waiter::new(&attend).wait(self.event(number), || Ok(ready().then_some(())))?;
+        Waiter::new(&attend)
+            .patience(PATIENCE)
+            .wait(self.event(number), || Ok(ready().then_some(())))?;
         Ok(())
     }
 

@@ -47,12 +47,12 @@ impl<'a> Description<'a> {
         message
     }
 
-    fn new(lowered: &Lowered, wire: &[u8]) -> Vec<u8> {
+    fn novel(lowered: &Lowered, wire: &[u8], hash: u128) -> Vec<u8> {
         let name = lowered.representation().name().as_bytes();
         let mut message = vec![NEW];
         message.extend(lowered.displacement().to_le_bytes());
         message.extend(lowered.etype().extent().to_le_bytes());
-        message.extend(lowered.layout().content_hash().to_le_bytes());
+        message.extend(hash.to_le_bytes());
         message.extend((name.len() as u16).to_le_bytes());
         message.extend(name);
         if wire.len() <= INLINE_BYTES {
@@ -99,11 +99,14 @@ pub(super) fn exchange(
     before: &Lowered,
 ) -> Result<Peers> {
     let mut wire = Vec::new();
+    let mut known = HashMap::new();
     let message = match mine {
         Ok(lowered) if lowered.is_moved_from(before) => Ok(Description::moved(lowered)),
         Ok(lowered) => {
             wire = lowered.layout().to_wire();
-            Ok(Description::new(lowered, &wire))
+            let hash = Layout::hash_of_wire(&wire);
+            known.insert(hash, lowered.layout().clone());
+            Ok(Description::novel(lowered, &wire, hash))
         }
         Err(error) => Err(error.clone()),
     };
@@ -119,7 +122,10 @@ pub(super) fn exchange(
         return Ok(moved(before.peers(), displacements));
     }
     check_equal(&descriptions, before)?;
-    let mut layouts = known_layouts(mine, before);
+    // Those of the ranks' last views are known as well.
+    let mut layouts = known;
+    let shapes = before.peers().shapes.iter();
+    layouts.extend(shapes.map(|it| (it.hash, it.layout.clone())));
     for description in &descriptions {
         if let Description::New(novel) = description
             && !novel.wire.is_empty()
@@ -155,17 +161,6 @@ fn moved(before: &Peers, displacements: Vec<u64>) -> Peers {
         displacements,
         family: before.family + u64::from(!together),
     }
-}
-
-/// The layouts that this rank knows already: those of the ranks' last views,
-/// and its own.
-fn known_layouts(mine: &Result<Lowered>, before: &Lowered) -> HashMap<u128, Layout> {
-    let shapes = before.peers().shapes.iter();
-    let mut known: HashMap<_, _> = shapes.map(|it| (it.hash, it.layout.clone())).collect();
-    if let Ok(lowered) = mine {
-        known.insert(lowered.layout().content_hash(), lowered.layout().clone());
-    }
-    known
 }
 
 /// The hash of each rank's layout.
