@@ -1,8 +1,9 @@
-//! The project's chores: `cargo xtask test`, `cargo xtask lint`, `cargo xtask docs`.
+//! The project's chores: `cargo xtask test`, `lint`, `docs`, `hosts`.
 //!
 //! No dependencies, so that it builds in a second and on a machine that has nothing but Rust.
 
 mod docs;
+mod hosts;
 mod lint;
 mod readme;
 mod shell;
@@ -18,6 +19,8 @@ Usage: cargo xtask COMMAND
 Commands:
   test          run every test, installing what they need
   test --long   the same with hundreds of thousands of random cases and longer fuzzing
+  test --full   the same with every program under every MPI; writes docs/hosts.md
+  hosts         install the MPIs and libraries that tests run under, those of PyPI below target/hosts
   lint          formatting, clippy, rustdoc, the list of unsafe files, generated pages
   docs          regenerate the pages that come from code (docs/hints.md)
 ";
@@ -28,6 +31,8 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test"] => test::run(test::Effort::Normal),
         ["test", "--long"] => test::run(test::Effort::Long),
+        ["test", "--full"] => test::run(test::Effort::Full),
+        ["hosts"] => hosts::install(),
         ["lint"] => lint::run(),
         ["docs"] => docs::regenerate(),
         ["help" | "--help" | "-h"] => {

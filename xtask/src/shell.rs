@@ -89,6 +89,13 @@ pub(crate) fn output(mut command: Command) -> Outcome<String> {
     String::from_utf8(output.stdout).map_err(|_| format!("`{text}` printed what is not UTF-8"))
 }
 
+/// What a command prints if it can be started and succeeds, showing nothing of it.
+pub(crate) fn quiet_output(mut command: Command) -> Option<String> {
+    let output = command.stdin(Stdio::null()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then_some(text)
+}
+
 /// Runs a command, passing on its standard output line by line and showing each line to `inspect`.
 pub(crate) fn run_inspected(mut command: Command, mut inspect: impl FnMut(&str)) -> Outcome {
     let text = describe(&command);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::shell::{self, Outcome, cargo};
-use crate::{readme, tools};
+use crate::{hosts, readme, tools};
 
 /// The fuzz targets' folder.
 const FUZZ_FOLDER: &str = "crates/layout/fuzz";
@@ -15,13 +15,15 @@ pub(crate) enum Effort {
     Normal,
     /// What a release must pass: hundreds of thousands of random cases, long fuzzing.
     Long,
+    /// What a release must pass too: every program under every MPI and many numbers of ranks.
+    Full,
 }
 
 impl Effort {
     /// Random cases a property test runs; `None` leaves each test its own default.
     fn cases(self) -> Option<u32> {
         match self {
-            Effort::Normal => None,
+            Effort::Normal | Effort::Full => None,
             Effort::Long => Some(300_000),
         }
     }
@@ -29,7 +31,7 @@ impl Effort {
     /// Shared by all fuzz targets.
     fn fuzz_time(self) -> Duration {
         match self {
-            Effort::Normal => Duration::from_secs(30),
+            Effort::Normal | Effort::Full => Duration::from_secs(30),
             Effort::Long => Duration::from_secs(600),
         }
     }
@@ -55,8 +57,13 @@ enum Step {
 pub(crate) fn run(effort: Effort) -> Outcome {
     let started = Instant::now();
     let mut tally = Tally::default();
+    // Tests of single crates look for an MPI too.
+    step(&mut tally, "installing MPIs", install_hosts);
     step(&mut tally, "unit, integration and doc tests", |tally| {
         workspace(effort, tally)
+    });
+    step(&mut tally, "programs under real MPIs", |tally| {
+        programs(effort, tally)
     });
     step(&mut tally, "Miri on the copy kernels", miri);
     step(&mut tally, "fuzzing", |tally| fuzz(effort, tally));
@@ -82,6 +89,35 @@ fn step(tally: &mut Tally, name: &str, work: impl FnOnce(&mut Tally) -> Outcome<
             tally.failures.push(format!("{name}: {reason}"));
         }
     }
+}
+
+/// Where nothing can be installed the rest still runs, but not on CI, where it would go unseen.
+fn install_hosts(_: &mut Tally) -> Outcome<Step> {
+    match hosts::install() {
+        Err(reason) if !on_ci() => Ok(Step::Skipped(reason)),
+        outcome => outcome.map(|()| Step::Done),
+    }
+}
+
+fn on_ci() -> bool {
+    std::env::var_os("CI").is_some()
+}
+
+/// Runs programs with the drop-in library preloaded, under all hosts.
+fn programs(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
+    if !on_ci()
+        && let Err(reason) = hosts::install()
+    {
+        return Ok(Step::Skipped(reason));
+    }
+    shell::run(cargo(&["build", "--release"]))?;
+    // Of the workspace rather than of one package: what the step before built serves again.
+    let mut command = cargo(&["test", "--workspace", "--test", "hosts"]);
+    if effort == Effort::Full {
+        command.env("PARIO_FULL", "1");
+    }
+    shell::run_inspected(command, |line| tally.count(line))?;
+    Ok(Step::Done)
 }
 
 fn workspace(effort: Effort, tally: &mut Tally) -> Outcome<Step> {

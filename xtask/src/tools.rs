@@ -71,11 +71,11 @@ fn cxx_compiler() -> Outcome {
     if shell::succeeds(program("c++", &["--version"])) {
         return Ok(());
     }
-    apt_install("g++")
+    apt_install(&["g++"])
 }
 
-/// Installs a Debian package, as root or through a sudo that asks nothing.
-fn apt_install(package: &str) -> Outcome {
+/// Installs Debian packages, as root or through a sudo that asks nothing.
+pub(crate) fn apt_install(packages: &[&str]) -> Outcome {
     let as_root: &[&str] = if shell::succeeds(program("test", &["-w", "/var/lib/dpkg/status"])) {
         &["env"]
     } else {
@@ -84,18 +84,17 @@ fn apt_install(package: &str) -> Outcome {
     let apt = |arguments: &[&str]| {
         let mut command = program(as_root[0], &as_root[1..]);
         command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]);
+        // Another apt-get may be at work, for example the one that keeps a machine up to date.
+        command.args(["--option", "DPkg::Lock::Timeout=300"]);
         command.args(arguments);
         shell::run(command)
     };
+    let mut install = vec!["install", "--quiet", "--yes", "--no-install-recommends"];
+    install.extend(packages);
     apt(&["update", "--quiet"])
-        .and_then(|()| {
-            apt(&[
-                "install",
-                "--quiet",
-                "--yes",
-                "--no-install-recommends",
-                package,
-            ])
+        .and_then(|()| apt(&install))
+        .map_err(|error| {
+            let names = packages.join(", ");
+            format!("{names} could not be installed from Debian's packages: {error}")
         })
-        .map_err(|error| format!("the package {package} could not be installed: {error}"))
 }

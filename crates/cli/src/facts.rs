@@ -27,3 +27,11 @@ pub(crate) fn hints(given: &[(String, String)]) -> Result<(Hints, Vec<String>), 
     let warnings = resolved.warnings.iter().map(ToString::to_string);
     Ok((resolved.hints, warnings.collect()))
 }
+
+/// A hint as it is given on a command line, `name=value`.
+pub(crate) fn parse_hint(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+        None => Err("write a hint as name=value".to_owned()),
+    }
+}

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 
 /// Exit code of a run that found wrong data.
 const WRONG_DATA: u8 = 1;
+/// Exit code where something that is needed is missing.
+const MISSING: u8 = 1;
 /// Exit code of a run that could not be done; clap uses it for bad arguments too.
 const NOT_DONE: u8 = 2;
 
@@ -40,15 +42,41 @@ pub(crate) enum Failure {
     },
     /// Standard output cannot be written.
     Output(io::Error),
+    /// Things that are needed are not there; they have been named.
+    Missing {
+        /// How many.
+        count: usize,
+    },
+    /// A rank failed, as all ranks know.
+    Rank {
+        /// Which one.
+        rank: usize,
+        /// Its exit code.
+        code: u8,
+        /// What it said.
+        reason: String,
+    },
+    /// Another rank has told it, or tells it.
+    Told {
+        /// Its exit code.
+        code: u8,
+    },
 }
 
 impl Failure {
     /// The code that the process ends with.
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
+        ExitCode::from(self.code())
+    }
+
+    /// The same as a number.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
             Failure::Wrong { .. } => WRONG_DATA,
+            Failure::Missing { .. } => MISSING,
+            Failure::Rank { code, .. } | Failure::Told { code } => *code,
             _ => NOT_DONE,
-        })
+        }
     }
 }
 
@@ -70,6 +98,13 @@ impl fmt::Display for Failure {
             }
             Failure::Method { method, reason } => write!(f, "{method}: {reason}"),
             Failure::Output(error) => write!(f, "cannot write the results: {error}"),
+            Failure::Missing { count: 1 } => f.write_str("something that is needed is missing"),
+            Failure::Missing { count } => write!(f, "{count} things that are needed are missing"),
+            Failure::Rank {
+                rank: 0, reason, ..
+            } => f.write_str(reason),
+            Failure::Rank { rank, reason, .. } => write!(f, "rank {rank}: {reason}"),
+            Failure::Told { .. } => f.write_str("another rank has failed"),
         }
     }
 }

@@ -59,6 +59,6 @@ pub use lock::{LockMode, RangeLock};
 pub use mem::Memory;
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow};
 pub use posix::{Interference, Posix, SystemCall, Verdict};
-pub use resolve::{DriverEntry, REGISTRY, Resolved, resolve};
+pub use resolve::{DriverEntry, REGISTRY, Resolved, file_system_of, resolve};
 pub use uring::Uring;
 pub use wrap::{Around, Call, Event, Fault, Faults, Log, Operation, Throttle, Wrapped, Wrapper};

@@ -108,6 +108,15 @@ pub fn resolve(name: impl AsRef<OsStr>, forced: Option<&str>) -> io::Result<Reso
     })
 }
 
+/// The file system of a file that need not exist yet, by its name with or
+/// without a driver's prefix, and where it is mounted.
+///
+/// # Errors
+/// If the kernel does not say.
+pub fn file_system_of(name: impl AsRef<OsStr>) -> io::Result<(FileSystem, Option<PathBuf>)> {
+    detect::of_path(&split(name.as_ref()).1)
+}
+
 fn posix_reason(path: &Path) -> String {
     match detect::of_path(path) {
         Ok((file_system, Some(mount))) => {

@@ -259,6 +259,12 @@ hints! {
     pario_driver: Option<String> = None, Maybe(Name);
     File, File, Open, alias "romio_filesystem_type";
 
+    /// Whether the drop-in library leaves the file to the MPI's own MPI-IO.
+    /// The environment variable `PARIO_DISABLE` does the same for all files,
+    /// or for those whose path matches one of its patterns.
+    pario_disable: bool = false, Flag;
+    File, File, Open;
+
     /// Where the shared file pointer lives: in memory that the ranks share,
     /// in a locked file beside the data, or in memory where all ranks can
     /// reach it (`automatic`).

@@ -45,6 +45,8 @@ pub(crate) struct Memory {
     origin: *mut u8,
     datatype: Datatype,
     bytes: u64,
+    /// Why there is no memory, if there is none.
+    refusal: Option<Error>,
 }
 
 // SAFETY: `Memory` is an address and a description; whoever made it promised
@@ -69,6 +71,7 @@ impl Memory {
             origin,
             datatype,
             bytes,
+            refusal: None,
         })
     }
 
@@ -109,6 +112,24 @@ impl Memory {
             origin: base.cast(),
             datatype: Datatype::basic(T::BASIC),
             bytes: mem::size_of::<T>() as u64 * len as u64,
+            refusal: None,
+        }
+    }
+
+    fn refused(error: Error) -> Memory {
+        Memory {
+            origin: std::ptr::null_mut(),
+            datatype: Datatype::basic(Basic::Byte),
+            bytes: 0,
+            refusal: Some(error),
+        }
+    }
+
+    /// Fails with the reason why there is no memory, if there is none.
+    pub(crate) fn check(&self) -> Result<()> {
+        match &self.refusal {
+            None => Ok(()),
+            Some(error) => Err(error.clone()),
         }
     }
 
@@ -163,6 +184,17 @@ pub struct Target<'a> {
 }
 
 impl<'a> Source<'a> {
+    /// No memory, because of an error in what describes it. The call that gets
+    /// this fails with the error; a collective one on all ranks, so that none
+    /// waits for this one.
+    #[must_use]
+    pub fn refused(error: Error) -> Self {
+        Source {
+            memory: Memory::refused(error),
+            lifetime: PhantomData,
+        }
+    }
+
     /// `count` items of `datatype`, the first at the start of `bytes`.
     pub fn typed(bytes: &'a [u8], count: u64, datatype: &Datatype) -> Result<Source<'a>> {
         Source::typed_at(bytes, 0, count, datatype)
@@ -208,6 +240,17 @@ impl<'a> Source<'a> {
 }
 
 impl<'a> Target<'a> {
+    /// No memory, because of an error in what describes it. The call that gets
+    /// this fails with the error; a collective one on all ranks, so that none
+    /// waits for this one.
+    #[must_use]
+    pub fn refused(error: Error) -> Self {
+        Target {
+            memory: Memory::refused(error),
+            lifetime: PhantomData,
+        }
+    }
+
     /// `count` items of `datatype`, the first at the start of `bytes`.
     pub fn typed(bytes: &'a mut [u8], count: u64, datatype: &Datatype) -> Result<Target<'a>> {
         Target::typed_at(bytes, 0, count, datatype)
@@ -298,6 +341,16 @@ pub struct Owned<T: Element> {
 unsafe impl<T: Element> Send for Owned<T> {}
 
 impl<T: Element> Owned<T> {
+    /// No memory, because of an error in what describes it. The call that gets
+    /// this fails with the error; a collective one on all ranks, so that none
+    /// waits for this one.
+    #[must_use]
+    pub fn refused(error: Error) -> Self {
+        let mut owned = Owned::from(Vec::new());
+        owned.memory = Memory::refused(error);
+        owned
+    }
+
     /// `count` items of `datatype`, with its byte 0 at byte `origin` of the
     /// vector.
     pub fn typed_at(
@@ -315,6 +368,20 @@ impl<T: Element> Owned<T> {
     /// `count` items of `datatype`, the first at the start of the vector.
     pub fn typed(vec: Vec<T>, count: u64, datatype: &Datatype) -> Result<Owned<T>> {
         Owned::typed_at(vec, 0, count, datatype)
+    }
+
+    /// Memory given by address, which the caller keeps: the vector that comes
+    /// back when the operation is done is empty.
+    ///
+    /// # Safety
+    /// Every byte that `count` items of `datatype` describe at `origin` can be
+    /// read and, if the operation reads the file, written, until the operation
+    /// is done or its request has been waited for; no one else writes them
+    /// meanwhile, nor reads them while they are written.
+    pub unsafe fn from_raw(origin: *mut u8, count: u64, datatype: &Datatype) -> Result<Owned<T>> {
+        let mut owned = Owned::from(Vec::new());
+        owned.memory = Memory::new(origin, count, datatype.clone())?;
+        Ok(owned)
     }
 
     /// Gives the vector back. Only when no operation uses it any more.

@@ -27,6 +27,8 @@ pub enum ErrorKind {
     Buffer,
     /// A data conversion failed (`MPI_ERR_CONVERSION`).
     Conversion,
+    /// A count is negative (`MPI_ERR_COUNT`).
+    Count,
     /// The file exists already (`MPI_ERR_FILE_EXISTS`).
     FileExists,
     /// The file is in use, or an operation on it is still pending (`MPI_ERR_FILE_IN_USE`).
@@ -61,13 +63,14 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    const ALL: [ErrorKind; 21] = [
+    const ALL: [ErrorKind; 22] = [
         ErrorKind::Access,
         ErrorKind::Mode,
         ErrorKind::Argument,
         ErrorKind::BadFile,
         ErrorKind::Buffer,
         ErrorKind::Conversion,
+        ErrorKind::Count,
         ErrorKind::FileExists,
         ErrorKind::FileInUse,
         ErrorKind::Handle,
@@ -131,7 +134,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     /// An error with a sentence that says what is wrong and what is allowed.
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error(Box::new(Inner {
             kind,
             operation: "",

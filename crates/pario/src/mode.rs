@@ -40,6 +40,9 @@ impl Mode {
                 format!("access mode {self:?} is not allowed: {why}"),
             ))
         };
+        if !Mode::all().contains(self) {
+            return bad("it has bits that mean nothing");
+        }
         let ways = self & (Mode::READ_ONLY | Mode::READ_WRITE | Mode::WRITE_ONLY);
         if ways.bits().count_ones() != 1 {
             return bad("give exactly one of READ_ONLY, READ_WRITE and WRITE_ONLY");

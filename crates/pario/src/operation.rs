@@ -79,6 +79,7 @@ impl Operation {
     pub(crate) fn prepare(file: &Arc<Inner>, call: Call, memory: Memory) -> Result<Operation> {
         let view = file.view();
         check_allowed(file, &view, call)?;
+        memory.check()?;
         let bytes = Transfer::file_bytes(&view, &memory)?;
         let etypes = view.whole_etypes(bytes)?;
         let first = match call.position {
@@ -153,14 +154,15 @@ impl Operation {
         self.result(transfer.run())
     }
 
-    /// Whether its bytes go between memory and file as they are, and it need
-    /// not be atomic.
+    /// Whether its bytes go between memory and file as they are, each to a place
+    /// of its own, and it need not be atomic.
     pub(crate) fn is_plain(&self) -> bool {
         self.atomicity == Atomicity::NonAtomic
             && Transfer::is_unconverted(&self.view, &self.memory)
             && (self.call.direction == Direction::Read
-                || self.view.layout().size() > 0
-                || self.memory.bytes() == 0)
+                || self.memory.bytes() == 0
+                || (self.view.layout().size() > 0
+                    && !self.view.overlaps_itself(self.first, self.memory.bytes())))
     }
 
     /// Bytes that its data takes in the file.

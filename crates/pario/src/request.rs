@@ -8,6 +8,7 @@ use std::{
     fmt,
     marker::PhantomData,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use crate::{
@@ -36,6 +37,16 @@ impl Completion {
 
     fn is_complete(&self) -> bool {
         self.result().is_some()
+    }
+
+    /// Waits no longer than `bound`; whether the operation is done.
+    fn wait_for(&self, bound: Duration) -> bool {
+        let pending = |result: &mut Option<_>| result.is_none();
+        let waited = self
+            .arrived
+            .wait_timeout_while(self.result(), bound, pending);
+        let (result, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        result.is_some()
     }
 
     fn wait(&self) -> Result<Status> {
@@ -85,6 +96,12 @@ impl<T: Element> Request<T> {
     /// Whether the operation is done.
     pub fn is_complete(&self) -> bool {
         self.in_flight.completion.is_complete()
+    }
+
+    /// Waits for the end of the operation, but not longer than `bound`;
+    /// whether it is done.
+    pub fn wait_for(&self, bound: Duration) -> bool {
+        self.in_flight.completion.wait_for(bound)
     }
 
     /// Waits for the end of the operation. The buffer is lost with an error;

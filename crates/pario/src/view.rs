@@ -111,6 +111,15 @@ struct Form {
     layout: Layout,
     /// Bytes of an etype in the file.
     etype_bytes: u64,
+    tiles: Tiles,
+}
+
+/// Whether repetitions of a filetype show bytes twice that one does not. Only
+/// asked of views through which ranks may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tiles {
+    Apart,
+    Overlap,
 }
 
 /// The layout of a rank's view and the hash by which ranks speak of it.
@@ -162,13 +171,20 @@ impl Form {
                 Converter::new(representation.clone(), etype)?.file_bytes_of(elements)?;
             (lower(filetype, &*representation)?, etype_bytes)
         };
-        if usage == Use::Writable && layout.overlap() == Overlap::Present {
+        // One filetype must not; tiles may where no access reaches into the
+        // next one (HDF5 makes such views).
+        if usage == Use::Writable && layout.tile_overlap() == Overlap::Present {
             return Err(Error::new(
                 ErrorKind::Type,
                 "the filetype shows some bytes twice, which is allowed only in files opened READ_ONLY",
             ));
         }
+        let tiles = match usage {
+            Use::Writable if layout.overlap() == Overlap::Present => Tiles::Overlap,
+            _ => Tiles::Apart,
+        };
         Ok(Form {
+            tiles,
             etype: etype.clone(),
             filetype: filetype.clone(),
             representation,
@@ -218,6 +234,13 @@ impl Lowered {
                 family: 0,
             },
         })
+    }
+
+    /// Whether an access of `bytes` from data byte `first` on writes some bytes
+    /// of the file twice.
+    pub(crate) fn overlaps_itself(&self, first: u64, bytes: u64) -> bool {
+        let tile = self.layout().size().max(1);
+        self.form.tiles == Tiles::Overlap && bytes > 0 && first / tile != (first + bytes - 1) / tile
     }
 
     pub(crate) fn with_peers(mut self, peers: Peers) -> Lowered {

@@ -263,3 +263,42 @@ fn atomic_mode_is_agreed_and_works_in_both_directions() {
         file.close()
     });
 }
+
+#[test]
+fn an_argument_refused_on_one_rank_fails_on_all_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("refused");
+    let results = threads::run(3, |comm| {
+        let mode = Mode::CREATE | Mode::READ_WRITE;
+        let file = File::open(&comm, &path, mode, &Info::new())?;
+        let odd = comm.rank().0 == 1;
+        let error = || pario::Error::new(ErrorKind::Count, "the count is negative");
+        let bytes = [7u8; 16];
+        let source = || match odd {
+            true => pario::Source::refused(error()),
+            false => pario::Source::from(&bytes),
+        };
+        let owned = || match odd {
+            true => pario::Owned::refused(error()),
+            false => pario::Owned::from(bytes.to_vec()),
+        };
+        let failures = [
+            file.write_all(source()).unwrap_err(),
+            file.write_ordered(source()).unwrap_err(),
+            file.iwrite_at_all(0, owned())?.wait().unwrap_err(),
+            file.write_ordered_begin(owned())?.end().unwrap_err(),
+            match odd {
+                true => file.decline("set_size", error()),
+                false => file.set_size(5).unwrap_err(),
+            },
+        ];
+        for failure in failures {
+            assert_eq!(failure.kind(), ErrorKind::Count, "{failure}");
+        }
+        assert_eq!(file.size()?, 0);
+        file.close()
+    });
+    for result in results {
+        result.unwrap().unwrap();
+    }
+}

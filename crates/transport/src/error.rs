@@ -120,6 +120,11 @@ pub enum TransportError {
         /// The collective in which it arrived.
         operation: &'static str,
     },
+    /// The MPI that carries the messages refused to.
+    Host {
+        /// What it said.
+        message: String,
+    },
 }
 
 impl fmt::Display for TransportError {
@@ -147,6 +152,7 @@ impl fmt::Display for TransportError {
                 "rank {rank} sent a message that is no part of {operation}: \
                  all ranks must call the same collectives in the same order"
             ),
+            Self::Host { message } => write!(f, "the MPI reported an error: {message}"),
         }
     }
 }

@@ -28,6 +28,7 @@ pub mod conformance;
 mod error;
 mod fabric;
 mod memory;
+pub mod node;
 pub mod processes;
 mod rank;
 mod sharing;
@@ -35,6 +36,7 @@ pub mod threads;
 mod transport;
 
 pub use error::{Loss, Result, TransportError};
+pub use fabric::Meanwhile;
 pub use memory::{Event, Patience, Segment, Waiter};
 pub use rank::{Node, Rank, Tag};
 pub use transport::Transport;

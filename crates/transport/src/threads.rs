@@ -9,7 +9,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::thread;
 
-use crate::fabric::{self, Endpoint, Kind};
+use crate::fabric::{self, Endpoint, Kind, Meanwhile};
 use crate::sharing::{Backing, Registry};
 use crate::{Loss, Node, Patience, Rank, Transport};
 
@@ -109,6 +109,7 @@ impl World {
             nodes: self.nodes.clone(),
             patience: self.patience,
             backings: vec![Backing::Process(Arc::new(Registry::default()))],
+            meanwhile: Meanwhile::default(),
         });
         let (world, f) = (&world, &f);
         thread::scope(|scope| {

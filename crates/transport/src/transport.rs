@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::{Node, Rank, Result, Segment, Tag, collectives, sharing};
+use crate::{Node, Patience, Rank, Result, Segment, Tag, collectives, sharing};
 
 /// How the ranks of one world talk.
 ///
@@ -60,6 +60,12 @@ pub trait Transport: Send + Sync + Debug {
     /// in this way move on only when it attends.
     fn attend(&self) -> Result<()>;
 
+    /// How long to wait in one go for something that the transport knows
+    /// nothing about, before the next [`attend`](Transport::attend).
+    fn patience(&self) -> Patience {
+        Patience::DEFAULT
+    }
+
     /// Fails if a rank has left, in whatever way: it will not do anything any
     /// more. For waits in a [`Segment`] for that rank.
     fn check(&self, rank: Rank) -> Result<()>;
@@ -89,5 +95,13 @@ pub trait Transport: Send + Sync + Debug {
     /// the memory that is free): then they use messages.
     fn segment(&self, bytes: usize) -> Result<Option<Segment>> {
         sharing::segment(self, bytes)
+    }
+
+    /// 256 bytes of memory shared by all ranks, zeroed when the transport was
+    /// made, which cost no meeting: the same memory at every call, and no one's
+    /// once all ranks have dropped the transport. `None` on all ranks where
+    /// there is none: then [`segment`](Transport::segment) may have some.
+    fn scratch(&self) -> Option<Segment> {
+        None
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use pario_driver::{Access, Create, Driver, Facts, OpenHow, Posix};
 use tempfile::TempDir;
 
+use super::world::World;
 use crate::failure::Failure;
 
 /// Where the name of the benchmark's own folder starts.
@@ -16,7 +17,9 @@ const PREFIX: &str = "pario-bench-";
 #[derive(Debug)]
 pub(crate) struct Folder {
     parent: PathBuf,
-    own: TempDir,
+    path: PathBuf,
+    /// Of the process that made it.
+    _own: Option<TempDir>,
     facts: Facts,
 }
 
@@ -35,7 +38,37 @@ impl Folder {
             // The error names a random path inside the folder; its kind says all.
             .map_err(|error| cannot(error.kind().into()))?;
         let facts = facts(own.path()).map_err(cannot)?;
-        Ok(Folder { parent, own, facts })
+        Ok(Folder {
+            parent,
+            path: own.path().to_owned(),
+            _own: Some(own),
+            facts,
+        })
+    }
+
+    /// One folder for all ranks: the leader makes it. Collective.
+    pub(crate) fn shared(parent: Option<&Path>, world: &World) -> Result<Self, Failure> {
+        let made = world.lead(|| Folder::new(parent))?;
+        let path = made.as_ref().map(|it| it.path().display().to_string());
+        let path = PathBuf::from(world.tell(path.unwrap_or_default())?);
+        // Others see for themselves that it is the same folder on their node.
+        let joined = made.map_or_else(|| Folder::join(&path), Ok);
+        world.agree(joined)
+    }
+
+    /// The folder that another process has made.
+    fn join(path: &Path) -> Result<Self, Failure> {
+        let facts = facts(path).map_err(|source| Failure::Storage {
+            action: "create a file in",
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Folder {
+            parent: path.parent().unwrap_or(path).to_owned(),
+            path: path.to_owned(),
+            _own: None,
+            facts,
+        })
     }
 
     /// The folder that is measured.
@@ -45,7 +78,7 @@ impl Folder {
 
     /// Our own folder in it.
     pub(crate) fn path(&self) -> &Path {
-        self.own.path()
+        &self.path
     }
 
     /// What is known of its files.
@@ -56,12 +89,19 @@ impl Folder {
 
 fn facts(folder: &Path) -> io::Result<Facts> {
     let how = OpenHow::new(Access::ReadWrite).create(Create::Exclusive);
-    let probe = folder.join("probe");
+    // Several ranks may look at once.
+    let probe = folder.join(format!("probe-{}-{}", std::process::id(), nodename()));
     let handle = Posix::new().open(&probe, &how)?;
     let facts = handle.facts().clone();
     handle.close()?;
     std::fs::remove_file(&probe)?;
     Ok(facts)
+}
+
+/// The name of this node.
+fn nodename() -> String {
+    let name = rustix::system::uname();
+    name.nodename().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

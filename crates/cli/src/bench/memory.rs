@@ -29,10 +29,7 @@ pub(crate) struct Memory {
 impl Memory {
     /// Memory for a rank, touched once so that page faults stay out of the timing.
     pub(crate) fn new(job: &dyn Job, rank: u32, offset: usize) -> Result<Self, Failure> {
-        let steps = (0..job.calls())
-            .map(|call| job.step(rank, call))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| Failure::Arguments(error.to_string()))?;
+        let steps = steps(job, rank)?;
         let buffers = || {
             steps
                 .iter()
@@ -47,6 +44,19 @@ impl Memory {
             share_start: 0,
             offset,
             steps,
+        })
+    }
+
+    /// What is known of a rank whose memory another process has: its calls.
+    pub(crate) fn elsewhere(job: &dyn Job, rank: u32) -> Result<Self, Failure> {
+        Ok(Memory {
+            rank,
+            steps: steps(job, rank)?,
+            buffers: Vec::new(),
+            images: Vec::new(),
+            share: Buffer::default(),
+            share_start: 0,
+            offset: 0,
         })
     }
 
@@ -134,6 +144,14 @@ impl Memory {
         };
         Fault::Byte { place, byte }
     }
+}
+
+/// What a rank gives to each call.
+fn steps(job: &dyn Job, rank: u32) -> Result<Vec<Step>, Failure> {
+    let steps = (0..job.calls()).map(|call| job.step(rank, call));
+    steps
+        .collect::<Result<_, _>>()
+        .map_err(|error| Failure::Arguments(error.to_string()))
 }
 
 #[cfg(test)]

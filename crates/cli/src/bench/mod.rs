@@ -10,6 +10,7 @@ pub(crate) mod folder;
 mod layout;
 mod memory;
 mod method;
+mod mpi;
 pub(crate) mod options;
 mod outcome;
 mod plan;
@@ -32,10 +33,11 @@ use beside::Beside;
 use fitness::Fitness;
 use folder::Folder;
 use method::Method;
+use mpi::Mpi;
 use options::{Format, Options, Target};
 use row::{Comparison, Row};
 use session::{Cache, Session};
-use world::World;
+use world::{Kind, World};
 
 use crate::failure::Failure;
 use crate::workload::WORKLOADS;
@@ -84,33 +86,58 @@ fn list_workloads(out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
+/// Measures with the ranks that are asked for. Of an MPI's ranks one prints, and tells what failed.
 fn compare(options: &Options, out: &mut impl Write) -> Result<(), Failure> {
-    let world = options.world().map_err(Failure::Arguments)?;
+    if options.kind() != Kind::Mpi {
+        let world = options.own_world().map_err(Failure::Arguments)?;
+        return compare_in(&world, options, out);
+    }
+    let world = World::of_mpi(Mpi::start()?);
+    let options = options.for_ranks(world.ranks()).map_err(Failure::Arguments);
+    if world.leads() {
+        return compare_in(&world, &options?, out);
+    }
+    let told = |failure: Failure| Failure::Told {
+        code: failure.code(),
+    };
+    compare_in(&world, &options.map_err(told)?, &mut io::sink()).map_err(told)
+}
+
+fn compare_in(world: &World, options: &Options, out: &mut impl Write) -> Result<(), Failure> {
     let methods = options.methods().map_err(Failure::Arguments)?;
     let targets = options.targets().map_err(Failure::Arguments)?;
-    let folder = Folder::new(options.dir.as_deref())?;
+    let folder = Folder::shared(options.dir.as_deref(), world)?;
     if options.format() == Format::Table {
-        introduce(options, &world, &folder, out).map_err(Failure::Output)?;
+        world.lead(|| introduce(options, world, &folder, out).map_err(Failure::Output))?;
     }
-    let beside = options
-        .beside
-        .map(|pause| Beside::start(folder.path(), world.ranks(), pause))
-        .transpose()?;
+    let beside = world.lead(|| {
+        let pause = options.beside;
+        pause
+            .map(|pause| Beside::start(folder.path(), world.ranks(), pause))
+            .transpose()
+    })?;
+    let beside = beside.flatten();
     let runs = u64::from(options.repeat() + 1) * (methods.len() + 1) as u64;
-    let progress = progress_bar(runs * targets.len() as u64);
+    let progress = match world.leads() {
+        true => progress_bar(runs * targets.len() as u64),
+        false => ProgressBar::hidden(),
+    };
     let mut comparisons = Vec::new();
     for target in &targets {
         progress.set_message(target.workload.name());
-        let comparison = measure(options, target, &methods, &world, &folder, &progress)?;
+        let comparison = measure(options, target, &methods, world, &folder, &progress)?;
         if options.format() == Format::Table {
-            progress
-                .suspend(|| report::table(&comparison, out))
-                .map_err(Failure::Output)?;
+            world.lead(|| {
+                let printed = progress.suspend(|| report::table(&comparison, out));
+                printed.map_err(Failure::Output)
+            })?;
         }
         comparisons.push(comparison);
     }
     progress.finish_and_clear();
-    finish(options, &comparisons, beside, out)
+    world
+        .lead(|| finish(options, &comparisons, beside, out))
+        .map(drop)
 }
 
 /// What comes after all measurements.
@@ -182,9 +209,13 @@ fn introduce(
     folder: &Folder,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let nodes = world.nodes().last().map_or(0, |node| node + 1);
+    if let Some(about) = world.about() {
+        writeln!(out, "{about}")?;
+    }
+    let nodes = world.nodes().iter().max().map_or(0, |node| node + 1);
     let nodes = match nodes {
         1 => String::new(),
+        nodes if world.kind() == Kind::Mpi => format!(" on {nodes} nodes"),
         nodes => format!(" on {nodes} pretended nodes"),
     };
     let cache = match (options.cache(), &folder.facts().file_system) {

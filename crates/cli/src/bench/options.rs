@@ -8,7 +8,11 @@ use super::buffer::PAGE;
 use super::method::{self, Method};
 use super::session::Cache;
 use super::world::{Kind, World};
+use crate::facts;
 use crate::workload::{self, Job, Parameters, Setting, WORKLOADS, Workload};
+
+/// Ranks where nobody says how many.
+const RANKS: u32 = 4;
 
 /// The most ranks that a world may have.
 const RANKS_MAX: i64 = threads::World::RANKS_MAX as i64;
@@ -33,12 +37,12 @@ pub(crate) struct Subject {
     /// be given several times [default: dist3d; see `pario bench workloads`]
     #[arg(long, short, value_name = "NAME[:CHOICES]")]
     workload: Vec<String>,
-    /// Number of ranks
-    #[arg(long, short = 'n', value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=RANKS_MAX))]
-    ranks: u32,
-    /// Number of nodes that the ranks pretend to be on
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=RANKS_MAX))]
-    nodes: u32,
+    /// Number of ranks [default: 4, or as many as the MPI has]
+    #[arg(long, short = 'n', value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=RANKS_MAX))]
+    ranks: Option<u32>,
+    /// Number of nodes that the ranks pretend to be on [default: 1, or where the MPI's ranks are]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=RANKS_MAX))]
+    nodes: Option<u32>,
     /// Factor on the data that each rank moves, about 8 MiB at 1
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_scale)]
     scale: f64,
@@ -46,7 +50,7 @@ pub(crate) struct Subject {
     #[arg(long, value_name = "CELLS")]
     size: Option<String>,
     /// A hint that the file is opened with; may be given several times
-    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_hint)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = facts::parse_hint)]
     hint: Vec<(String, String)>,
 }
 
@@ -65,9 +69,12 @@ pub(crate) struct Options {
         value_delimiter = ','
     )]
     method: Vec<String>,
-    /// How ranks live and talk
-    #[arg(long, value_enum, default_value_t = Kind::Threads)]
-    transport: Kind,
+    /// How ranks live and talk [default: mpi under an MPI's launcher, else threads]
+    #[arg(long, value_enum)]
+    transport: Option<Kind>,
+    /// Ranks are the processes of an MPI, whoever started them; the same as --transport mpi
+    #[arg(long, conflicts_with = "transport")]
+    mpi: bool,
     /// Measures for each value of a choice, as in record=64,4K,64K,1M
     #[arg(long, value_name = "CHOICE=VALUES")]
     sweep: Option<String>,
@@ -124,9 +131,41 @@ pub(crate) struct Target {
 }
 
 impl Options {
-    /// The ranks.
-    pub(crate) fn world(&self) -> Result<World, String> {
-        World::new(self.transport, self.subject.ranks, self.subject.nodes)
+    /// How ranks live and talk.
+    pub(crate) fn kind(&self) -> Kind {
+        match (self.transport, self.mpi || pario_mpi::is_launched()) {
+            (Some(kind), _) => kind,
+            (None, true) => Kind::Mpi,
+            (None, false) => Kind::Threads,
+        }
+    }
+
+    /// Ranks that this process makes.
+    pub(crate) fn own_world(&self) -> Result<World, String> {
+        World::new(
+            self.kind(),
+            self.subject.ranks(),
+            self.subject.pretended_nodes(),
+        )
+    }
+
+    /// The same options for the ranks that an MPI has.
+    pub(crate) fn for_ranks(&self, ranks: u32) -> Result<Options, String> {
+        if self.subject.ranks.is_some_and(|asked| asked != ranks) {
+            return Err(format!(
+                "the MPI has {ranks} ranks: leave --ranks out, or give the launcher that number"
+            ));
+        }
+        if self.subject.nodes.is_some() {
+            return Err(
+                "the ranks of an MPI are where they are: leave --nodes out; PARIO_NODES pretends \
+                 nodes there"
+                    .to_owned(),
+            );
+        }
+        let mut options = self.clone();
+        options.subject.ranks = Some(ranks);
+        Ok(options)
     }
 
     /// How results are printed.
@@ -198,8 +237,16 @@ impl Options {
 impl Subject {
     /// The node of each rank.
     pub(crate) fn nodes(&self) -> Result<Vec<u32>, String> {
-        let world = World::new(Kind::Threads, self.ranks, self.nodes)?;
+        let world = World::new(Kind::Threads, self.ranks(), self.pretended_nodes())?;
         Ok(world.nodes().to_vec())
+    }
+
+    fn ranks(&self) -> u32 {
+        self.ranks.unwrap_or(RANKS)
+    }
+
+    fn pretended_nodes(&self) -> u32 {
+        self.nodes.unwrap_or(1)
     }
 
     /// Hints that the file is opened with.
@@ -239,7 +286,7 @@ impl Subject {
             workload,
             choices: choices.to_owned(),
             setting: Setting {
-                ranks: self.ranks,
+                ranks: self.ranks(),
                 scale: self.scale,
                 parameters,
             },
@@ -298,13 +345,5 @@ fn parse_offset(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(offset) if offset < PAGE => Ok(offset),
         _ => Err(format!("an offset is a number below {PAGE}")),
-    }
-}
-
-/// `name=value`.
-fn parse_hint(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
-        None => Err("write a hint as name=value".to_owned()),
     }
 }

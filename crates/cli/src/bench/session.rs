@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
 use pario::{ErrorKind, File, Info, Mode, threads};
 
@@ -38,7 +37,6 @@ pub(crate) struct Session<'a> {
     /// The file that methods write; removed before each write and with the folder at the end.
     path: PathBuf,
     cache: Cache,
-    clock: Instant,
     /// What the file holds, when it is compared; kept because fresh memory is slow.
     stored: Vec<u8>,
 }
@@ -52,12 +50,18 @@ impl<'a> Session<'a> {
         options: &Options,
     ) -> Result<Self, Failure> {
         let mut memories = (0..world.ranks())
-            .map(|rank| Memory::new(job, rank, options.buffer_offset))
+            .map(|rank| match world.holds(rank) {
+                true => Memory::new(job, rank, options.buffer_offset),
+                false => Memory::elsewhere(job, rank),
+            })
             .collect::<Result<Vec<_>, _>>()?;
         let bytes: u64 = memories.iter().map(Memory::bytes).sum();
         let ranks = u64::from(world.ranks());
         let bound = |rank: u64| (u128::from(bytes) * u128::from(rank) / u128::from(ranks)) as u64;
         for (rank, memory) in (0..).zip(&mut memories) {
+            if !world.holds(rank as u32) {
+                continue;
+            }
             memory.share(bound(rank), bound(rank + 1) - bound(rank))?;
         }
         Ok(Session {
@@ -66,7 +70,6 @@ impl<'a> Session<'a> {
             memories: memories.into_iter().map(Mutex::new).collect(),
             path: folder.join("data"),
             cache: options.cache(),
-            clock: Instant::now(),
             stored: Vec::new(),
         })
     }
@@ -140,7 +143,7 @@ impl<'a> Session<'a> {
         let method = row.method.clone();
         self.remove(&method)?;
         if row.write.missing.is_none() {
-            let written = self.run(&self.trial(&method, Direction::Write, record, round));
+            let written = self.run(&method, Direction::Write, record, round);
             note(&mut row.write, written, record, &method)?;
             if row.write.missing.is_some() {
                 // It turned out that it cannot write here, so there is nothing to read.
@@ -150,12 +153,14 @@ impl<'a> Session<'a> {
         } else {
             self.prepare(round, &method)?;
         }
-        self.check_stored(round, &method)?;
+        let world = self.world;
+        world.lead(|| self.check_stored(round, &method))?;
         if self.cache == Cache::Cold {
-            cold::drop_cached(&self.path)?;
+            // Every node has a cache of its own.
+            world.agree(cold::drop_cached(&self.path))?;
         }
         if row.read.missing.is_none() {
-            let read = self.run(&self.trial(&method, Direction::Read, record, round));
+            let read = self.run(&method, Direction::Read, record, round);
             note(&mut row.read, read, record, &method)?;
         }
         self.remove(&method)
@@ -167,41 +172,40 @@ impl<'a> Session<'a> {
             driver: method.driver,
             ..Method::automatic()
         };
-        let written = self.run(&self.trial(&writer, Direction::Write, Record::Whole, round));
+        let written = self.run(&writer, Direction::Write, Record::Whole, round);
         written.map(drop).map_err(|stop| failure(stop, &writer))
     }
 
-    fn trial<'b>(
-        &'b self,
-        method: &'b Method,
+    fn run(
+        &self,
+        method: &Method,
         direction: Direction,
         record: Record,
         round: u64,
-    ) -> Trial<'b> {
-        Trial {
+    ) -> Result<Vec<Outcome>, Stop> {
+        let trial = Trial {
             job: self.job,
             method,
             path: &self.path,
             direction,
             record,
             round,
-            clock: self.clock,
-        }
-    }
-
-    fn run(&self, trial: &Trial<'_>) -> Result<Vec<Outcome>, Stop> {
-        self.world.run(|comm| trial.rank(&comm, &self.memories))
+            clock: self.world.clock()?,
+        };
+        let memories = &self.memories;
+        self.world.run(|comm| trial.rank(&comm, memories))
     }
 
     /// Removes the file, so that every run writes to fresh storage.
     fn remove(&self, method: &Method) -> Result<(), Failure> {
         let name = format!("{}:{}", method.driver, self.path.display());
-        match File::delete(&name, &Info::new()) {
+        let removed = self.world.lead(|| match File::delete(&name, &Info::new()) {
             Err(error) if error.kind() != ErrorKind::NoSuchFile => {
                 Err(failure(error.into(), method))
             }
             _ => Ok(()),
-        }
+        });
+        removed.map(drop)
     }
 
     /// Compares the file with what the job writes, reading it as any other program would.

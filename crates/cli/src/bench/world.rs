@@ -1,10 +1,14 @@
-//! Where ranks live: threads of this process or processes of their own, on pretended nodes.
+//! Where ranks live: threads of this process or processes of their own, on pretended nodes, or the
+//! processes of an MPI, of which this one is one.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use pario::{Transport, processes, threads};
 
+use super::mpi::Mpi;
 use super::outcome::{Outcome, Stop};
+use crate::failure::Failure;
 
 /// How ranks talk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -13,6 +17,8 @@ pub(crate) enum Kind {
     Threads,
     /// Ranks are forked processes.
     Processes,
+    /// Ranks are the processes of an MPI.
+    Mpi,
 }
 
 impl Kind {
@@ -21,16 +27,21 @@ impl Kind {
         match self {
             Kind::Threads => "threads",
             Kind::Processes => "processes",
+            Kind::Mpi => "MPI",
         }
     }
 }
 
 /// The ranks of a run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct World {
     kind: Kind,
     /// The node of each rank.
     nodes: Vec<u32>,
+    /// The start of the clock that ranks share which this process makes.
+    clock: Instant,
+    /// The MPI that this process is a rank of.
+    mpi: Option<Mpi>,
 }
 
 impl World {
@@ -43,7 +54,70 @@ impl World {
         Ok(World {
             kind,
             nodes: (0..ranks).map(node).collect(),
+            clock: Instant::now(),
+            mpi: None,
         })
+    }
+
+    /// The ranks of an MPI.
+    pub(crate) fn of_mpi(mpi: Mpi) -> World {
+        World {
+            kind: Kind::Mpi,
+            nodes: mpi.nodes(),
+            clock: Instant::now(),
+            mpi: Some(mpi),
+        }
+    }
+
+    /// Which MPI it is, and how its ranks talk.
+    pub(crate) fn about(&self) -> Option<&str> {
+        self.mpi.as_ref().map(Mpi::about)
+    }
+
+    /// Whether this process has the memory of a rank.
+    pub(crate) fn holds(&self, rank: u32) -> bool {
+        self.mpi.as_ref().is_none_or(|mpi| mpi.rank() == rank)
+    }
+
+    /// Whether this process speaks for all ranks.
+    pub(crate) fn leads(&self) -> bool {
+        self.mpi.as_ref().is_none_or(Mpi::leads)
+    }
+
+    /// What one process does for all ranks; the others learn how it ended.
+    pub(crate) fn lead<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        let done = match self.leads() {
+            true => work().map(Some),
+            false => Ok(None),
+        };
+        self.agree(done)
+    }
+
+    /// What every process has done; fails everywhere if one of them failed.
+    pub(crate) fn agree<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
+        match &self.mpi {
+            None => done,
+            Some(mpi) => mpi.agree(done),
+        }
+    }
+
+    /// A text of the leader.
+    pub(crate) fn tell(&self, text: String) -> Result<String, Failure> {
+        match &self.mpi {
+            None => Ok(text),
+            Some(mpi) => mpi.tell(text),
+        }
+    }
+
+    /// The start of a clock that all ranks share. Collective.
+    pub(crate) fn clock(&self) -> Result<Instant, Stop> {
+        match &self.mpi {
+            None => Ok(self.clock),
+            Some(mpi) => mpi.clock(),
+        }
     }
 
     /// Number of ranks.
@@ -66,14 +140,16 @@ impl World {
         &self,
         rank: impl Fn(Arc<dyn Transport>) -> Result<Outcome, Stop> + Sync,
     ) -> Result<Vec<Outcome>, Stop> {
-        let results: Vec<Result<Outcome, Stop>> = match self.kind {
-            Kind::Threads => threads::World::new(self.ranks())
+        let results: Vec<Result<Outcome, Stop>> = match (self.kind, &self.mpi) {
+            (Kind::Mpi, None) => vec![Err(Stop::Failed("no MPI has been started".to_owned()))],
+            (_, Some(mpi)) => mpi.run(rank)?,
+            (Kind::Threads, None) => threads::World::new(self.ranks())
                 .nodes(&self.nodes)
                 .run(rank)
                 .into_iter()
                 .map(|it| it.unwrap_or_else(|panic| Err(Stop::Failed(panic.to_string()))))
                 .collect(),
-            Kind::Processes => processes::World::new(self.ranks())
+            (Kind::Processes, None) => processes::World::new(self.ranks())
                 .nodes(&self.nodes)
                 .run(|comm| Outcome::encode(&rank(comm)))
                 .into_iter()

@@ -69,7 +69,7 @@ fn find(fd: BorrowedFd<'_>) -> io::Result<Found> {
     let magic = sys::magic(fd)?;
     // Kernels before 4.11 have no statx; they miss the mount point only.
     let extended = sys::extended(fd).unwrap_or_default();
-    let mount = mounts::with_number(extended.mount);
+    let mount = mounts::with_number(extended.mount, magic);
     let kind = mount.as_ref().map_or("", |mount| &mount.kind);
     let alignment = u64::from(extended.direct_memory.max(extended.direct_offset));
     Ok(Found {

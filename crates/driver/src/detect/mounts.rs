@@ -1,17 +1,40 @@
 //! The mount table, `/proc/self/mountinfo`.
 
-use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::PathBuf};
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    os::unix::ffi::OsStringExt,
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
 
 /// One line of the table.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mount {
     pub(super) number: u64,
     pub(super) point: PathBuf,
     pub(super) kind: String,
 }
 
-/// The mount of this number, if the table can be read and has it.
-pub(super) fn with_number(number: u64) -> Option<Mount> {
+/// The mounts that were asked for, by number and magic number of the file
+/// system: numbers are given again after an unmount.
+static KNOWN: Mutex<Option<HashMap<(u64, u32), Mount>>> = Mutex::new(None);
+
+/// The mount of this number with a file system of this magic number, if the
+/// table can be read and has it. The table is read once for each: it is long
+/// on big machines, and files are opened often.
+pub(super) fn with_number(number: u64, magic: u32) -> Option<Mount> {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_default();
+    if let Some(mount) = known.get(&(number, magic)) {
+        return Some(mount.clone());
+    }
+    let mount = look_up(number)?;
+    known.insert((number, magic), mount.clone());
+    Some(mount)
+}
+
+fn look_up(number: u64) -> Option<Mount> {
     let table = std::fs::read("/proc/self/mountinfo").ok()?;
     table
         .split(|&byte| byte == b'\n')

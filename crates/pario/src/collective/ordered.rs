@@ -47,6 +47,7 @@ fn offset(
     let view = file.view();
     let mine = allowed
         .and_then(|()| check_allowed(file, &view, call))
+        .and_then(|()| memory.check())
         .and_then(|()| Transfer::file_bytes(&view, memory))
         .and_then(|bytes| view.whole_etypes(bytes));
     let all = agree::gather(comm, mine.map(|etypes| etypes.to_le_bytes().to_vec()))?;

@@ -55,12 +55,18 @@ mod ring {
     pub(super) const BYTES: usize = 128;
 }
 
-/// How ranks wait for each other here: most waits last as long as the transfer
-/// of a window or two, and being woken up would cost a good part of that.
-const PATIENCE: Patience = Patience {
-    yield_for: Duration::from_micros(300),
-    ..Patience::DEFAULT
-};
+/// How long ranks yield here before they sleep: most waits last as long as the
+/// transfer of a window or two, and being woken up would cost a good part of
+/// that.
+const YIELD_FOR: Duration = Duration::from_micros(300);
+
+fn patience(comm: &dyn Transport) -> Patience {
+    let usual = comm.patience();
+    Patience {
+        yield_for: usual.yield_for.max(YIELD_FOR),
+        ..usual
+    }
+}
 
 /// The ring, as one rank sees it.
 #[derive(Debug)]
@@ -232,7 +238,7 @@ impl Windows {
         let attend = || comm.attend();
         let event = self.segment.event(ring::EVENT);
         let found = Waiter::new(&attend)
-            .patience(PATIENCE)
+            .patience(patience(comm))
             .wait(event, || Ok(chance()));
         idle.fetch_sub(1, AcqRel);
         Ok(found?)
@@ -246,7 +252,7 @@ impl Windows {
     fn wait(&self, comm: &dyn Transport, number: u64, ready: impl Fn() -> bool) -> Result<()> {
         let attend = || comm.attend();
         Waiter::new(&attend)
-            .patience(PATIENCE)
+            .patience(patience(comm))
             .wait(self.event(number), || Ok(ready().then_some(())))?;
         Ok(())
     }

@@ -1,8 +1,11 @@
 //! Nonblocking and split collective calls.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use super::File;
@@ -80,6 +83,12 @@ impl Drop for Active {
 }
 
 impl<T: Element> Split<T> {
+    /// Waits for the end of the operation, but not longer than `bound`;
+    /// whether it is done.
+    pub fn wait_for(&self, bound: Duration) -> bool {
+        self.request.wait_for(bound)
+    }
+
     /// Ends the call: waits for its result and gives the buffer back.
     /// *Collective*.
     pub fn end(self) -> Result<(Status, Vec<T>)> {

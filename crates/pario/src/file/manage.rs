@@ -86,6 +86,9 @@ impl File {
         let mut info = self.inner.hints().to_info();
         // A name longer than an info value may be is left out.
         let _ = info.set("filename", &self.inner.path.to_string_lossy());
+        // What ROMIO tells under this name, and scripts ask for.
+        let file_system = self.facts().file_system.to_string();
+        let _ = info.set("romio_filesystem_type", &file_system);
         info
     }
 
@@ -113,6 +116,17 @@ impl File {
             .write()
             .unwrap_or_else(PoisonError::into_inner) = Arc::new(hints);
         Ok(())
+    }
+
+    /// Takes part in a collective call other than a data access with an error
+    /// in its arguments, so that all ranks get it and none waits for this one.
+    /// *Collective*, with the ranks that make the call. Data accesses take
+    /// [refused](crate::Source::refused) memory instead.
+    pub fn decline(&self, operation: &'static str, error: Error) -> Error {
+        match self.inner.agree::<()>(operation, Err(error)) {
+            Err(error) => error,
+            Ok(()) => unreachable!("this rank's own failure is among those agreed on"),
+        }
     }
 
     /// The extent of a datatype in this file's data representation.

@@ -31,12 +31,12 @@ impl File {
             .map_err(|error| inner.name_error(error, "position"))
     }
 
-    /// The byte of the file at which an etype of the view lies.
+    /// The byte of the file at which an etype of the view lies. Allowed in
+    /// files opened SEQUENTIAL too.
     pub fn byte_offset(&self, offset: u64) -> Result<u64> {
         let inner = &self.inner;
         inner
             .check_open()
-            .and_then(|()| inner.check_not_sequential())
             .and_then(|()| inner.view().file_byte(offset))
             .map_err(|error| inner.name_error(error, "byte_offset"))
     }

@@ -63,7 +63,11 @@ impl SharedPointer {
         let segment = match preference {
             Preference::SideFile => None,
             _ if !one_node => None,
-            _ => comm.segment(memory::SEGMENT_BYTES)?,
+            // The communicator is the file's own, and lives as long.
+            _ => match comm.scratch() {
+                Some(scratch) => Some(scratch),
+                None => comm.segment(memory::SEGMENT_BYTES)?,
+            },
         };
         let made: Result<Box<dyn Method>> = match (segment, preference) {
             (Some(segment), _) => Ok(Box::new(memory::Memory::new(segment))),

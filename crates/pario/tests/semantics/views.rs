@@ -240,7 +240,6 @@ fn rule_23_a_sequential_file_allows_only_shared_pointer_calls() {
             file.seek(0, Seek::Set),
             file.seek_shared(0, Seek::Set),
             file.position().map(drop),
-            file.byte_offset(0).map(drop),
             file.set_size(0),
             file.preallocate(0),
             file.set_view(&View::bytes()),
@@ -431,4 +430,39 @@ fn rule_23_byte_offsets_have_64_bits() {
         assert_eq!(error.kind(), ErrorKind::Argument);
         file.close()
     });
+}
+
+/// HDF5 makes filetypes whose extent is smaller than their span: one tile
+/// shows no byte twice, and no access goes on to the next.
+#[test]
+fn rule_21_tiles_may_overlap_where_no_access_reaches_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tiles");
+    let results = pario::threads::run(2, |comm| {
+        let mode = Mode::CREATE | Mode::READ_WRITE;
+        let file = File::open(&comm, &path, mode, &Info::new())?;
+        let byte = Datatype::basic(Basic::Byte);
+        // Bytes 0..2 and 10..12, in an extent of 11: tile 1 would begin with
+        // the last byte of tile 0.
+        let pieces = Datatype::hindexed(&[(2, 0), (2, 10)], &byte)?;
+        let filetype = Datatype::resized(&pieces, 0, 11)?;
+        let rank = u64::from(comm.rank().0);
+        file.set_view(&View::new(2 * rank, &byte, &filetype))?;
+        let mine = [rank as u8 + 1; 4];
+        assert_eq!(file.write_at_all(0, &mine)?.bytes(), 4);
+        let mut back = [0u8; 4];
+        assert_eq!(file.read_at_all(0, &mut back)?.bytes(), 4);
+        assert_eq!(back, mine);
+        // Past the first tile it is the program's fault, but no one hangs and
+        // no byte outside is touched.
+        assert_eq!(file.write_at_all(0, &[9u8; 8])?.bytes(), 8);
+        file.set_view(&View::bytes())?;
+        let mut all = [0u8; 30];
+        file.read_at(0, &mut all)?;
+        assert!(all[4..10].iter().all(|byte| *byte == 0), "{all:?}");
+        file.close()
+    });
+    for result in results {
+        result.unwrap().unwrap();
+    }
 }

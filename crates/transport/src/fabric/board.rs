@@ -8,10 +8,10 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::geometry::{BOARDS, INLINE_BYTES};
+use super::geometry::{BOARDS, INLINE_BYTES, SCRATCH_BYTES};
 use super::mailroom::Mailroom;
 use super::world::World;
-use crate::{Rank, Result};
+use crate::{Rank, Result, Segment};
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
@@ -53,8 +53,17 @@ impl Board {
         for rank in 0..world.ranks {
             self.entered(world, Rank(rank)).store(0, Ordering::Relaxed);
         }
+        world
+            .memory
+            .store_bytes(world.geometry.scratch(self.0), &[0; SCRATCH_BYTES]);
         releases.store(0, Ordering::Relaxed);
         self.state(world).store(FREE, Ordering::Release);
+    }
+
+    /// Zeroed memory of all ranks that use the board.
+    pub(super) fn scratch(self, world: &World) -> Segment {
+        let start = world.geometry.scratch(self.0);
+        world.memory.part(start, SCRATCH_BYTES)
     }
 
     /// Enters an operation with a contribution.

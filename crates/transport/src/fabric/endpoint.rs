@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::board::{Board, Contribution};
 use super::inbox::{ContextId, Envelope};
 use super::mailroom::Mailroom;
+use super::meanwhile::Meanwhile;
 use super::world::World;
 use crate::sharing::{self, Backing};
 use crate::{Node, Patience, Rank, Result, Segment, Tag, Transport, TransportError, collectives};
@@ -20,6 +21,8 @@ pub(crate) struct Kind {
     pub(crate) patience: Patience,
     /// The kinds of memory to try for a segment, in this order.
     pub(crate) backings: Vec<Backing>,
+    /// What a rank does besides while it waits.
+    pub(crate) meanwhile: Meanwhile,
 }
 
 /// The transport of one rank, or a duplicate of it.
@@ -38,7 +41,12 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// Joins a world; once a rank.
     pub(crate) fn join(world: World, rank: Rank, kind: Arc<Kind>) -> Self {
-        let room = Arc::new(Mailroom::new(world, rank, kind.patience));
+        let room = Arc::new(Mailroom::new(
+            world,
+            rank,
+            kind.patience,
+            kind.meanwhile.clone(),
+        ));
         Self::new(kind, room, ContextId::FIRST, Some(Board::FIRST))
     }
 
@@ -166,7 +174,12 @@ impl Transport for Endpoint {
 
     fn attend(&self) -> Result<()> {
         self.room.harvest();
+        self.kind.meanwhile.call();
         self.room.world.check()
+    }
+
+    fn patience(&self) -> Patience {
+        self.kind.patience
     }
 
     fn check(&self, rank: Rank) -> Result<()> {
@@ -224,6 +237,16 @@ impl Transport for Endpoint {
             ContextId(u64::from_le_bytes(*context)),
             board.map(|board| Board(u64::from_le_bytes(*board) as usize)),
         )))
+    }
+
+    fn scratch(&self) -> Option<Segment> {
+        let one_node = self
+            .kind
+            .nodes
+            .iter()
+            .all(|node| *node == self.kind.nodes[0]);
+        let board = self.board.filter(|_| one_node);
+        board.map(|board| board.scratch(&self.room.world))
     }
 
     fn segment(&self, bytes: usize) -> Result<Option<Segment>> {

@@ -11,6 +11,9 @@ pub(super) const BOARDS: usize = 64;
 /// The longest contribution to a collective that is written on the board.
 pub(super) const INLINE_BYTES: usize = 248;
 
+/// Memory that comes with a board, for whatever its users like.
+pub(super) const SCRATCH_BYTES: usize = 2 * LINE;
+
 /// A contribution: its length, then its bytes.
 const SLOT_BYTES: usize = size_of::<u64>() + INLINE_BYTES;
 /// What a rank has on a board: its count of operations, and two slots.
@@ -29,7 +32,7 @@ const RINGS_BYTES: usize = 64 << 20;
 ///
 /// - the world: first loss, next context;
 /// - two lines a rank: its bell and its state, and the flags of its rings;
-/// - boards: one header line, then one place a rank;
+/// - boards: one header line, scratch memory, then one place a rank;
 /// - rings, one for each sender and receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Geometry {
@@ -73,7 +76,12 @@ impl Geometry {
     }
 
     fn board_bytes(&self) -> usize {
-        LINE + self.ranks * PLACE_BYTES
+        LINE + SCRATCH_BYTES + self.ranks * PLACE_BYTES
+    }
+
+    /// The memory of a board that is its users' own.
+    pub(super) fn scratch(&self, board: usize) -> usize {
+        self.board(board) + LINE
     }
 
     pub(super) fn board(&self, board: usize) -> usize {
@@ -81,7 +89,7 @@ impl Geometry {
     }
 
     pub(super) fn place(&self, board: usize, rank: usize) -> usize {
-        self.board(board) + LINE + rank * PLACE_BYTES
+        self.scratch(board) + SCRATCH_BYTES + rank * PLACE_BYTES
     }
 
     pub(super) fn slot(&self, board: usize, rank: usize, operation: u64) -> usize {

@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::flags::Flags;
 use super::inbox::{Arrival, ContextId, Envelope, Inbox};
+use super::meanwhile::Meanwhile;
 use super::ring::{Consumer, Producer};
 use super::world::World;
 use crate::{Patience, Rank, Result, Tag, TransportError, Waiter};
@@ -33,6 +34,7 @@ pub(super) struct Mailroom {
     pub(super) world: World,
     pub(super) rank: Rank,
     patience: Patience,
+    meanwhile: Meanwhile,
     inbox: Mutex<Inbox>,
     outgoing: Vec<Mutex<Outgoing>>,
 }
@@ -44,7 +46,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Mailroom {
-    pub(super) fn new(world: World, rank: Rank, patience: Patience) -> Self {
+    pub(super) fn new(world: World, rank: Rank, patience: Patience, meanwhile: Meanwhile) -> Self {
         let geometry = world.geometry;
         let capacity = geometry.ring_bytes;
         let ranks = world.ranks as usize;
@@ -68,6 +70,7 @@ impl Mailroom {
             outgoing: producers.collect(),
             rank,
             patience,
+            meanwhile,
             world,
         }
     }
@@ -82,7 +85,11 @@ impl Mailroom {
 
     /// Waits on the rank's bell.
     pub(super) fn wait<T>(&self, ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-        Waiter::new(&|| self.world.check())
+        let attend = || {
+            self.meanwhile.call();
+            self.world.check()
+        };
+        Waiter::new(&attend)
             .patience(self.patience)
             .wait(self.world.bell(self.rank), ready)
     }

@@ -20,10 +20,12 @@ mod flags;
 mod geometry;
 mod inbox;
 mod mailroom;
+mod meanwhile;
 mod ring;
 mod world;
 
 pub(crate) use endpoint::{Endpoint, Kind};
+pub use meanwhile::Meanwhile;
 pub(crate) use world::World;
 
 use crate::Node;

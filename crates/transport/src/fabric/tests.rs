@@ -87,3 +87,23 @@ fn worlds_have_a_largest_size() {
 fn placements_name_every_rank() {
     let _ = threads::World::new(2).nodes(&[0, 0, 0]);
 }
+
+#[test]
+fn scratch_memory_is_shared_and_zeroed_for_its_next_users() {
+    let results = threads::run(3, |transport| {
+        for round in 0..200_u64 {
+            let own = transport.duplicate()?;
+            let scratch = own
+                .scratch()
+                .expect("duplicates have boards, one at a time");
+            let word = scratch.atomic_u64(128);
+            word.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            own.barrier()?;
+            let seen = word.load(std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(seen, 3, "round {round}");
+            own.barrier()?;
+        }
+        Ok::<(), TransportError>(())
+    });
+    assert!(results.into_iter().all(|result| result == Ok(Ok(()))));
+}

@@ -21,17 +21,31 @@ const PRESENT: u32 = 0;
 
 impl World {
     pub(crate) fn new(ranks: u32) -> io::Result<Self> {
-        let geometry = Geometry::new(ranks);
-        let memory = Segment::anonymous(geometry.total_bytes())?;
-        let world = World {
-            memory,
-            geometry,
-            ranks,
-        };
-        // Taken before any rank joins: all start with these.
-        let (board, context) = (Board::take(&world), world.take_context());
-        debug_assert_eq!((board, context), (Some(Board::FIRST), ContextId::FIRST));
+        let memory = Segment::anonymous(Self::bytes(ranks))?;
+        let world = Self::within(memory, ranks);
+        world.open();
         Ok(world)
+    }
+
+    /// What a world of that many ranks needs.
+    pub(crate) fn bytes(ranks: u32) -> usize {
+        Geometry::new(ranks).total_bytes()
+    }
+
+    /// A world in zeroed memory that its ranks share. Rank 0, which alone
+    /// hands out contexts and boards, [opens](World::open) it before it does.
+    pub(crate) fn within(memory: Segment, ranks: u32) -> Self {
+        World {
+            memory,
+            geometry: Geometry::new(ranks),
+            ranks,
+        }
+    }
+
+    /// Takes the context and the board with which all ranks start.
+    pub(crate) fn open(&self) {
+        let (board, context) = (Board::take(self), self.take_context());
+        debug_assert_eq!((board, context), (Some(Board::FIRST), ContextId::FIRST));
     }
 
     /// A context that no one else has or will have.

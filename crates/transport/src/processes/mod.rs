@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::fabric::{self, Kind};
+use crate::fabric::{self, Kind, Meanwhile};
 use crate::sharing::{Backing, NamedFolder, SHARED_MEMORY_FOLDER};
 use crate::{Loss, Node, Patience, Rank, Transport};
 
@@ -155,6 +155,7 @@ impl World {
             nodes: self.nodes.clone(),
             patience: self.patience,
             backings: self.backings(&folders),
+            meanwhile: Meanwhile::default(),
         });
         // What stands in this buffer would be printed by every child too.
         let _ = io::stdout().flush();

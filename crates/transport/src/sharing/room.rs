@@ -9,8 +9,14 @@ use std::fs;
 /// The part of the free memory that a segment may take.
 const SHARE: u64 = 2;
 
+/// Segments up to this length are not worth the question.
+const SMALL_BYTES: usize = 1 << 20;
+
 /// Whether a segment of that many bytes leaves enough for everything else.
 pub(super) fn is_room_for(bytes: usize) -> bool {
+    if bytes <= SMALL_BYTES {
+        return true;
+    }
     let rooms = groups().into_iter().chain([machine()]);
     let room = rooms.flatten().min();
     room.is_none_or(|room| bytes as u64 <= room / SHARE)
@@ -57,7 +63,7 @@ mod tests {
     #[test]
     fn a_machine_has_room_for_a_page_but_not_for_everything() {
         assert!(machine().is_some_and(|room| room > 0));
-        assert!(is_room_for(4096));
+        assert!(is_room_for(4096) && is_room_for(SMALL_BYTES + 1));
         for bytes in [usize::MAX, 1 << 60, 1 << 46] {
             assert!(!is_room_for(bytes), "{bytes} bytes");
         }

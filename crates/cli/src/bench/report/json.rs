@@ -1,9 +1,9 @@
 //! JSON: a list of comparisons, each with its methods and every repeat.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::super::row::{Comparison, Side};
+use crate::json::quoted;
 
 /// Prints all comparisons.
 pub(crate) fn json(comparisons: &[Comparison], out: &mut impl Write) -> io::Result<()> {
@@ -61,23 +61,6 @@ fn side(side: &Side, raw: Option<&Side>, bytes: u64) -> String {
     )
 }
 
-/// A JSON string.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            control if control < ' ' => {
-                let _ = write!(quoted, "\\u{:04x}", control as u32);
-            }
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::comparison;
@@ -97,10 +80,5 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("\"missing\": \"it only reads\""), "{text}");
-    }
-
-    #[test]
-    fn strings_are_escaped() {
-        assert_eq!(quoted("a\"b\\c\n"), "\"a\\\"b\\\\c\\u000a\"");
     }
 }

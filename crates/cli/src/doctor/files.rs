@@ -1,0 +1,97 @@
+//! The file systems of folders.
+
+use std::path::Path;
+
+use pario_driver::{Coherence, Facts};
+
+use super::report::Finding;
+use crate::bench::folder::Folder;
+
+/// Everything about one folder.
+pub(super) fn findings(folder: &Path) -> Vec<Finding> {
+    let name = folder
+        .canonicalize()
+        .unwrap_or_else(|_| folder.to_owned())
+        .display()
+        .to_string();
+    // Makes a file and removes it: some facts are of open files only.
+    let probe = match Folder::new(Some(folder)) {
+        Ok(probe) => probe,
+        Err(failure) => return vec![Finding::missing(name, failure.to_string())],
+    };
+    let facts = probe.facts();
+    let mut finding = coherence(facts, name)
+        .remark(format!(
+            "blocks of {} bytes, {}",
+            facts.block_size,
+            direct(facts)
+        ))
+        .remark(striping(facts));
+    if let Some(space) = space(folder) {
+        finding = finding.remark(space);
+    }
+    if let Ok(resolved) = pario_driver::resolve(probe.path().join("data"), None) {
+        finding = finding.remark(format!("driver {}", resolved.reason));
+    }
+    vec![finding]
+}
+
+fn coherence(facts: &Facts, name: String) -> Finding {
+    let kind = &facts.file_system;
+    let mount = facts.mount_point.as_ref();
+    let place = mount.map_or_else(String::new, |it| format!(", mounted at {}", it.display()));
+    let left = "files that ranks of several nodes share are left to the MPI's own MPI-IO, unless \
+                the hint pario_driver names a driver";
+    match facts.coherence {
+        Coherence::Everywhere => Finding::good(name, format!("{kind}{place}, coherent")),
+        Coherence::WithinNode => {
+            Finding::note(name, format!("{kind}{place}, coherent within a node")).remark(left)
+        }
+        Coherence::Unknown => {
+            let found = format!("{kind}{place}, not known to be coherent between nodes");
+            Finding::note(name, found).remark(left)
+        }
+    }
+}
+
+fn direct(facts: &Facts) -> String {
+    match facts.direct_alignment {
+        Some(alignment) => format!("direct I/O aligned to {alignment} bytes"),
+        None => "no direct I/O".to_owned(),
+    }
+}
+
+fn striping(facts: &Facts) -> String {
+    match facts.striping {
+        Some(it) => format!("stripes of {} bytes over {} servers", it.unit, it.count),
+        None => "no striping known".to_owned(),
+    }
+}
+
+fn space(folder: &Path) -> Option<String> {
+    let found = rustix::fs::statvfs(folder).ok()?;
+    let gigabytes = |blocks: u64| blocks as f64 * found.f_frsize as f64 / 1e9;
+    Some(format!(
+        "{:.1} GB free of {:.1} GB",
+        gigabytes(found.f_bavail),
+        gigabytes(found.f_blocks)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_described_and_left_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let found = format!("{:?}", findings(folder.path()));
+        assert!(
+            found.contains("blocks of") && found.contains("driver posix"),
+            "{found}"
+        );
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        let found = format!("{:?}", findings(Path::new("/nowhere/at/all")));
+        assert!(found.contains("Missing"), "{found}");
+    }
+}

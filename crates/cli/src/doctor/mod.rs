@@ -1,0 +1,61 @@
+//! `pario doctor`: what is there, what would be used, what is missing.
+
+mod environment;
+mod files;
+mod library;
+mod machine;
+mod mpis;
+mod probe;
+mod report;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+use report::{Report, Section};
+
+/// What to look at.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Folders whose files will be read and written [default: this one]
+    #[arg(value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Load this MPI library and tell what it is
+    #[arg(long, value_name = "FILE", hide = true)]
+    probe: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
+    if let Some(library) = &arguments.probe {
+        return probe::tell(library, out);
+    }
+    let library = library::find();
+    let folders = match arguments.folders.as_slice() {
+        [] => vec![PathBuf::from(".")],
+        folders => folders.to_vec(),
+    };
+    let report = Report(vec![
+        Section::new("Drop-in library", library::findings(&library)),
+        Section::new("MPIs", mpis::libraries(library.as_deref().ok())),
+        Section::new("Launchers", mpis::launchers()),
+        Section::new(
+            "File systems",
+            folders.iter().flat_map(|it| files::findings(it)).collect(),
+        ),
+        Section::new("Machine", machine::findings()),
+        Section::new("Environment", environment::findings()),
+    ]);
+    match arguments.json {
+        true => report.json(out),
+        false => report.text(out),
+    }
+    .map_err(Failure::Output)?;
+    match report.missing() {
+        0 => Ok(()),
+        count => Err(Failure::Missing { count }),
+    }
+}

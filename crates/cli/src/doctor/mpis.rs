@@ -1,0 +1,237 @@
+//! The MPIs and launchers of this machine.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::probe::{self, Probed};
+use super::report::Finding;
+use crate::run::launcher::{COMMON_NAMES, Means, introduction};
+use crate::run::{find_program, program_folders};
+
+/// Beginnings of the names of MPI libraries; more letters before `.so` are other libraries of the
+/// same MPI, but for Cray's, which name the compiler.
+const LIBRARIES: [&str; 6] = [
+    "libmpi.so",
+    "libmpich.so",
+    "libmpi_abi.so",
+    "libmpi_cray.so",
+    "libmpi_gnu",
+    "libmpi_intel",
+];
+
+/// Launchers that are not named mpirun or mpiexec.
+const LAUNCHERS: [&str; 5] = ["orterun", "prterun", "srun", "jsrun", "aprun"];
+
+/// Variables that name the folder of an MPI.
+const FOLDER_VARIABLES: [&str; 6] = [
+    "I_MPI_ROOT",
+    "MPI_HOME",
+    "MPI_ROOT",
+    "MPICH_DIR",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+];
+
+/// Folders of libraries below such a folder.
+const LIBRARY_FOLDERS: [&str; 3] = ["lib", "lib64", "lib/release"];
+
+/// Where the dynamic linker's cache can be read.
+const LDCONFIG: [&str; 3] = ["ldconfig", "/sbin/ldconfig", "/usr/sbin/ldconfig"];
+
+/// Every MPI library that was found, and how it can be served.
+pub(super) fn libraries(dropin: Option<&Path>) -> Vec<Finding> {
+    let found = candidates();
+    let findings: Vec<_> = found
+        .iter()
+        .map(|library| finding(library, probe::probe(library), dropin))
+        .collect();
+    match findings.is_empty() {
+        false => findings,
+        true => vec![Finding::missing("none", "no MPI library was found").remark(
+            "install one, or let PARIO_MPI_LIBRARY name its libmpi.so; ranks that are threads \
+                 or forked processes need none",
+        )],
+    }
+}
+
+fn finding(library: &Path, probed: Result<Probed, String>, dropin: Option<&Path>) -> Finding {
+    let subject = library.display().to_string();
+    match probed {
+        // Other programs may well use it: nothing is missing yet.
+        Err(reason) => Finding::note(subject, format!("cannot be served: {reason}")),
+        Ok(it) => {
+            let served = match dropin {
+                Some(_) => "can be served: `pario run`, or linking libpario.so before it",
+                None => "could be served, but libpario.so is missing",
+            };
+            Finding::good(
+                subject,
+                format!("{} ({}, MPI {})", it.version, it.flavour, it.standard),
+            )
+            .remark(served)
+            .remark(format!(
+                "nonblocking collective calls between nodes move on {}",
+                it.progress
+            ))
+        }
+    }
+}
+
+/// Files that look like MPI libraries, each once.
+fn candidates() -> BTreeSet<PathBuf> {
+    let named = env::var_os(pario_mpi::LIBRARY_VARIABLE).map(PathBuf::from);
+    let mut files: Vec<PathBuf> = named.into_iter().chain(cached()).collect();
+    for folder in folders() {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        files.extend(
+            entries
+                .map(|entry| entry.path())
+                .filter(|path| is_library(path)),
+        );
+    }
+    // Links of several names lead to one file.
+    files
+        .iter()
+        .filter_map(|file| file.canonicalize().ok())
+        .collect()
+}
+
+fn is_library(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    LIBRARIES.iter().any(|library| name.starts_with(library)) && name.contains(".so")
+}
+
+/// Folders that may hold MPI libraries and that the linker's cache does not know.
+fn folders() -> Vec<PathBuf> {
+    let mut prefixes: Vec<PathBuf> = FOLDER_VARIABLES
+        .iter()
+        .filter_map(|name| env::var_os(name).map(PathBuf::from))
+        .collect();
+    let launchers = programs().into_iter();
+    prefixes.extend(launchers.filter_map(|it| Some(it.parent()?.parent()?.to_owned())));
+    let below = |prefix: PathBuf| LIBRARY_FOLDERS.map(|folder| prefix.join(folder));
+    let mut folders: Vec<_> = prefixes.into_iter().flat_map(below).collect();
+    if let Some(path) = env::var_os("LD_LIBRARY_PATH") {
+        folders.extend(env::split_paths(&path).filter(|it| !it.as_os_str().is_empty()));
+    }
+    folders
+}
+
+/// MPI libraries of the dynamic linker's cache.
+fn cached() -> Vec<PathBuf> {
+    let output = LDCONFIG.iter().find_map(|program| {
+        let mut command = Command::new(program);
+        command.arg("-p").stdin(Stdio::null());
+        command
+            .output()
+            .ok()
+            .filter(|output| output.status.success())
+    });
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let text = text.unwrap_or_default();
+    let paths = text.lines().filter_map(|line| line.split_once(" => "));
+    paths
+        .map(|(_, path)| PathBuf::from(path.trim()))
+        .filter(|path| is_library(path))
+        .collect()
+}
+
+/// Every launcher in the search path.
+pub(super) fn launchers() -> Vec<Finding> {
+    let default = COMMON_NAMES
+        .iter()
+        .find_map(|name| find_program(name.as_ref()));
+    let programs = programs();
+    if programs.is_empty() {
+        return vec![Finding::note(
+            "none",
+            "PATH has no mpirun, mpiexec, srun, jsrun or aprun",
+        )];
+    }
+    let first = default.as_deref().and_then(|it| it.canonicalize().ok());
+    let finding = |program: &PathBuf| {
+        let means = Means::of(program);
+        let said = introduction(program);
+        // The name, and for Hydra the version below it.
+        let said: Vec<_> = said
+            .lines()
+            .take(2)
+            .flat_map(str::split_whitespace)
+            .collect();
+        let said = match said.is_empty() {
+            true => "says nothing of itself".to_owned(),
+            false => said.join(" "),
+        };
+        let used = match Some(program) == first.as_ref() {
+            true => ", the one that `mpirun` means",
+            false => "",
+        };
+        let subject = program.display().to_string();
+        let found = format!("{}{used}: {said}", means.name());
+        match means {
+            Means::Environment => Finding::note(subject, found).remark(
+                "`pario run` preloads through its environment; where that does not reach the \
+                 ranks, start them with `pario exec PROGRAM`",
+            ),
+            _ => Finding::good(subject, found),
+        }
+    };
+    programs.iter().map(finding).collect()
+}
+
+/// The files of launchers in the search path, each once.
+fn programs() -> BTreeSet<PathBuf> {
+    let mut programs = BTreeSet::new();
+    for folder in program_folders() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_launcher = LAUNCHERS.contains(&name.as_str())
+                || COMMON_NAMES.iter().any(|common| is_variant(&name, common));
+            if is_launcher && let Ok(file) = entry.path().canonicalize() {
+                programs.insert(file);
+            }
+        }
+    }
+    programs
+}
+
+/// `mpirun`, `mpirun.openmpi`, `mpirun-mpich`, but not `mpirun_rsh_helper`.
+fn is_variant(name: &str, common: &str) -> bool {
+    let rest = name.strip_prefix(common);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_of_an_mpi_are_told_from_its_helpers() {
+        for name in [
+            "libmpi.so.40.30.4",
+            "libmpich.so.12",
+            "libmpi_abi.so.1",
+            "libmpi_gnu_123.so.12",
+        ] {
+            assert!(is_library(Path::new(name)), "{name}");
+        }
+        for name in [
+            "libmpi_cxx.so.40",
+            "libmpichfort.so.12",
+            "libmpi_gnu.a",
+            "libmpi.a",
+        ] {
+            assert!(!is_library(Path::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn launchers_are_told_from_their_helpers() {
+        assert!(is_variant("mpirun", "mpirun"));
+        assert!(is_variant("mpiexec.hydra", "mpiexec"));
+        assert!(!is_variant("mpirun_rsh_helper", "mpirun"));
+    }
+}

@@ -1,0 +1,50 @@
+//! `pario completions` and `pario man`: what an installation has besides the programs.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+
+/// For which shell.
+#[derive(clap::Args)]
+pub(crate) struct Completions {
+    /// The shell
+    shell: clap_complete::Shell,
+}
+
+/// Where to.
+#[derive(clap::Args)]
+pub(crate) struct Manual {
+    /// Folder for the pages, one for each command; it is made if need be
+    folder: PathBuf,
+}
+
+/// Prints a script that completes the command's words.
+pub(crate) fn completions(
+    arguments: &Completions,
+    mut command: clap::Command,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    let name = command.get_name().to_owned();
+    clap_complete::generate(arguments.shell, &mut command, name, &mut script);
+    out.write_all(&script).map_err(Failure::Output)
+}
+
+/// Writes the manual's pages.
+pub(crate) fn manual(
+    arguments: &Manual,
+    command: clap::Command,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let folder = &arguments.folder;
+    fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(command, folder))
+        .map_err(|source| Failure::Storage {
+            action: "write pages to",
+            path: folder.clone(),
+            source,
+        })?;
+    writeln!(out, "manual pages: {}", folder.display()).map_err(Failure::Output)
+}

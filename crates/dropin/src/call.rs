@@ -1,0 +1,67 @@
+//! From a C call to a result: what every function has around its work.
+
+use std::ffi::c_int;
+use std::panic::{self, AssertUnwindSafe};
+
+use pario_mpi::{ErrorClass, Host, InsideCall};
+
+use crate::errhandler;
+use crate::failure::Failure;
+use crate::files::{FileId, OpenFile};
+
+/// What a function's work comes to.
+pub(crate) type Outcome = Result<(), Failure>;
+
+/// `MPI_SUCCESS` on every host.
+pub(crate) const SUCCESS: c_int = 0;
+
+/// Runs the work of a function on a file. An error goes to the file's handler.
+pub(crate) fn on_file(
+    name: &'static str,
+    file: &OpenFile,
+    work: impl FnOnce() -> Outcome,
+) -> c_int {
+    let _inside = InsideCall::enter();
+    match caught(work) {
+        Ok(()) => SUCCESS,
+        Err(failure) => errhandler::raise_on_file(file, &failure.in_function(name)),
+    }
+}
+
+/// Runs the work of a function that concerns no open file. An error goes to
+/// the handler of `MPI_FILE_NULL`.
+pub(crate) fn on_no_file(name: &'static str, work: impl FnOnce() -> Outcome) -> c_int {
+    let _inside = InsideCall::enter();
+    match caught(work) {
+        Ok(()) => SUCCESS,
+        Err(failure) => errhandler::raise_on_no_file(&failure.in_function(name)),
+    }
+}
+
+/// The answer to a handle that was closed or never was one.
+pub(crate) fn refuse_closed(name: &'static str, id: FileId) -> c_int {
+    on_no_file(name, || {
+        Err(Failure::new(
+            ErrorClass::File,
+            format!("the file handle {:#x} was closed", id.0),
+        ))
+    })
+}
+
+/// The host, or why there is none.
+pub(crate) fn host() -> Result<&'static Host, Failure> {
+    Host::current().map_err(|error| Failure::new(ErrorClass::Other, error.to_string()))
+}
+
+/// Nothing may unwind into C.
+fn caught(work: impl FnOnce() -> Outcome) -> Outcome {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+        let text = text.unwrap_or_else(|| "no message".to_owned());
+        Err(Failure::new(
+            ErrorClass::Intern,
+            format!("pario met a condition that it thought impossible: {text}"),
+        ))
+    })
+}

@@ -1,0 +1,233 @@
+//! Functions that complete requests, in front of the host's: of pario's
+//! requests alone, and of any mixture with the host's own.
+//!
+//! Without a request of pario's they cost a look at a counter. With one, pario's
+//! operations are waited for here, and the host's function then completes all
+//! requests together.
+#![allow(unsafe_code)] // C functions
+
+use std::ffi::{c_int, c_void};
+
+use pario_mpi::is_weak;
+
+use super::next::passing_functions;
+use super::{HandlePointer, Logical, Raw, StatusPointer};
+use crate::call::{self, SUCCESS};
+use crate::failure::Failure;
+use crate::requests::{self, Delivery, Ours};
+
+/// Runs the work of a function that got requests of pario's.
+fn handle(ours: &Ours, work: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
+    let mut code = SUCCESS;
+    let failed = call::on_no_file(ours.function, || {
+        code = work()?;
+        Ok(())
+    });
+    match failed {
+        SUCCESS => code,
+        failed => failed,
+    }
+}
+
+/// Pario's requests among those of a call, unless it is none of its business.
+///
+/// # Safety
+/// There are `count` handles of the host's at `requests`.
+unsafe fn ours(function: &'static str, count: c_int, requests: *const c_void) -> Option<Ours> {
+    match requests::is_any_outstanding() || is_weak() {
+        // SAFETY: promised by the caller.
+        true => unsafe { Ours::among(function, count, requests) },
+        false => None,
+    }
+}
+
+/// The places `0..count` of a call's requests.
+fn all_places(count: c_int) -> std::ops::Range<usize> {
+    0..usize::try_from(count).unwrap_or(0)
+}
+
+/// The places that a host wrote.
+///
+/// # Safety
+/// There are `count` of them, if that is positive.
+unsafe fn some_places(count: c_int, places: *const c_int) -> Vec<usize> {
+    // SAFETY: promised by the caller.
+    let place = |index| unsafe { places.add(index).read() };
+    let places = all_places(count).map(place);
+    places
+        .filter_map(|place| usize::try_from(place).ok())
+        .collect()
+}
+
+/// The result of a test: nothing while it is neither true nor an error.
+fn tested(code: c_int, flag: c_int) -> Option<c_int> {
+    (code != SUCCESS || flag != 0).then_some(code)
+}
+
+passing_functions! {
+    "Wait" fn wait(request: HandlePointer, status: StatusPointer)
+    unless {
+        ours(NAME, 1, request).map(|ours| handle(&ours, || {
+            let functions = &ours.host.functions;
+            let code = ours.block(
+                || (functions.wait)(request, status),
+                || {
+                    let mut flag = 0;
+                    tested((functions.test)(request, &mut flag, status), flag)
+                },
+            )?;
+            Ok(ours.result_of_one(code))
+        }))
+    }
+
+    "Test" fn test(request: HandlePointer, flag: *mut Logical, status: StatusPointer)
+    unless {
+        ours(NAME, 1, request).map(|ours| handle(&ours, || {
+            ours.advance()?;
+            let code = (ours.host.functions.test)(request, flag, status);
+            Ok(ours.result_of_one(code))
+        }))
+    }
+
+    "Waitany" fn waitany(count: c_int, requests: HandlePointer, place: *mut c_int, status: StatusPointer)
+    unless {
+        ours(NAME, count, requests).map(|ours| handle(&ours, || {
+            let test = ours.host.functions.testany;
+            let code = ours.poll(|| {
+                let mut flag = 0;
+                tested(test(count, requests, place, &mut flag, status), flag)
+            })?;
+            Ok(ours.result_of_one(code))
+        }))
+    }
+
+    "Testany" fn testany(count: c_int, requests: HandlePointer, place: *mut c_int, flag: *mut Logical, status: StatusPointer)
+    unless {
+        ours(NAME, count, requests).map(|ours| handle(&ours, || {
+            ours.advance()?;
+            let code = (ours.host.functions.testany)(count, requests, place, flag, status);
+            Ok(ours.result_of_one(code))
+        }))
+    }
+
+    "Waitall" fn waitall(count: c_int, requests: HandlePointer, statuses: StatusPointer)
+    unless {
+        ours(NAME, count, requests).map(|ours| handle(&ours, || {
+            let functions = &ours.host.functions;
+            let code = ours.block(
+                || (functions.waitall)(count, requests, statuses),
+                || {
+                    let mut flag = 0;
+                    tested((functions.testall)(count, requests, &mut flag, statuses), flag)
+                },
+            )?;
+            Ok(ours.result_of_many(code, Delivery::Completed, all_places(count), statuses))
+        }))
+    }
+
+    "Testall" fn testall(count: c_int, requests: HandlePointer, flag: *mut Logical, statuses: StatusPointer)
+    unless {
+        ours(NAME, count, requests).map(|ours| handle(&ours, || {
+            ours.advance()?;
+            let code = (ours.host.functions.testall)(count, requests, flag, statuses);
+            Ok(ours.result_of_many(code, Delivery::Completed, all_places(count), statuses))
+        }))
+    }
+
+    "Waitsome" fn waitsome(count: c_int, requests: HandlePointer, done: *mut c_int, places: *mut c_int, statuses: StatusPointer)
+    unless {
+        ours(NAME, count, requests).map(|ours| handle(&ours, || {
+            let test = ours.host.functions.testsome;
+            let code = ours.poll(|| {
+                let code = test(count, requests, done, places, statuses);
+                // Nothing is done, or nothing is left to be done: `MPI_UNDEFINED`.
+                tested(code, done.read())
+            })?;
+            let done = some_places(done.read(), places);
+            Ok(ours.result_of_many(code, Delivery::Completed, done.into_iter(), statuses))
+        }))
+    }
+
+    "Testsome" fn testsome(count: c_int, requests: HandlePointer, done: *mut c_int, places: *mut c_int, statuses: StatusPointer)
+    unless {
+        ours(NAME, count, requests).map(|ours| handle(&ours, || {
+            ours.advance()?;
+            let code = (ours.host.functions.testsome)(count, requests, done, places, statuses);
+            let done = some_places(done.read(), places);
+            Ok(ours.result_of_many(code, Delivery::Completed, done.into_iter(), statuses))
+        }))
+    }
+
+    "Request_get_status" fn request_get_status(request: Raw, flag: *mut Logical, status: StatusPointer)
+    unless {
+        let found = requests::is_any_outstanding().then(|| Ours::by_value(NAME, request));
+        found.flatten().map(|ours| handle(&ours, || {
+            ours.advance()?;
+            let code = (ours.host.functions.request_get_status)(request, flag, status);
+            let looked_at = flag.read() != 0;
+            Ok(ours.result_of_look(code, looked_at.then_some(0)))
+        }))
+    }
+
+    "Request_get_status_any" fn request_get_status_any(count: c_int, requests: HandlePointer, place: *mut c_int, flag: *mut Logical, status: StatusPointer)
+    unless {
+        ours(NAME, count, requests).and_then(|ours| {
+            let look = ours.host.functions.request_get_status_any?;
+            Some(handle(&ours, || {
+                ours.advance()?;
+                let code = look(count, requests, place, flag, status);
+                let looked_at = flag.read() != 0;
+                let place = looked_at.then(|| place.read());
+                Ok(ours.result_of_look(code, place.and_then(|place| usize::try_from(place).ok())))
+            }))
+        })
+    }
+
+    "Request_get_status_all" fn request_get_status_all(count: c_int, requests: HandlePointer, flag: *mut Logical, statuses: StatusPointer)
+    unless {
+        ours(NAME, count, requests).and_then(|ours| {
+            let look = ours.host.functions.request_get_status_all?;
+            Some(handle(&ours, || {
+                ours.advance()?;
+                let code = look(count, requests, flag, statuses);
+                let places = match flag.read() {
+                    0 => 0..0,
+                    _ => all_places(count),
+                };
+                Ok(ours.result_of_many(code, Delivery::Looked, places, statuses))
+            }))
+        })
+    }
+
+    "Request_get_status_some" fn request_get_status_some(count: c_int, requests: HandlePointer, done: *mut c_int, places: *mut c_int, statuses: StatusPointer)
+    unless {
+        ours(NAME, count, requests).and_then(|ours| {
+            let look = ours.host.functions.request_get_status_some?;
+            Some(handle(&ours, || {
+                ours.advance()?;
+                let code = look(count, requests, done, places, statuses);
+                let done = some_places(done.read(), places);
+                Ok(ours.result_of_many(code, Delivery::Looked, done.into_iter(), statuses))
+            }))
+        })
+    }
+
+    /// An operation of pario's goes on: its status says that it was not
+    /// cancelled.
+    "Cancel" fn cancel(request: HandlePointer)
+    unless {
+        let ours = ours(NAME, 1, request);
+        ours.filter(|ours| !ours.is_empty()).map(|_| SUCCESS)
+    }
+
+    /// An operation of pario's goes on. The host may forget its request at
+    /// once, since nobody will ask for it.
+    "Request_free" fn request_free(request: HandlePointer)
+    unless {
+        let ours = ours(NAME, 1, request);
+        ours.filter(|ours| !ours.is_empty()).map(|ours| handle(&ours, || {
+            ours.abandon()?;
+            Ok((ours.host.functions.request_free)(request))
+        }))
+    }
+}

@@ -1,0 +1,114 @@
+//! Functions that pario stands in front of, for what it has no part in.
+
+use std::ffi::{CString, c_int, c_void};
+use std::sync::OnceLock;
+
+use pario_mpi::Host;
+
+use crate::symbols;
+
+/// The function of that name which a program would call without pario: a
+/// tool's, if one is loaded after pario, or the host's.
+#[derive(Debug)]
+pub(super) struct Next {
+    name: &'static str,
+    address: OnceLock<usize>,
+}
+
+/// What C gets where there is no such function. Not a code of any host's, since
+/// there is none to ask.
+pub(super) const NO_FUNCTION: c_int = -1;
+
+impl Next {
+    /// By its whole name, `"MPI_Wait"` or `"PMPI_Wait"` for instance.
+    pub(super) const fn new(name: &'static str) -> Next {
+        Next {
+            name,
+            address: OnceLock::new(),
+        }
+    }
+
+    /// Its address. One that is missing is looked for again: an MPI may be
+    /// loaded later.
+    pub(super) fn get(&self) -> Option<*const c_void> {
+        if let Some(address) = self.address.get() {
+            return Some(*address as *const c_void);
+        }
+        let address = self.look_up()?;
+        self.address.get_or_init(|| address as usize);
+        Some(address)
+    }
+
+    /// The host may be out of the dynamic linker's sight.
+    fn look_up(&self) -> Option<*const c_void> {
+        let next = symbols::next(&CString::new(self.name).ok()?);
+        next.or_else(|| {
+            let bare = self.name.trim_start_matches('P').strip_prefix("MPI_")?;
+            Some(Host::current().ok()?.function(bare)?.cast_const())
+        })
+    }
+
+    /// One clear line where a program calls what its MPI lacks.
+    pub(super) fn refuse(&self) -> c_int {
+        eprintln!(
+            "pario: {} was called, which no MPI of this process has",
+            self.name
+        );
+        NO_FUNCTION
+    }
+}
+
+/// Defines functions that are passed on to the next of their name, unless the
+/// block has a code to return. It may rely on what the caller of the function
+/// promises.
+macro_rules! passing_functions {
+    ($(
+        $(#[$doc:meta])*
+        $name:literal fn $rust:ident ( $($arg:ident : $type:ty),* $(,)? )
+        $(unless $instead:block)?
+    )*) => {$(
+        mod $rust {
+            #![allow(unused_imports)]
+            use super::*;
+
+            #[allow(dead_code)]
+            const NAME: &str = concat!("MPI_", $name);
+
+            type Function = unsafe extern "C" fn($($type),*) -> ::std::ffi::c_int;
+
+            $(#[$doc])*
+            unsafe fn work($($arg: $type,)* next: &$crate::entry::next::Next) -> ::std::ffi::c_int {
+                // SAFETY: the body calls functions of the same family with the
+                // arguments of this one, or with places of its own.
+                $(if let Some(code) = unsafe { $instead } {
+                    return code;
+                })?
+                match next.get() {
+                    // SAFETY: the function of this name has this type, and the
+                    // caller's promises are those of the function.
+                    Some(function) => unsafe {
+                        let function = ::std::mem::transmute::<*const ::std::ffi::c_void, Function>(function);
+                        function($($arg),*)
+                    },
+                    None => next.refuse(),
+                }
+            }
+
+            #[unsafe(export_name = concat!("MPI_", $name))]
+            unsafe extern "C" fn mpi($($arg: $type),*) -> ::std::ffi::c_int {
+                static NEXT: $crate::entry::next::Next = $crate::entry::next::Next::new(concat!("MPI_", $name));
+                // SAFETY: the caller's promises are those of the function.
+                unsafe { work($($arg,)* &NEXT) }
+            }
+
+            #[unsafe(export_name = concat!("PMPI_", $name))]
+            unsafe extern "C" fn pmpi($($arg: $type),*) -> ::std::ffi::c_int {
+                static NEXT: $crate::entry::next::Next = $crate::entry::next::Next::new(concat!("PMPI_", $name));
+                // SAFETY: the caller's promises are those of the function.
+                unsafe { work($($arg,)* &NEXT) }
+            }
+        }
+    )*};
+}
+
+pub(super) use passing_functions;

@@ -1,0 +1,89 @@
+//! Data representations of the program's own, and what types take in a file.
+#![allow(unsafe_code)] // C functions
+
+use std::ffi::{c_char, c_int, c_void};
+use std::mem;
+
+use engine::datarep::{self, UserRepresentation};
+
+use super::{Offset, Raw, file_functions, functions};
+use crate::call::{self, Outcome};
+use crate::conversion::{Extent, Functions, Item};
+use crate::files::FileId;
+use crate::forward::HostFunction;
+use crate::{datatypes, forward, memory, policy};
+
+type Register = unsafe extern "C" fn(
+    *const c_char,
+    *const c_void,
+    *const c_void,
+    *const c_void,
+    *mut c_void,
+) -> c_int;
+
+/// Makes a representation known.
+pub(super) fn register(name: &str, functions: Functions) -> Outcome {
+    let representation: UserRepresentation = functions.try_into()?;
+    datarep::register(name, representation).map_err(engine::Error::from)?;
+    Ok(())
+}
+
+/// The host's function, where pario does nothing.
+macro_rules! hosts_register {
+    ($name:expr, $($argument:expr),*) => {{
+        static HOSTS: HostFunction = HostFunction::new($name);
+        match HOSTS.get() {
+            // SAFETY: the host's function of this name has this type; the
+            // program's promises are those of the standard.
+            Some(function) => unsafe {
+                mem::transmute::<*const c_void, Register>(function)($($argument),*)
+            },
+            None => forward::refuse($name, FileId(0)),
+        }
+    }};
+}
+
+functions! {
+    "Register_datarep" fn register_datarep(name: *const c_char, read: *const c_void, write: *const c_void, extent: *const c_void, state: *mut c_void) -> c_int {
+        if policy::host_for_pario().is_none() {
+            return hosts_register!(NAME, name, read, write, extent, state);
+        }
+        // SAFETY: the program's promises are those of the standard.
+        call::on_no_file(NAME, || unsafe {
+            let [read, write] = [read, write].map(|function| Item::c(function));
+            let extent = Extent::c(extent);
+            let name = memory::text(name, "the name of the data representation")?;
+            register(name, Functions { read, write, extent, state })
+        })
+    }
+
+    "Register_datarep_c" fn register_datarep_c(name: *const c_char, read: *const c_void, write: *const c_void, extent: *const c_void, state: *mut c_void) -> c_int {
+        if policy::host_for_pario().is_none() {
+            return hosts_register!(NAME, name, read, write, extent, state);
+        }
+        // SAFETY: the program's promises are those of the standard.
+        call::on_no_file(NAME, || unsafe {
+            let [read, write] = [read, write].map(|function| Item::large_c(function));
+            let extent = Extent::c(extent);
+            let name = memory::text(name, "the name of the data representation")?;
+            register(name, Functions { read, write, extent, state })
+        })
+    }
+}
+
+file_functions! {
+    "File_get_type_extent" fn get_type_extent(fh, datatype: Raw, extent: *mut Offset) |open| {
+        let bytes = open.file.type_extent(&datatypes::decode(datatype)?)?;
+        // SAFETY: the program's promises are those of the standard.
+        unsafe { memory::put(extent, bytes, "the extent") }
+    }
+
+    "File_get_type_extent_c" fn get_type_extent_c(fh, datatype: Raw, extent: *mut Offset) |open| {
+        let bytes = open.file.type_extent(&datatypes::decode(datatype)?)?;
+        // SAFETY: the program's promises are those of the standard.
+        unsafe { memory::put(extent, bytes, "the extent") }
+    } or_else {
+        // SAFETY: MPI_Aint and MPI_Count are of one size.
+        unsafe { super::get_type_extent::work(fh, datatype, extent) }
+    }
+}

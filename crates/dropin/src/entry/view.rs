@@ -1,0 +1,131 @@
+//! Views.
+#![allow(unsafe_code)] // C functions
+
+use std::ffi::c_char;
+use std::sync::PoisonError;
+
+use engine::{Displacement, ErrorKind, View};
+use pario_mpi::host::combiner::Combiner;
+use pario_mpi::{Datatype, Host, MpiError};
+
+use super::{HandlePointer, Offset, Raw, file_functions};
+use crate::call::{self, Outcome};
+use crate::files::{OpenFile, ViewTypes};
+use crate::{datatypes, memory};
+
+/// Room for the name of a data representation, as the standard wants it.
+const DATAREP_BYTES: usize = 128;
+
+/// The arguments of `MPI_File_set_view`.
+#[derive(Clone, Copy, Debug)]
+struct Arguments {
+    displacement: Offset,
+    etype: Raw,
+    filetype: Raw,
+    datarep: *const c_char,
+}
+
+impl Arguments {
+    fn displacement(&self, host: &Host) -> engine::Result<Displacement> {
+        if self.displacement == host.constants().displacement_current {
+            return Ok(Displacement::Current);
+        }
+        let bytes = u64::try_from(self.displacement).map_err(|_| {
+            let message = format!(
+                "the displacement is {}: it must not be negative",
+                self.displacement
+            );
+            engine::Error::new(ErrorKind::Argument, message)
+        })?;
+        Ok(Displacement::Bytes(bytes))
+    }
+
+    /// The view that they describe.
+    fn view(&self, host: &Host) -> engine::Result<View> {
+        let displacement = self.displacement(host)?;
+        let etype = datatypes::decode(self.etype)?;
+        let filetype = datatypes::decode(self.filetype)?;
+        // SAFETY: the program's promises are those of the standard.
+        let name = unsafe { memory::text(self.datarep, "the data representation") };
+        let name = name.map_err(|failure| {
+            engine::Error::new(ErrorKind::UnsupportedRepresentation, failure.to_string())
+        })?;
+        Ok(View::new(0, &etype, &filetype)
+            .at(displacement)
+            .representation(name))
+    }
+}
+
+fn set_view(open: &OpenFile, arguments: Arguments) -> Outcome {
+    let host = call::host()?;
+    let view = match arguments.view(host) {
+        Ok(view) => view,
+        Err(error) => return Err(open.file.decline("set_view", error).into()),
+    };
+    open.file.set_view(&view)?;
+    let flavour = host.flavour();
+    let types = ViewTypes {
+        etype: copy(host, Datatype(flavour.from_register(arguments.etype)))?,
+        filetype: copy(host, Datatype(flavour.from_register(arguments.filetype)))?,
+    };
+    open.free_types(host);
+    *open.types.lock().unwrap_or_else(PoisonError::into_inner) = types;
+    Ok(())
+}
+
+/// A handle that lasts: a named type's own, a duplicate of a derived one.
+fn copy(host: &Host, datatype: Datatype) -> Result<Datatype, MpiError> {
+    match is_named(host, datatype)? {
+        true => Ok(datatype),
+        false => host.type_dup(datatype),
+    }
+}
+
+fn is_named(host: &Host, datatype: Datatype) -> Result<bool, MpiError> {
+    Ok(host.type_envelope(datatype)?.combiner == Some(Combiner::Named))
+}
+
+impl OpenFile {
+    /// Frees the duplicates of the view's types.
+    pub(crate) fn free_types(&self, host: &Host) {
+        let byte = host.predefined().byte;
+        let none = ViewTypes {
+            etype: byte,
+            filetype: byte,
+        };
+        let mut types = self.types.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = std::mem::replace(&mut *types, none);
+        for datatype in [old.etype, old.filetype] {
+            // Nothing to be done about an error: the duplicate is lost.
+            if let Ok(false) = is_named(host, datatype) {
+                let _ = host.type_free(datatype);
+            }
+        }
+    }
+}
+
+file_functions! {
+    "File_set_view" fn set_view_(fh, displacement: Offset, etype: Raw, filetype: Raw, datarep: *const c_char, _info: Raw) |open| {
+        set_view(open, Arguments { displacement, etype, filetype, datarep })
+    }
+
+    "File_get_view" fn get_view(fh, displacement: *mut Offset, etype: HandlePointer, filetype: HandlePointer, datarep: *mut c_char) |open| {
+        let host = call::host()?;
+        let view = open.file.view();
+        let start = match view.displacement() {
+            Displacement::Bytes(bytes) => Offset::try_from(bytes).unwrap_or(Offset::MAX),
+            Displacement::Current => host.constants().displacement_current,
+        };
+        let types = *open.types.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the program's promises are those of the standard.
+        unsafe {
+            memory::put(displacement, start, "the displacement")?;
+            memory::put_handle(host, etype, copy(host, types.etype)?.0, "the etype")?;
+            memory::put_handle(host, filetype, copy(host, types.filetype)?.0, "the filetype")?;
+            if !datarep.is_null() {
+                memory::put_text(datarep, DATAREP_BYTES, view.representation_name());
+            }
+        }
+        Ok(())
+    }
+}

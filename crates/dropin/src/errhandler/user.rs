@@ -1,0 +1,138 @@
+//! Error handlers that are functions of the program's.
+#![allow(unsafe_code)] // functions of the program's are called
+
+use std::ffi::{c_int, c_void};
+use std::fmt;
+use std::mem;
+
+use pario_mpi::{Errhandler, ErrorClass, Host};
+
+use crate::entry::handles;
+use crate::failure::Failure;
+use crate::files::FileId;
+
+/// A function of C's, as the standard has it.
+type CFunction = unsafe extern "C" fn(*mut FileId, *mut c_int, ...);
+/// A subroutine of Fortran's: both arguments are Fortran integers.
+type FortranFunction = unsafe extern "C" fn(*mut c_int, *mut c_int);
+/// A function with a state of its own, which MPICH has for bindings.
+type StatefulFunction = unsafe extern "C" fn(FileId, c_int, *mut c_void);
+
+/// What an error handler calls.
+#[derive(Clone, Copy)]
+pub(crate) enum Function {
+    /// A function of C's.
+    C(CFunction),
+    /// A subroutine of Fortran's.
+    Fortran(FortranFunction),
+    /// A function of C's with the address of its state.
+    Stateful(StatefulFunction, usize),
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Function::C(_) => "C",
+            Function::Fortran(_) => "Fortran",
+            Function::Stateful(..) => "Stateful",
+        })
+    }
+}
+
+fn present(function: *const c_void) -> Result<*const c_void, Failure> {
+    match function.is_null() {
+        true => Err(Failure::new(
+            ErrorClass::Arg,
+            "the error handler's function is null",
+        )),
+        false => Ok(function),
+    }
+}
+
+impl Function {
+    /// # Safety
+    /// It is a `MPI_File_errhandler_function`.
+    pub(crate) unsafe fn c(function: *const c_void) -> Result<Function, Failure> {
+        let function = present(function)?;
+        // SAFETY: promised by the caller.
+        Ok(Function::C(unsafe {
+            mem::transmute::<*const c_void, CFunction>(function)
+        }))
+    }
+
+    /// # Safety
+    /// It is a subroutine that Fortran's `MPI_File_create_errhandler` takes.
+    pub(crate) unsafe fn fortran(function: *const c_void) -> Result<Function, Failure> {
+        let function = present(function)?;
+        // SAFETY: promised by the caller.
+        Ok(Function::Fortran(unsafe {
+            mem::transmute::<*const c_void, FortranFunction>(function)
+        }))
+    }
+
+    /// # Safety
+    /// It is a `MPIX_File_errhandler_function_x`.
+    pub(crate) unsafe fn stateful(
+        function: *const c_void,
+        state: *mut c_void,
+    ) -> Result<Function, Failure> {
+        let function = present(function)?;
+        // SAFETY: promised by the caller.
+        let function = unsafe { mem::transmute::<*const c_void, StatefulFunction>(function) };
+        Ok(Function::Stateful(function, state.expose_provenance()))
+    }
+}
+
+/// An error handler with a function, and one reference to the host's object.
+#[derive(Debug)]
+pub(crate) struct User {
+    host: &'static Host,
+    handle: Errhandler,
+    function: Function,
+}
+
+impl User {
+    /// The handler that calls `function`. It takes over a reference to the
+    /// host's object.
+    pub(crate) fn new(host: &'static Host, handle: Errhandler, function: Function) -> User {
+        User {
+            host,
+            handle,
+            function,
+        }
+    }
+
+    pub(super) fn handle(&self) -> Errhandler {
+        self.handle
+    }
+
+    /// Calls the function; the code as it left it.
+    pub(super) fn call(&self, id: FileId, mut code: c_int) -> c_int {
+        let mut id = id;
+        match self.function {
+            // SAFETY: whoever made the handler promised it.
+            Function::C(function) => unsafe { function(&mut id, &mut code) },
+            Function::Fortran(function) => {
+                let mut file = handles::to_fortran(id);
+                // SAFETY: as above.
+                unsafe { function(&mut file, &mut code) };
+            }
+            Function::Stateful(function, state) => {
+                let state = std::ptr::with_exposed_provenance_mut(state);
+                // SAFETY: as above; the host deletes the state with its object.
+                unsafe { function(id, code, state) };
+            }
+        }
+        code
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        // Hosts may stop programs that call them after their end.
+        if !self.host.is_finalized() {
+            // Nothing to be done about an error: the object is lost.
+            let _ = self.host.errhandler_free(self.handle);
+        }
+    }
+}

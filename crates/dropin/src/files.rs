@@ -1,0 +1,145 @@
+//! The files that are open: what an `MPI_File` of pario's stands for.
+//!
+//! A handle is a number, not an address: a tag that no address has, then a
+//! generation, then the place in a table. So the host's handles are told from
+//! pario's without looking at memory, and a handle that was closed is known as
+//! such.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use pario_mpi::{Datatype, MpiTransport};
+
+use crate::errhandler::Handler;
+use crate::requests::ActiveSplit;
+
+/// The upper bits of a handle. No address of a 64-bit system has them.
+const TAG: u64 = 0x5041 << 48;
+const TAG_MASK: u64 = 0xffff << 48;
+const GENERATION_SHIFT: u32 = 32;
+const GENERATION_MASK: u64 = 0xffff;
+const INDEX_MASK: u64 = 0xffff_ffff;
+
+/// The Fortran integer of the first place: hosts count theirs from 0 up.
+const FIRST_FORTRAN: i32 = 0x5000_0000;
+
+/// An `MPI_File` as it is passed in C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub(crate) struct FileId(pub(crate) u64);
+
+impl FileId {
+    fn new(index: usize, generation: u16) -> FileId {
+        FileId(TAG | u64::from(generation) << GENERATION_SHIFT | index as u64)
+    }
+
+    /// Whether it is one of pario's, open or not.
+    pub(crate) fn is_ours(self) -> bool {
+        self.0 & TAG_MASK == TAG
+    }
+
+    fn generation(self) -> u16 {
+        (self.0 >> GENERATION_SHIFT & GENERATION_MASK) as u16
+    }
+
+    fn index(self) -> usize {
+        (self.0 & INDEX_MASK) as usize
+    }
+}
+
+/// The types of a view as the program gave them, for `MPI_File_get_view`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ViewTypes {
+    pub(crate) etype: Datatype,
+    pub(crate) filetype: Datatype,
+}
+
+/// An open file.
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    pub(crate) id: FileId,
+    pub(crate) file: engine::File,
+    pub(crate) transport: Arc<MpiTransport>,
+    pub(crate) amode: i32,
+    pub(crate) handler: Mutex<Handler>,
+    /// Duplicates of derived types, the host's own handles of named ones.
+    pub(crate) types: Mutex<ViewTypes>,
+    pub(crate) split: Mutex<Option<ActiveSplit>>,
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    generation: u16,
+    file: Option<Arc<OpenFile>>,
+}
+
+static TABLE: RwLock<Vec<Place>> = RwLock::new(Vec::new());
+
+/// What a handle stands for.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// A file of pario's.
+    Ours(Arc<OpenFile>),
+    /// One that was closed.
+    Closed,
+    /// One of the host's, or none.
+    Hosts,
+}
+
+/// Enters a file that `make` makes of its handle.
+pub(crate) fn enter(make: impl FnOnce(FileId) -> OpenFile) -> FileId {
+    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    let free = table.iter().position(|place| place.file.is_none());
+    let index = free.unwrap_or(table.len());
+    if index == table.len() {
+        table.push(Place::default());
+    }
+    let place = &mut table[index];
+    place.generation = place.generation.wrapping_add(1);
+    let id = FileId::new(index, place.generation);
+    place.file = Some(Arc::new(make(id)));
+    id
+}
+
+pub(crate) fn find(id: FileId) -> Found {
+    if !id.is_ours() {
+        return Found::Hosts;
+    }
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    let place = table.get(id.index());
+    let current = place.filter(|place| place.generation == id.generation());
+    match current.and_then(|place| place.file.clone()) {
+        Some(file) => Found::Ours(file),
+        None => Found::Closed,
+    }
+}
+
+/// Takes a file out of the table: its handle is closed from now on.
+pub(crate) fn remove(id: FileId) {
+    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    if let Some(place) = table.get_mut(id.index()) {
+        if place.generation == id.generation() {
+            place.file = None;
+        }
+    }
+}
+
+/// Takes all files out, at the end of the MPI.
+pub(crate) fn remove_all() -> Vec<Arc<OpenFile>> {
+    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    let files = table.iter_mut().filter_map(|place| place.file.take());
+    files.collect()
+}
+
+/// The Fortran integer of a handle.
+pub(crate) fn to_fortran(id: FileId) -> i32 {
+    FIRST_FORTRAN.saturating_add(id.index() as i32)
+}
+
+/// The handle of a Fortran integer, if it is one of pario's.
+pub(crate) fn from_fortran(number: i32) -> Option<FileId> {
+    let index = number.checked_sub(FIRST_FORTRAN)?;
+    let index = usize::try_from(index).ok()?;
+    let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    let place = table.get(index)?;
+    Some(FileId::new(index, place.generation))
+}

@@ -1,0 +1,201 @@
+//! Who carries a file: pario, or the host's own MPI-IO.
+//!
+//! The user decides (`PARIO_DISABLE`, the hint `pario_disable`), and pario
+//! leaves alone what it could not serve safely: files that ranks of several
+//! nodes reach through a file system which is not known to be coherent between
+//! them, and programs that may pass memory of a graphics processor.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use engine::driver::{Coherence, file_system_of};
+use engine::hints::{Hints, Sources};
+use engine::{Info, Transport};
+use pario_mpi::{Host, MpiTransport};
+
+use crate::failure::Failure;
+use crate::pattern;
+
+/// `1` leaves every file to the host; any other value is a list of path
+/// patterns, separated by colons, of the files to leave.
+const DISABLE: &str = "PARIO_DISABLE";
+
+/// The hint that leaves one file to the host.
+const DISABLE_HINT: &str = "pario_disable";
+
+/// Who carries a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    /// This library.
+    Pario,
+    /// The host's own MPI-IO.
+    Host,
+}
+
+/// Why the host carries a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Reason {
+    /// It does not.
+    None = 0,
+    /// The user wants it so.
+    Wish = 1,
+    /// The file system is not known to be coherent between nodes.
+    Incoherent = 2,
+    /// The program has a library for graphics processors loaded.
+    Device = 3,
+}
+
+impl Reason {
+    const ALL: [Reason; 4] = [
+        Reason::None,
+        Reason::Wish,
+        Reason::Incoherent,
+        Reason::Device,
+    ];
+
+    /// What the user is told, if anything.
+    fn warning(self, path: &Path) -> Option<String> {
+        let path = path.display();
+        match self {
+            Reason::None | Reason::Wish => None,
+            Reason::Incoherent => Some(format!(
+                "{path} is on a file system that is not known to be coherent between nodes, and \
+                 the ranks run on several: the MPI's own MPI-IO carries such files"
+            )),
+            Reason::Device => Some(format!(
+                "this program uses a graphics processor, whose memory pario cannot read: the \
+                 MPI's own MPI-IO carries {path} and other files (PARIO_DEVICE_MEMORY=never \
+                 says that no such memory is passed to file functions)"
+            )),
+        }
+    }
+}
+
+/// The host, if pario is to do anything at all in this process.
+pub(crate) fn host_for_pario() -> Option<&'static Host> {
+    if disabled() == Some("1") {
+        return None;
+    }
+    match Host::current() {
+        Ok(host) => Some(host),
+        Err(error) => {
+            warn_once(&format!("pario does nothing here: {error}"));
+            None
+        }
+    }
+}
+
+/// Whether the environment leaves the file to the host.
+pub(crate) fn is_excluded(path: &Path) -> bool {
+    let Some(patterns) = disabled() else {
+        return false;
+    };
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let path = path.to_string_lossy();
+    let patterns = patterns.split(':').filter(|pattern| !pattern.is_empty());
+    patterns
+        .into_iter()
+        .any(|pattern| pattern == "1" || pattern::matches(pattern, &path))
+}
+
+/// The ranks agree on who carries a file: the host, if any of them has a
+/// reason. Collective.
+pub(crate) fn carrier(
+    transport: &MpiTransport,
+    path: &Path,
+    hints: &Info,
+) -> Result<Carrier, Failure> {
+    let mine = reason(transport, path, hints);
+    let all = transport.all_gather(&[mine as u8]);
+    let all = all.map_err(engine::Error::from)?;
+    let codes = all.iter().filter_map(|message| message.first());
+    let code = codes.max().copied().unwrap_or(0);
+    let reason = Reason::ALL.into_iter().find(|it| *it as u8 == code);
+    let reason = reason.unwrap_or(Reason::None);
+    if let (0, Some(warning)) = (transport.rank().0, reason.warning(path)) {
+        warn_once(&warning);
+    }
+    match reason {
+        Reason::None => Ok(Carrier::Pario),
+        _ => Ok(Carrier::Host),
+    }
+}
+
+fn reason(transport: &MpiTransport, path: &Path, hints: &Info) -> Reason {
+    let asked = match hints.get(DISABLE_HINT) {
+        Some(_) => {
+            let resolved = Hints::resolve(hints, &Sources::from_environment());
+            resolved.hints.pario_disable
+        }
+        None => disabled_by_default(),
+    };
+    if asked || is_excluded(path) {
+        return Reason::Wish;
+    }
+    if has_device_library() {
+        return Reason::Device;
+    }
+    // Whoever names a driver knows what is mounted there.
+    let forced = hints.get("pario_driver").is_some();
+    if transport.nodes() > 1 && !forced {
+        let coherent = file_system_of(path)
+            .is_ok_and(|(file_system, _)| file_system.coherence() == Coherence::Everywhere);
+        if !coherent && !pretends_nodes() {
+            return Reason::Incoherent;
+        }
+    }
+    Reason::None
+}
+
+/// Whether the hints of the environment or of a hints file leave files to the
+/// host.
+fn disabled_by_default() -> bool {
+    static DISABLED: OnceLock<bool> = OnceLock::new();
+    *DISABLED.get_or_init(|| {
+        let resolved = Hints::resolve(&Info::new(), &Sources::from_environment());
+        resolved.hints.pario_disable
+    })
+}
+
+/// Whether the several nodes are one in truth.
+fn pretends_nodes() -> bool {
+    std::env::var_os("PARIO_NODES").is_some()
+}
+
+/// Functions by which programs that use a graphics processor are known.
+const DEVICE_FUNCTIONS: [&std::ffi::CStr; 3] = [
+    c"cuPointerGetAttribute",
+    c"hipPointerGetAttributes",
+    c"zeMemGetAllocProperties",
+];
+
+/// Whether a library for graphics processors is loaded, and the user has not
+/// said that its memory never meets a file function.
+fn has_device_library() -> bool {
+    let never = std::env::var("PARIO_DEVICE_MEMORY").is_ok_and(|value| value == "never");
+    !never
+        && DEVICE_FUNCTIONS
+            .iter()
+            .any(|name| crate::symbols::is_loaded(name))
+}
+
+fn disabled() -> Option<&'static str> {
+    static VALUE: OnceLock<Option<String>> = OnceLock::new();
+    let read = || {
+        let value = std::env::var(DISABLE).ok()?;
+        let value = value.trim().to_owned();
+        (!value.is_empty() && value != "0").then_some(value)
+    };
+    VALUE.get_or_init(read).as_deref()
+}
+
+/// Tells the user something, once.
+fn warn_once(message: &str) {
+    static TOLD: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.get_or_insert_default().insert(message.to_owned()) {
+        eprintln!("pario: warning: {message}");
+    }
+}

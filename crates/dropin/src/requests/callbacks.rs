@@ -1,0 +1,62 @@
+//! The host's side of a request: a generalized request and its callbacks.
+#![allow(unsafe_code)] // the host holds a reference as an address
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use pario_mpi::host::GeneralizedCallbacks;
+use pario_mpi::{Host, Request};
+
+use super::started::Started;
+use super::table;
+use crate::call::SUCCESS;
+use crate::failure::Failure;
+
+const CALLBACKS: GeneralizedCallbacks = GeneralizedCallbacks {
+    query,
+    free,
+    cancel,
+};
+
+/// Starts a generalized request that holds a reference to an operation.
+pub(super) fn start(host: &Host, started: &Arc<Started>) -> Result<Request, Failure> {
+    let extra = Arc::into_raw(Arc::clone(started));
+    // SAFETY: the callbacks take a reference to an operation, which stays until
+    // `free` drops it.
+    let handle = unsafe { host.grequest_start(CALLBACKS, extra.cast_mut().cast()) };
+    handle.map_err(|error| {
+        // SAFETY: the host did not take the reference.
+        drop(unsafe { Arc::from_raw(extra) });
+        Failure::from(error)
+    })
+}
+
+/// Writes the status of an operation that is over. Never fails: the host would
+/// make an error of a communicator's out of it.
+unsafe extern "C" fn query(extra: *mut c_void, status: *mut c_void) -> c_int {
+    // SAFETY: the host holds the reference until it calls `free`.
+    let started = unsafe { &*extra.cast_const().cast::<Started>() };
+    if let Ok(host) = Host::current() {
+        // SAFETY: the host passes a status of its own. There is nobody to tell
+        // that it could not be written.
+        let _ = unsafe { host.write_status(status, started.bytes()) };
+    }
+    SUCCESS
+}
+
+/// The host lets go of a request. Its handle may be that of another one as
+/// soon as this returns.
+unsafe extern "C" fn free(extra: *mut c_void) -> c_int {
+    // SAFETY: the reference that `start` gave away, dropped once.
+    let started = unsafe { Arc::from_raw(extra.cast_const().cast::<Started>()) };
+    if let Some(handle) = started.handle() {
+        table::remove(handle, &started);
+    }
+    started.set_freed();
+    SUCCESS
+}
+
+/// Operations cannot be cancelled, which is not an error.
+unsafe extern "C" fn cancel(_extra: *mut c_void, _complete: c_int) -> c_int {
+    SUCCESS
+}

@@ -1,0 +1,93 @@
+//! Operations that a program has started and not completed.
+//!
+//! A nonblocking operation is a generalized request of the host's for the
+//! program, and a [`Started`] here. Background threads carry it out and never
+//! call the MPI; functions that complete requests
+//! ([`crate::entry`]) look whether it is over, tell the host so and let the host
+//! complete it with all others. [`table`] knows which handles are pario's.
+//!
+//! Errors cannot go through the host: it would call the handler of a
+//! communicator. So the host is told of success only, and the function that
+//! completes a request delivers the error ([`Ours`]).
+
+mod callbacks;
+mod ours;
+mod pause;
+mod started;
+mod table;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pario_mpi::{Attendance, ErrorClass, Host, Moved, MpiTransport, Request};
+
+use crate::failure::Failure;
+use crate::files::{self, FileId, Found};
+
+pub(crate) use ours::{Delivery, Ours};
+pub(crate) use table::is_any_outstanding;
+
+use pause::Pause;
+use started::Started;
+
+/// A split collective call between its begin and its end.
+#[derive(Debug)]
+pub(crate) struct ActiveSplit {
+    /// The call's name without `_begin`.
+    pub(crate) kind: &'static str,
+    /// The address of the buffer.
+    pub(crate) buffer: usize,
+    pub(crate) split: engine::Split<u8>,
+    /// Lets the host carry the call's messages.
+    #[expect(dead_code, reason = "kept for its drop")]
+    pub(crate) attendance: Option<Attendance>,
+}
+
+impl ActiveSplit {
+    /// Waits until the call is over, while messages move on.
+    pub(crate) fn wait(&self, transport: &MpiTransport) {
+        let mut pause = Pause::new();
+        while !self.split.wait_for(Duration::ZERO) {
+            let moved = pario_mpi::carry_attended().or(transport.make_progress());
+            if moved == Moved::Something {
+                pause.restart();
+            }
+            pause.rest(|bound| {
+                self.split.wait_for(bound);
+            });
+        }
+        // What the call said last may still be here, and other ranks wait for
+        // it.
+        transport.make_progress();
+    }
+}
+
+/// How long the end of the MPI waits for operations that nobody completed.
+const LAST_WAIT: Duration = Duration::from_secs(5);
+
+/// Makes a request of the host's for an operation that has started.
+pub(crate) fn enter(
+    host: &'static Host,
+    file: FileId,
+    request: engine::Request<u8>,
+) -> Result<Request, Failure> {
+    let Found::Ours(open) = files::find(file) else {
+        let message = format!("the file handle {:#x} was closed", file.0);
+        return Err(Failure::new(ErrorClass::File, message));
+    };
+    let started = Arc::new(Started::new(&open, request));
+    let handle = callbacks::start(host, &started)?;
+    started.set_handle(handle);
+    table::insert(handle, started);
+    Ok(handle)
+}
+
+/// Waits a while for operations that the program never completed, then gives
+/// them up. Nothing is told to the host or to other ranks.
+pub(crate) fn finish_all_locally() {
+    let end = Instant::now() + LAST_WAIT;
+    for started in table::remove_all() {
+        while !started.wait_for(pause::LONGEST_SLEEP) && Instant::now() < end {}
+        started.abandon();
+    }
+}

@@ -1,0 +1,229 @@
+//! Pario's requests among those that a completion function got.
+#![allow(unsafe_code)] // arrays of handles and statuses in the memory of programs
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+use std::thread;
+
+use pario_mpi::{ErrorClass, Host, Moved, Request, carry_attended, is_weak};
+
+use super::pause::Pause;
+use super::started::Started;
+use super::table;
+use crate::call::SUCCESS;
+use crate::failure::Failure;
+
+/// What a function does to the requests that it tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// Requests are complete and gone.
+    Completed,
+    /// Requests were only looked at.
+    Looked,
+}
+
+/// The requests that a function got, as far as they are pario's.
+#[derive(Debug)]
+pub(crate) struct Ours {
+    pub(crate) host: &'static Host,
+    /// The function, for messages.
+    pub(crate) function: &'static str,
+    /// With their places among all requests of the call.
+    found: Vec<(usize, Arc<Started>)>,
+}
+
+impl Ours {
+    /// Those among `count` requests at an address. `None` if pario has nothing
+    /// to do with the call.
+    ///
+    /// # Safety
+    /// There are that many handles of the host's.
+    pub(crate) unsafe fn among(
+        function: &'static str,
+        count: c_int,
+        requests: *const c_void,
+    ) -> Option<Ours> {
+        let host = Host::current().ok()?;
+        let count = usize::try_from(count)
+            .ok()
+            .filter(|_| !requests.is_null())?;
+        let flavour = host.flavour();
+        // SAFETY: promised by the caller.
+        let read = |index| Request(unsafe { flavour.read_handle(requests, index) });
+        Self::of(function, host, (0..count).map(read))
+    }
+
+    /// As [`among`](Self::among) for one request that C passed by value.
+    pub(crate) fn by_value(function: &'static str, request: u64) -> Option<Ours> {
+        let host = Host::current().ok()?;
+        let request = Request(host.flavour().from_register(request));
+        Self::of(function, host, std::iter::once(request))
+    }
+
+    fn of(
+        function: &'static str,
+        host: &'static Host,
+        handles: impl Iterator<Item = Request>,
+    ) -> Option<Ours> {
+        let found = table::find(handles);
+        // A rank that waits for messages of its own keeps pario's moving where
+        // nobody else does.
+        (!found.is_empty() || is_weak()).then_some(Ours {
+            host,
+            function,
+            found,
+        })
+    }
+
+    /// Whether there is one at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Moves messages on, and tells the host what is over.
+    pub(crate) fn advance(&self) -> Result<Moved, Failure> {
+        let moved = carry_attended();
+        let moved = match self.found.first() {
+            Some((_, first)) => moved.or(first.make_progress()),
+            None => moved,
+        };
+        for (_, started) in &self.found {
+            if started.is_over() {
+                started.announce(self.host)?;
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Advances and rests until `look` has a result.
+    pub(crate) fn poll<T>(&self, mut look: impl FnMut() -> Option<T>) -> Result<T, Failure> {
+        let mut pause = Pause::new();
+        loop {
+            let moved = self.advance()?;
+            if let Some(result) = look() {
+                return Ok(result);
+            }
+            if moved == Moved::Something {
+                pause.restart();
+            }
+            let running = self.found.iter().find(|(_, started)| !started.is_over());
+            pause.rest(|bound| match running {
+                Some((_, started)) => {
+                    started.wait_for(bound);
+                }
+                None => thread::sleep(bound),
+            });
+        }
+    }
+
+    /// Waits until all of them are over and the host knows.
+    pub(crate) fn wait(&self) -> Result<(), Failure> {
+        self.poll(|| self.all_over().then_some(()))?;
+        // Some may have ended after the last look.
+        self.advance().map(drop)
+    }
+
+    fn all_over(&self) -> bool {
+        self.found.iter().all(|(_, started)| started.is_over())
+    }
+
+    /// Completes requests by a function of the host's that blocks, once pario's
+    /// are over; by `test` while other operations need this rank's attention.
+    pub(crate) fn block(
+        &self,
+        block: impl FnOnce() -> c_int,
+        test: impl FnMut() -> Option<c_int>,
+    ) -> Result<c_int, Failure> {
+        self.wait()?;
+        match is_weak() {
+            true => self.poll(test),
+            false => Ok(block()),
+        }
+    }
+
+    /// Lets go of the operations, which go on.
+    pub(crate) fn abandon(&self) -> Result<(), Failure> {
+        for (_, started) in &self.found {
+            started.abandon();
+            started.announce(self.host)?;
+        }
+        Ok(())
+    }
+
+    /// The result of a function that completes at most one request: what the
+    /// host returned, or the error of the operation that it completed.
+    pub(crate) fn result_of_one(&self, code: c_int) -> c_int {
+        let completed = self.found.iter().find(|(_, started)| started.is_freed());
+        match completed {
+            Some((_, started)) if code == SUCCESS => self.raise(started),
+            _ => code,
+        }
+    }
+
+    /// As [`result_of_one`](Self::result_of_one) for a function that looks at
+    /// the request of a place, which stays.
+    pub(crate) fn result_of_look(&self, code: c_int, place: Option<usize>) -> c_int {
+        match place.and_then(|place| self.at(place)) {
+            Some(started) if code == SUCCESS => self.raise(started),
+            _ => code,
+        }
+    }
+
+    /// The operation of a place. Places are in order.
+    fn at(&self, place: usize) -> Option<&Started> {
+        let found = self.found.binary_search_by_key(&place, |(place, _)| *place);
+        found.ok().map(|index| &*self.found[index].1)
+    }
+
+    /// The error of an operation, or success.
+    fn raise(&self, started: &Started) -> c_int {
+        started.raise(self.host, self.function).unwrap_or(SUCCESS)
+    }
+
+    /// The result of a function that completes several requests and writes a
+    /// status for each. `places` says which request of the call each status is
+    /// of. With an error, all statuses tell what became of their request.
+    ///
+    /// # Safety
+    /// `statuses` has as many statuses as there are places, or is a mark for
+    /// none.
+    pub(crate) unsafe fn result_of_many(
+        &self,
+        code: c_int,
+        delivery: Delivery,
+        places: impl ExactSizeIterator<Item = usize>,
+        statuses: *mut c_void,
+    ) -> c_int {
+        let host = self.host;
+        let in_status = host.error_class(ErrorClass::InStatus);
+        if code != SUCCESS && host.class_number_of(code) != in_status {
+            return code;
+        }
+        let count = places.len();
+        let mut failed = Vec::new();
+        for (index, place) in places.enumerate() {
+            let told = |started: &&Started| delivery == Delivery::Looked || started.is_freed();
+            let started = self.at(place).filter(told);
+            let raised = started.and_then(|started| started.raise(host, self.function));
+            failed.extend(raised.map(|code| (index, code)));
+        }
+        if failed.is_empty() {
+            return code;
+        }
+        // SAFETY: promised by the caller.
+        let write = |index, code| unsafe {
+            host.write_status_error(host.status_at(statuses, index), code);
+        };
+        if code == SUCCESS {
+            // The host, which knows of no error, has not written the field.
+            (0..count).for_each(|index| write(index, SUCCESS));
+        }
+        for (index, code) in failed {
+            write(index, code);
+        }
+        match code {
+            SUCCESS => in_status,
+            _ => code,
+        }
+    }
+}

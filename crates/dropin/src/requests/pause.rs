@@ -1,0 +1,62 @@
+//! How a rank waits for an operation: it yields at first, then sleeps, and
+//! looks at the host's messages in between.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long to yield before the first sleep, and after each message.
+const YIELD_FOR: Duration = Duration::from_micros(50);
+const FIRST_SLEEP: Duration = Duration::from_micros(100);
+/// Messages of the program itself wait no longer than this.
+pub(super) const LONGEST_SLEEP: Duration = Duration::from_millis(1);
+
+/// One wait.
+#[derive(Debug)]
+pub(super) struct Pause {
+    since: Instant,
+    sleep: Duration,
+}
+
+impl Pause {
+    pub(super) fn new() -> Pause {
+        Pause {
+            since: Instant::now(),
+            sleep: FIRST_SLEEP,
+        }
+    }
+
+    /// Something happened, so that more is likely to.
+    pub(super) fn restart(&mut self) {
+        *self = Pause::new();
+    }
+
+    /// Rests for a moment; `sleep` sleeps no longer than it is told.
+    pub(super) fn rest(&mut self, sleep: impl FnOnce(Duration)) {
+        if self.since.elapsed() < YIELD_FOR {
+            thread::yield_now();
+            return;
+        }
+        sleep(self.sleep);
+        self.sleep = (self.sleep * 2).min(LONGEST_SLEEP);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeps_come_after_yields_and_stay_short() {
+        let mut pause = Pause::new();
+        let mut slept = Vec::new();
+        while slept.len() < 8 {
+            pause.rest(|bound| slept.push(bound));
+        }
+        assert!(pause.since.elapsed() >= YIELD_FOR);
+        assert_eq!(slept[0], FIRST_SLEEP);
+        assert!(slept.is_sorted());
+        assert_eq!(slept[7], LONGEST_SLEEP);
+        pause.restart();
+        pause.rest(|_| panic!("it yields first"));
+    }
+}

@@ -1,0 +1,171 @@
+//! One operation that a program has started.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use pario_mpi::{Attendance, Host, Moved, MpiTransport, Request};
+
+use crate::errhandler;
+use crate::failure::Failure;
+use crate::files::{self, FileId, Found, OpenFile};
+
+/// An operation behind a request of the host's.
+#[derive(Debug)]
+pub(crate) struct Started {
+    file: FileId,
+    transport: Arc<MpiTransport>,
+    /// Set before the program gets it.
+    handle: OnceLock<Request>,
+    stage: Mutex<Stage>,
+    /// Whether the host was told that the operation is over.
+    announced: AtomicBool,
+    /// Whether the host has freed its request.
+    freed: AtomicBool,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Running {
+        request: engine::Request<u8>,
+        _attendance: Option<Attendance>,
+    },
+    Over {
+        bytes: u64,
+        failure: Option<Failure>,
+    },
+    /// Nobody wants to know.
+    Abandoned,
+}
+
+impl Stage {
+    /// The stage of a request that is complete.
+    fn of_complete(request: engine::Request<u8>) -> Stage {
+        let (result, _) = request.wait_with_buffer();
+        match result {
+            Ok(status) => Stage::Over {
+                bytes: status.bytes(),
+                failure: None,
+            },
+            Err(error) => {
+                let failure = Failure::from(error);
+                Stage::Over {
+                    bytes: failure.transferred(),
+                    failure: Some(failure),
+                }
+            }
+        }
+    }
+}
+
+impl Started {
+    pub(super) fn new(open: &OpenFile, request: engine::Request<u8>) -> Started {
+        Started {
+            file: open.id,
+            transport: Arc::clone(&open.transport),
+            handle: OnceLock::new(),
+            stage: Mutex::new(Stage::Running {
+                request,
+                _attendance: open.transport.attend_background(),
+            }),
+            announced: AtomicBool::new(false),
+            freed: AtomicBool::new(false),
+        }
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_handle(&self, handle: Request) {
+        self.handle.get_or_init(|| handle);
+    }
+
+    pub(super) fn handle(&self) -> Option<Request> {
+        self.handle.get().copied()
+    }
+
+    /// Whether the operation is over. The file no longer counts it as pending
+    /// then.
+    pub(super) fn is_over(&self) -> bool {
+        self.wait_for(Duration::ZERO)
+    }
+
+    /// As [`is_over`](Self::is_over), after waiting no longer than `bound`.
+    pub(super) fn wait_for(&self, bound: Duration) -> bool {
+        let mut stage = self.stage();
+        let complete = match &*stage {
+            Stage::Running { request, .. } if bound.is_zero() => request.is_complete(),
+            Stage::Running { request, .. } => request.wait_for(bound),
+            Stage::Over { .. } | Stage::Abandoned => return true,
+        };
+        if !complete {
+            return false;
+        }
+        if let Stage::Running { request, .. } = std::mem::replace(&mut *stage, Stage::Abandoned) {
+            *stage = Stage::of_complete(request);
+        }
+        drop(stage);
+        // What the operation said last may still be here, and other ranks wait
+        // for it.
+        self.transport.make_progress();
+        true
+    }
+
+    /// Lets the operation go on without anyone who waits for it.
+    pub(super) fn abandon(&self) {
+        let running = std::mem::replace(&mut *self.stage(), Stage::Abandoned);
+        drop(running);
+    }
+
+    /// The bytes transferred, as far as is known.
+    pub(super) fn bytes(&self) -> u64 {
+        match &*self.stage() {
+            Stage::Over { bytes, .. } => *bytes,
+            Stage::Running { .. } | Stage::Abandoned => 0,
+        }
+    }
+
+    /// Tells the host, once, that the operation is over.
+    pub(super) fn announce(&self, host: &Host) -> Result<(), Failure> {
+        let handle = self.handle();
+        let handle = handle.filter(|_| !self.announced.swap(true, Ordering::AcqRel));
+        match handle {
+            Some(handle) => Ok(host.grequest_complete(handle)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Called when the host frees the request.
+    pub(super) fn set_freed(&self) {
+        self.freed.store(true, Ordering::Release);
+    }
+
+    /// Whether the host has freed the request: a function has completed it.
+    pub(super) fn is_freed(&self) -> bool {
+        self.freed.load(Ordering::Acquire)
+    }
+
+    /// Keeps messages moving: those of the file, and the host's own.
+    pub(super) fn make_progress(&self) -> Moved {
+        self.transport.make_progress()
+    }
+
+    /// Delivers the operation's error to the file's handler, if there is one:
+    /// the code for the program.
+    pub(super) fn raise(&self, host: &Host, function: &'static str) -> Option<c_int> {
+        let failure = match &*self.stage() {
+            Stage::Over {
+                failure: Some(failure),
+                ..
+            } => failure.clone().in_function(function),
+            _ => return None,
+        };
+        // The stage is unlocked: a handler of the user's may do anything.
+        Some(match files::find(self.file) {
+            Found::Ours(open) => errhandler::raise_on_file(&open, &failure),
+            Found::Closed | Found::Hosts => failure.code(host),
+        })
+    }
+}

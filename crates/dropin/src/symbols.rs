@@ -1,0 +1,31 @@
+//! Symbols of the running program.
+#![allow(unsafe_code)] // dlsym
+
+use std::ffi::{CStr, c_void};
+
+/// Whether any library of the program defines a symbol.
+pub(crate) fn is_loaded(name: &CStr) -> bool {
+    // SAFETY: the name is a C string; nothing is called.
+    !unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.is_null()
+}
+
+/// A symbol of the libraries that come after this one.
+pub(crate) fn next(name: &CStr) -> Option<*const c_void> {
+    // SAFETY: as above.
+    let address = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    (!address.is_null()).then_some(address.cast_const())
+}
+
+/// The name of the function at an address, if a library exports it.
+pub(crate) fn name_of(function: *const c_void) -> Option<String> {
+    // SAFETY: all fields may be zero.
+    let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: any address may be asked about.
+    let known = unsafe { libc::dladdr(function, &mut found) } != 0;
+    if !known || found.dli_sname.is_null() || found.dli_saddr.cast_const() != function {
+        return None;
+    }
+    // SAFETY: the linker's names are C strings.
+    let name = unsafe { CStr::from_ptr(found.dli_sname) };
+    Some(name.to_string_lossy().into_owned())
+}

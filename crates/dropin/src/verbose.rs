@@ -1,0 +1,34 @@
+//! What is in force, for those who ask: `PARIO_VERBOSE=1`.
+
+use std::sync::Once;
+
+use engine::{File, Transport};
+use pario_mpi::{Host, MpiTransport};
+
+/// The variable that asks for a report.
+const VERBOSE: &str = "PARIO_VERBOSE";
+
+/// Reports the MPI, how the ranks talk, driver and hints, when the first file
+/// is opened, on rank 0.
+pub(crate) fn report_open(host: &Host, transport: &MpiTransport, file: &File) {
+    static REPORT: Once = Once::new();
+    let wanted = std::env::var(VERBOSE).is_ok_and(|value| !matches!(value.trim(), "" | "0"));
+    if !wanted || transport.rank().0 != 0 {
+        return;
+    }
+    REPORT.call_once(|| {
+        let version = host.version().lines().next().unwrap_or("unknown version");
+        let mut report = format!(
+            "version {}\nMPI: {version} ({}), {}\ntransport: {}\nfile: {}\n",
+            env!("CARGO_PKG_VERSION"),
+            host.flavour().name(),
+            host.path(),
+            transport.describe(),
+            file.path().display(),
+        );
+        report.push_str(&file.explain_open());
+        for line in report.lines() {
+            eprintln!("pario: {line}");
+        }
+    });
+}

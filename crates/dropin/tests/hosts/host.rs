@@ -1,0 +1,252 @@
+//! The MPIs that programs are run under.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::job::{self, Line};
+use crate::library::target_folder;
+use crate::run::Verdict;
+
+/// Enough to ask a program for its version.
+const QUICK: Duration = Duration::from_secs(30);
+
+/// Whose launcher it is, which decides options and variables.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Launcher {
+    /// MPICH's Hydra, and Intel's, which descends from it.
+    Hydra,
+    /// Open MPI 4.
+    Orte,
+    /// Open MPI 5.
+    Prrte,
+}
+
+/// One MPI, with its compiler and its launcher.
+pub(crate) struct Host {
+    pub(crate) name: &'static str,
+    /// What the page of results calls it, without the version.
+    pub(crate) title: &'static str,
+    pub(crate) launcher: Launcher,
+    /// Where it comes from: `None` for Debian, else the virtual environment below target/hosts.
+    environment: Option<&'static str>,
+    /// Compiles C, up to the arguments of the single program.
+    compile_c: Line,
+    /// Compiles Fortran, where the host has a compiler for it.
+    compile_fortran: Option<Line>,
+    launch: PathBuf,
+    /// Variables of the launcher and the ranks.
+    variables: Vec<(&'static str, String)>,
+    /// The version of the MPI standard in the headers that programs are compiled with.
+    pub(crate) standard: u32,
+}
+
+impl Host {
+    /// Whether it is installed.
+    pub(crate) fn check(&self) -> Verdict {
+        if self.launch.exists() {
+            return Ok(());
+        }
+        let launch = self.launch.display();
+        Err(format!("there is no {launch}: run `cargo xtask hosts`"))
+    }
+
+    pub(crate) fn compiler(&self, language: Language) -> Option<&Line> {
+        match language {
+            Language::C => Some(&self.compile_c),
+            Language::Fortran => self.compile_fortran.as_ref(),
+        }
+    }
+
+    /// The launcher with this many ranks, up to the program.
+    pub(crate) fn launch(&self, ranks: u32) -> Line {
+        self.launch_with(&[]).words(["-n", &ranks.to_string()])
+    }
+
+    /// The launcher with options of its own.
+    pub(crate) fn launch_with(&self, options: &[&str]) -> Line {
+        let mut line = Line::new(&self.launch).words(options);
+        for (name, value) in &self.variables {
+            line = line.variable(name, value);
+        }
+        line
+    }
+
+    /// The Python that has an mpi4py for this host.
+    pub(crate) fn python(&self) -> PathBuf {
+        match self.environment {
+            Some(name) => environment(name).join("bin/python"),
+            None => "/usr/bin/python3".into(),
+        }
+    }
+
+    /// The version of the installed package.
+    pub(crate) fn version(&self) -> Verdict<String> {
+        let line = match self.environment {
+            Some(name) => Line::new(environment(name).join("bin/python")).words([
+                "-c",
+                "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))",
+                name,
+            ]),
+            None => {
+                let package = match self.launcher {
+                    Launcher::Hydra => "mpich",
+                    Launcher::Orte | Launcher::Prrte => "openmpi-bin",
+                };
+                Line::new("dpkg-query").words(["--show", "--showformat=${Version}", package])
+            }
+        };
+        let ended = job::run(&line, QUICK)?.success()?;
+        Ok(ended.stdout.trim().to_owned())
+    }
+}
+
+/// What a program is written in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    C,
+    Fortran,
+}
+
+/// All hosts, Debian's first.
+pub(crate) fn all() -> Vec<Host> {
+    vec![
+        mpich(),
+        openmpi(),
+        mpich_new(),
+        mpich_abi(),
+        openmpi_new(),
+        impi(),
+        impi_abi(),
+    ]
+}
+
+fn mpich() -> Host {
+    Host {
+        name: "mpich",
+        title: "MPICH (Debian)",
+        launcher: Launcher::Hydra,
+        environment: None,
+        compile_c: Line::new("mpicc.mpich"),
+        compile_fortran: Some(Line::new("mpifort.mpich")),
+        launch: "/usr/bin/mpirun.mpich".into(),
+        variables: Vec::new(),
+        standard: 4,
+    }
+}
+
+fn openmpi() -> Host {
+    Host {
+        name: "openmpi",
+        title: "Open MPI (Debian)",
+        launcher: Launcher::Orte,
+        environment: None,
+        compile_c: Line::new("mpicc.openmpi"),
+        compile_fortran: Some(Line::new("mpifort.openmpi")),
+        launch: "/usr/bin/mpirun.openmpi".into(),
+        variables: open_mpi_variables(),
+        standard: 3,
+    }
+}
+
+fn mpich_new() -> Host {
+    Host {
+        name: "mpich-new",
+        title: "MPICH (PyPI)",
+        environment: Some("mpich"),
+        compile_c: Line::new(environment("mpich").join("bin/mpicc")),
+        compile_fortran: None,
+        launch: environment("mpich").join("bin/mpiexec"),
+        ..mpich()
+    }
+}
+
+fn mpich_abi() -> Host {
+    Host {
+        name: "mpich-abi",
+        title: "MPICH (PyPI), standard ABI",
+        compile_c: Line::new(environment("mpich").join("bin/mpicc_abi")),
+        standard: 5,
+        ..mpich_new()
+    }
+}
+
+fn openmpi_new() -> Host {
+    Host {
+        name: "openmpi-new",
+        title: "Open MPI (PyPI)",
+        launcher: Launcher::Prrte,
+        environment: Some("openmpi"),
+        compile_c: Line::new(environment("openmpi").join("bin/mpicc")),
+        compile_fortran: None,
+        launch: environment("openmpi").join("bin/mpiexec"),
+        ..openmpi()
+    }
+}
+
+/// Intel's package has no headers: MPICH's ABI is the same, so programs are compiled with those.
+fn impi() -> Host {
+    Host {
+        name: "impi",
+        title: "Intel MPI (PyPI)",
+        environment: Some("impi-rt"),
+        compile_c: Line::new("gcc")
+            .word("-I/usr/include/x86_64-linux-gnu/mpich")
+            .words(linked_with_intel("mpi")),
+        compile_fortran: None,
+        launch: environment("impi-rt").join("bin/mpiexec.hydra"),
+        variables: vec![
+            // Everything is on one machine; looking for networks takes time.
+            ("I_MPI_FABRICS", "shm".into()),
+            // More ranks than cores must not all be bound to the first ones.
+            ("I_MPI_PIN", "0".into()),
+        ],
+        ..mpich()
+    }
+}
+
+/// The headers of the standard ABI are MPICH's, the library is Intel's.
+fn impi_abi() -> Host {
+    Host {
+        name: "impi-abi",
+        title: "Intel MPI (PyPI), standard ABI",
+        compile_c: Line::new("gcc")
+            // MPICH's mpi.h asks for mpi_abi.h when this is set, as its mpicc_abi does.
+            .words(["-D", "MPI_ABI", "-I"])
+            .word(environment("mpich").join("include"))
+            .words(linked_with_intel("mpi_abi")),
+        standard: 5,
+        ..impi()
+    }
+}
+
+fn linked_with_intel(library: &str) -> Vec<String> {
+    let folder = environment("impi-rt").join("lib");
+    let folder = folder.display();
+    vec![
+        format!("-L{folder}"),
+        format!("-Wl,-rpath,{folder}"),
+        format!("-l{library}"),
+    ]
+}
+
+fn open_mpi_variables() -> Vec<(&'static str, String)> {
+    let yes = || "1".to_owned();
+    vec![
+        // Tests often run as root, in containers.
+        ("OMPI_ALLOW_RUN_AS_ROOT", yes()),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", yes()),
+        // More ranks than cores are wanted.
+        ("OMPI_MCA_rmaps_base_oversubscribe", yes()),
+        (
+            "PRTE_MCA_rmaps_default_mapping_policy",
+            ":oversubscribe".into(),
+        ),
+        ("OMPI_MCA_hwloc_base_binding_policy", "none".into()),
+        ("PRTE_MCA_hwloc_default_binding_policy", "none".into()),
+    ]
+}
+
+/// A virtual environment that `cargo xtask hosts` made.
+fn environment(name: &str) -> PathBuf {
+    Path::new(target_folder()).join("hosts").join(name)
+}

@@ -1,0 +1,73 @@
+//! `docs/hosts.md`: what passed under which host.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::run::{Entry, Run, Verdict};
+
+const HEAD: &str = "\
+# Hosts
+
+<!-- Written by `cargo xtask test --full` -->
+
+The MPIs that `libpario.so` is tested with, and how many jobs of each suite passed under
+each. A job is one program with one number of ranks; programs check themselves, and a job
+whose files pario did not serve counts as failed. `n of m`: only n of m jobs passed.
+A dash: the suite does not exist for that host (no Fortran compiler, MPI 4 needed, or a
+library that Debian builds for one MPI only).
+";
+
+/// Writes the page from the results of this run.
+pub(crate) fn write(run: &Run) -> Verdict {
+    let text = run.with_entries(|entries| page(run, entries))?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    fs::write(root.join("docs/hosts.md"), text).map_err(|error| error.to_string())
+}
+
+fn page(run: &Run, entries: &[Entry]) -> Verdict<String> {
+    let mut text = HEAD.to_owned();
+    text.push_str("\n| host | version | passed |\n|---|---|---|\n");
+    for host in &run.hosts {
+        let cell = cell(entries.iter().filter(|entry| entry.host == host.name));
+        let row = format!(
+            "| {}: {} | {} | {cell} |",
+            host.name,
+            host.title,
+            host.version()?
+        );
+        writeln!(text, "{row}").expect("a text takes everything");
+    }
+    text.push_str("\n| suite |");
+    for host in &run.hosts {
+        write!(text, " {} |", host.name).expect("a text takes everything");
+    }
+    text.push_str("\n|---|");
+    text.push_str(&"---|".repeat(run.hosts.len()));
+    text.push('\n');
+    let suites: BTreeSet<&str> = entries.iter().map(|entry| entry.suite.as_str()).collect();
+    for suite in suites {
+        write!(text, "| {suite} |").expect("a text takes everything");
+        for host in &run.hosts {
+            let matching = |entry: &&Entry| entry.suite == suite && entry.host == host.name;
+            let cell = cell(entries.iter().filter(matching));
+            write!(text, " {cell} |").expect("a text takes everything");
+        }
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn cell<'a>(entries: impl Iterator<Item = &'a Entry>) -> String {
+    let (mut passed, mut all) = (0, 0);
+    for entry in entries {
+        all += 1;
+        passed += u32::from(entry.has_passed);
+    }
+    match all {
+        0 => "-".into(),
+        _ if passed == all => passed.to_string(),
+        _ => format!("{passed} of {all}"),
+    }
+}

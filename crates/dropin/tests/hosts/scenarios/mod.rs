@@ -1,0 +1,42 @@
+//! Surroundings that plain runs do not have.
+
+mod exchange;
+mod killed;
+mod memory;
+pub(crate) mod mounts;
+mod network;
+mod nodes;
+mod switches;
+mod tools;
+
+use std::sync::Arc;
+
+use libtest_mimic::Trial;
+
+use crate::program::Program;
+use crate::run::{Effort, Run, Verdict};
+
+/// The trials of all scenarios.
+pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
+    let mut trials = nodes::trials(run);
+    trials.extend(network::trials(run));
+    trials.extend(memory::trials(run));
+    trials.extend(killed::trials(run));
+    trials.extend(exchange::trials(run));
+    trials.extend(switches::trials(run));
+    trials.extend(tools::trials(run));
+    trials
+}
+
+/// A program that belongs to the scenarios.
+fn program(name: &str) -> Verdict<Program> {
+    Program::find("hosts/programs", name)
+}
+
+/// The hosts that a scenario runs under: all, or in the short form those named.
+fn hosts(run: &Run, short: &[&str]) -> Vec<&'static str> {
+    let names = run.hosts.iter().map(|host| host.name);
+    names
+        .filter(|name| run.effort == Effort::Full || short.contains(name))
+        .collect()
+}

@@ -1,0 +1,307 @@
+//! Ranks on several hosts, made of network, IPC, name and mount namespaces of this machine.
+//!
+//! Each host has its own /dev/shm and its own address; the launchers reach them through a
+//! script in the place of ssh. The folder of the files is common to all.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::time::Duration;
+
+use libtest_mimic::Trial;
+
+use crate::host::{Host, Launcher};
+use crate::job::{self, Ended, Line};
+use crate::matrix::{LIMIT, has_checked, is_served, preloaded};
+use crate::place::{Ground, Place};
+use crate::program::Program;
+use crate::run::{Effort, Run, Verdict, trial};
+
+const HOSTS: usize = 2;
+
+/// Two ranks a host.
+const RANKS: usize = 2 * HOSTS;
+
+/// Addresses for documentation, which exist nowhere else.
+const NETWORK: &str = "192.0.2";
+
+/// Enough to set a namespace up.
+const QUICK: Duration = Duration::from_secs(20);
+
+/// Says that the files are to be reached by the driver for local file systems.
+const NAMED_DRIVER: &str = "PARIO_HINTS=pario_driver=ufs";
+
+/// Programs of the full form; the short one runs the exercise alone.
+const PROGRAMS: [&str; 6] = [
+    "explicit",
+    "shared",
+    "ordered",
+    "nonblocking_collective",
+    "split",
+    "progress",
+];
+
+pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for host in super::hosts(run, &["mpich", "openmpi"]) {
+        let exercise = || super::program("exercise");
+        trials.push(served(run, host, "exercise", exercise));
+        trials.push(unknown_coherence(run, host));
+        if run.effort == Effort::Full {
+            for name in PROGRAMS {
+                let program = move || Program::find("programs", name);
+                trials.push(served(run, host, name, program));
+            }
+        }
+    }
+    trials
+}
+
+/// pario serves the files, with messages between the hosts.
+fn served(
+    run: &Arc<Run>,
+    host: &'static str,
+    name: &str,
+    program: impl FnOnce() -> Verdict<Program> + Send + 'static,
+) -> Trial {
+    trial(run, host, "several-hosts", name, |run, host| {
+        let program = program()?;
+        let ended = run_across(run, host, &program, Common::Folder)?;
+        has_checked(&ended, &program.name)?;
+        is_served(&ended)
+    })
+}
+
+/// Nothing says that an overlay is coherent between the hosts: the host's own MPI-IO serves the
+/// files, with one warning.
+fn unknown_coherence(run: &Arc<Run>, host: &'static str) -> Trial {
+    trial(
+        run,
+        host,
+        "several-hosts",
+        "unknown-coherence",
+        |run, host| {
+            let program = super::program("who")?;
+            let ended = run_across(run, host, &program, Common::Overlay)?;
+            has_checked(&ended, &program.name)?;
+            let warnings = ended.stderr.lines();
+            let warnings = warnings
+                .filter(|line| line.starts_with("pario: warning: "))
+                .count();
+            if warnings == 1 && ended.says("who: served by the host") {
+                return Ok(());
+            }
+            Err(ended.complaint(&format!("the host should serve it; {warnings} warnings")))
+        },
+    )
+}
+
+/// What the hosts have in common.
+#[derive(Clone, Copy)]
+enum Common {
+    /// A folder of this machine. The driver is named, for machines where nothing is known of its
+    /// file system.
+    Folder,
+    /// A file system of which pario does not know whether it is coherent between nodes.
+    Overlay,
+}
+
+fn run_across(run: &Run, host: &Host, program: &Program, common: Common) -> Verdict<Ended> {
+    let binary = program.compile(host, &[])?;
+    let place = Place::new(Ground::Disk)?;
+    let files = place.path().join("files");
+    fs::create_dir(&files).map_err(|error| error.to_string())?;
+    let network = Network::new(place.path(), common)?;
+    let mut line = preloaded(run, network.launch(host)?)?;
+    if let Common::Folder = common {
+        line = line.word(NAMED_DRIVER);
+    }
+    let line = line.word(binary).word(&files);
+    job::run(&network.inside(0, line), LIMIT)?.success()
+}
+
+/// Namespaces, each kept by a process that sleeps.
+struct Network {
+    keepers: Vec<Keeper>,
+    /// What the launchers call instead of ssh.
+    remote_shell: PathBuf,
+}
+
+/// Ends its process when it goes away, and with it the namespaces.
+struct Keeper(Child);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Network {
+    /// `place` holds the scripts, and the files in a folder.
+    fn new(place: &Path, common: Common) -> Verdict<Self> {
+        let ground = ground(place, common)?;
+        let mut network = Network {
+            keepers: Vec::new(),
+            remote_shell: place.join("enter"),
+        };
+        for _ in 0..HOSTS {
+            network.keepers.push(ground.split(place)?);
+        }
+        let names: String = (1..=HOSTS)
+            .map(|number| format!("{NETWORK}.{number} node{number}\n"))
+            .collect();
+        let table = place.join("hosts");
+        write(&table, &format!("127.0.0.1 localhost\n{names}"))?;
+        network.connect()?;
+        for index in 0..HOSTS {
+            network.set_up(index, &table)?;
+        }
+        for index in 0..HOSTS {
+            network.wait_for_cable(index)?;
+        }
+        write(&network.remote_shell, &network.enter_script())?;
+        fs::set_permissions(&network.remote_shell, fs::Permissions::from_mode(0o755))
+            .map_err(|error| error.to_string())?;
+        Ok(network)
+    }
+
+    fn process(&self, index: usize) -> String {
+        self.keepers[index].0.id().to_string()
+    }
+
+    /// A cable between the two hosts.
+    fn connect(&self) -> Verdict {
+        let [one, other] = [self.process(0), self.process(1)];
+        let line = Line::new("ip")
+            .words(["link", "add", "eth0", "netns", &one, "type", "veth"])
+            .words(["peer", "name", "eth0", "netns", &other]);
+        job::run(&line, QUICK)?.success().map(drop)
+    }
+
+    /// Address, name, /dev/shm, and a /sys that shows the devices of this host.
+    fn set_up(&self, index: usize, table: &Path) -> Verdict {
+        let number = index + 1;
+        let script = format!(
+            "ip addr add {NETWORK}.{number}/24 dev eth0 && ip link set eth0 up && \
+             ip link set lo up && hostname node{number} && \
+             mount -t tmpfs -o size=512m tmpfs /dev/shm && \
+             mount -t sysfs sysfs /sys && \
+             mount --bind '{}' /etc/hosts",
+            table.display()
+        );
+        let line = self.inside(index, Line::new("sh").words(["-c", &script]));
+        job::run(&line, QUICK)?.success().map(drop)
+    }
+
+    /// A link is in use some moments after both its ends were.
+    fn wait_for_cable(&self, index: usize) -> Verdict {
+        let script = "until grep -q up /sys/class/net/eth0/operstate; do sleep 0.02; done";
+        let line = self.inside(index, Line::new("sh").words(["-c", script]));
+        job::run(&line, QUICK)?.success().map(drop)
+    }
+
+    /// The command on one of the hosts.
+    fn inside(&self, index: usize, line: Line) -> Line {
+        let mut inside = Line::new("nsenter")
+            .words(["--target", &self.process(index)])
+            .words(["--net", "--ipc", "--uts", "--mount"])
+            .words(&line.words);
+        inside.variables = line.variables;
+        inside
+    }
+
+    /// Takes the arguments of ssh: options, a host, a command.
+    fn enter_script(&self) -> String {
+        let mut cases = String::new();
+        for index in 0..HOSTS {
+            let (number, process) = (index + 1, self.process(index));
+            cases += &format!("node{number}|{NETWORK}.{number}) process={process};;\n");
+        }
+        format!(
+            "#!/bin/sh\n\
+             while :; do case \"$1\" in -*) shift;; *) break;; esac; done\n\
+             case \"$1\" in\n{cases}*) echo \"there is no host $1\" >&2; exit 1;;\nesac\n\
+             shift\n\
+             exec nsenter --target $process --net --ipc --uts --mount sh -c \"$*\"\n"
+        )
+    }
+
+    /// The host's launcher for ranks on all hosts.
+    fn launch(&self, host: &Host) -> Verdict<Line> {
+        let shell = self.remote_shell.to_str().ok_or("the path is not UTF-8")?;
+        let ranks = RANKS.to_string();
+        let nodes = "node1:2,node2:2";
+        let options: &[&str] = match host.launcher {
+            Launcher::Hydra => &["-launcher", "ssh", "-launcher-exec", shell, "-hosts", nodes],
+            Launcher::Orte => &["--mca", "plm_rsh_agent", shell, "--host", nodes],
+            Launcher::Prrte => &["--prtemca", "plm_ssh_agent", shell, "--host", nodes],
+        };
+        let line = host.launch_with(options).words(["-n", &ranks]);
+        // UCX and Intel's library know the machine by other things than its namespaces.
+        Ok(line
+            .variable("UCX_TLS", "tcp,self")
+            .variable("UCX_NET_DEVICES", "eth0")
+            .variable("I_MPI_FABRICS", "ofi")
+            .variable("FI_PROVIDER", "tcp"))
+    }
+}
+
+/// The mounts that the hosts have in common; each then goes on with a copy.
+fn ground(place: &Path, common: Common) -> Verdict<Keeper> {
+    let mount = match common {
+        Common::Folder => "true".to_owned(),
+        Common::Overlay => {
+            let place = place.display();
+            format!(
+                "cd '{place}' && mkdir lower upper work && mount -t overlay overlay \
+                 -o lowerdir=lower,upperdir=upper,workdir=work files"
+            )
+        }
+    };
+    let unshare = ["unshare", "--mount", "--propagation", "private"];
+    keeper(place, Line::default().words(unshare), &mount)
+}
+
+impl Keeper {
+    /// New namespaces of all kinds, with a copy of this one's mounts.
+    fn split(&self, place: &Path) -> Verdict<Keeper> {
+        let line = Line::new("nsenter")
+            .words(["--target", &self.0.id().to_string(), "--mount", "unshare"])
+            .words([
+                "--net",
+                "--ipc",
+                "--uts",
+                "--mount",
+                "--propagation",
+                "private",
+            ]);
+        keeper(place, line, "true")
+    }
+}
+
+/// Starts a process that enters namespaces by `line`, prepares them by a script, and sleeps.
+fn keeper(place: &Path, line: Line, script: &str) -> Verdict<Keeper> {
+    let ready = place.join("ready");
+    let script = format!("{script} && touch '{}' && exec sleep 300", ready.display());
+    let line = line.words(["sh", "-c", &script]);
+    let child = Command::new(&line.words[0])
+        .args(&line.words[1..])
+        .spawn()
+        .map_err(|error| format!("cannot start unshare: {error}"))?;
+    let keeper = Keeper(child);
+    for _ in 0..500 {
+        if fs::remove_file(&ready).is_ok() {
+            return Ok(keeper);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err("no new namespaces; that needs root".into())
+}
+
+fn write(path: &Path, text: &str) -> Verdict {
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}

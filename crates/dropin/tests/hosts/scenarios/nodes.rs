@@ -1,0 +1,89 @@
+//! Ranks of one machine that are told they run on several: messages instead of shared memory.
+
+use std::sync::Arc;
+
+use libtest_mimic::Trial;
+
+use crate::host::Launcher;
+use crate::matrix::{Setting, self_checking};
+use crate::program::Program;
+use crate::run::{Effort, Run, trial};
+
+/// Programs in which ranks exchange data.
+const PROGRAMS: [&str; 9] = [
+    "explicit",
+    "individual",
+    "shared",
+    "ordered",
+    "nonblocking_collective",
+    "split",
+    "progress",
+    "views",
+    "patterns",
+];
+
+/// Programs of the short form.
+const SHORT_PROGRAMS: [&str; 3] = ["explicit", "ordered", "nonblocking_collective"];
+
+/// MPICH's own pretence makes MPI say that the nodes are several; the file system is then no
+/// longer known to be common to all, unless the driver is named.
+const NAMED_DRIVER: &str = "pario_driver=ufs";
+
+pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for name in super::hosts(run, &["mpich", "openmpi"]) {
+        for (ranks, nodes) in shapes(run.effort) {
+            let ours = Setting {
+                variables: vec![("PARIO_NODES", nodes.to_string())],
+                ..Setting::default()
+            };
+            trials.extend(of(run, name, ranks, &format!("{nodes}-nodes"), &ours));
+            if is_mpich(run, name) {
+                let theirs = Setting {
+                    variables: vec![
+                        ("MPIR_CVAR_NUM_CLIQUES", nodes.to_string()),
+                        ("PARIO_HINTS", NAMED_DRIVER.into()),
+                    ],
+                    ..Setting::default()
+                };
+                trials.extend(of(run, name, ranks, &format!("{nodes}-cliques"), &theirs));
+            }
+        }
+    }
+    trials
+}
+
+/// Ranks and nodes: nodes of one size, of several, and of one rank each.
+fn shapes(effort: Effort) -> Vec<(u32, u32)> {
+    match effort {
+        Effort::Short => vec![(3, 2)],
+        Effort::Full => vec![(2, 2), (3, 2), (4, 2), (7, 3)],
+    }
+}
+
+/// Intel's MPI does not have MPICH's variable.
+fn is_mpich(run: &Run, name: &str) -> bool {
+    run.host(name).launcher == Launcher::Hydra && !name.starts_with("impi")
+}
+
+fn of(
+    run: &Arc<Run>,
+    host: &'static str,
+    ranks: u32,
+    suffix: &str,
+    setting: &Setting,
+) -> Vec<Trial> {
+    let chosen = match run.effort {
+        Effort::Short => &SHORT_PROGRAMS[..],
+        Effort::Full => &PROGRAMS[..],
+    };
+    let one = |name: &&'static str| {
+        let (name, setting) = (*name, setting.clone());
+        let detail = format!("{name}-{ranks}+{suffix}");
+        trial(run, host, "pretended-nodes", &detail, move |run, host| {
+            let program = Program::find("programs", name)?;
+            self_checking(run, host, &program, ranks, &setting)
+        })
+    };
+    chosen.iter().map(one).collect()
+}

@@ -1,0 +1,121 @@
+//! Who serves a file: the variables and hints that decide it, and what pario says.
+
+use std::sync::Arc;
+
+use libtest_mimic::Trial;
+
+use crate::host::Host;
+use crate::job::{self, Ended, Line};
+use crate::matrix::{LIMIT, has_checked, preloaded};
+use crate::place::{Ground, Place};
+use crate::run::{Run, Verdict, trial};
+
+const RANKS: u32 = 2;
+
+/// A way to switch pario on or off, and who then serves the file.
+struct Case {
+    name: &'static str,
+    variables: &'static [&'static str],
+    hints: &'static [&'static str],
+    server: &'static str,
+}
+
+const CASES: [Case; 8] = [
+    Case {
+        name: "as-it-is",
+        variables: &[],
+        hints: &[],
+        server: "pario",
+    },
+    Case {
+        name: "disabled",
+        variables: &["PARIO_DISABLE=1"],
+        hints: &[],
+        server: "the host",
+    },
+    Case {
+        name: "not-disabled",
+        variables: &["PARIO_DISABLE=0"],
+        hints: &[],
+        server: "pario",
+    },
+    Case {
+        name: "path-matches",
+        variables: &["PARIO_DISABLE=/nowhere/*:*.dat"],
+        hints: &[],
+        server: "the host",
+    },
+    Case {
+        name: "path-differs",
+        variables: &["PARIO_DISABLE=/nowhere/*:*.nc"],
+        hints: &[],
+        server: "pario",
+    },
+    Case {
+        name: "hint",
+        variables: &[],
+        hints: &["pario_disable=true"],
+        server: "the host",
+    },
+    Case {
+        name: "hint-says-no",
+        variables: &[],
+        hints: &["pario_disable=false"],
+        server: "pario",
+    },
+    Case {
+        name: "hint-in-environment",
+        variables: &["PARIO_HINTS=pario_disable=true"],
+        hints: &[],
+        server: "the host",
+    },
+];
+
+pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for host in super::hosts(run, &["mpich", "openmpi"]) {
+        for case in &CASES {
+            trials.push(trial(run, host, "switches", case.name, move |run, host| {
+                let ended = serve(run, host, case)?;
+                if ended.says(&format!("who: served by {}", case.server)) {
+                    return Ok(());
+                }
+                Err(ended.complaint(&format!("{} should have served the file", case.server)))
+            }));
+        }
+        trials.push(trial(run, host, "switches", "verbose", |run, host| {
+            let ended = serve(run, host, &CASES[0])?;
+            tells_once(&ended)
+        }));
+    }
+    trials
+}
+
+fn serve(run: &Run, host: &Host, case: &Case) -> Verdict<Ended> {
+    let program = super::program("who")?;
+    let binary = program.compile(host, &[])?;
+    let place = Place::new(Ground::Memory)?;
+    let line: Line = preloaded(run, host.launch(RANKS))?;
+    let line = line.words(case.variables).word(binary);
+    let line = line.word(place.path()).word("file.dat").words(case.hints);
+    let ended = job::run(&line, LIMIT)?.success()?;
+    has_checked(&ended, &program.name)?;
+    Ok(ended)
+}
+
+/// `PARIO_VERBOSE=1` says once for all ranks which MPI, transport, driver and hints are in force.
+fn tells_once(ended: &Ended) -> Verdict {
+    let lines = ended.stderr.lines();
+    let told: Vec<&str> = lines
+        .filter_map(|line| line.strip_prefix("pario: "))
+        .collect();
+    for topic in ["MPI: ", "transport: ", "driver"] {
+        let matching = told.iter().filter(|line| line.starts_with(topic));
+        let count = matching.count();
+        if count != 1 {
+            let reason = format!("there are {count} lines on `{topic}`, not one");
+            return Err(ended.complaint(&reason));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Decoded datatypes, kept with the host's objects.
+
+#![allow(unsafe_code)] // Values of attributes are boxes behind C's pointers.
+
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use pario_layout::Datatype as Layout;
+
+use crate::error::MpiError;
+use crate::handles::Datatype;
+use crate::host::{Attribute, Host};
+
+/// What has been decoded.
+///
+/// Predefined types live as long as the host and are kept in a table. Derived ones carry their
+/// layout as an attribute, which the host deletes together with the type: its handle may come
+/// to mean another type after that.
+#[derive(Debug, Default)]
+pub(crate) struct Decoded {
+    predefined: RwLock<HashMap<Datatype, Layout>>,
+    /// The attribute's key. Held while a value is read or set, so that no other thread replaces
+    /// a value while it is being cloned.
+    key: Mutex<Option<c_int>>,
+}
+
+impl Decoded {
+    /// The layout of a datatype if it is known.
+    pub(super) fn get(&self, host: &Host, datatype: Datatype) -> Result<Option<Layout>, MpiError> {
+        let predefined = self
+            .predefined
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(layout) = predefined.get(&datatype) {
+            return Ok(Some(layout.clone()));
+        }
+        drop(predefined);
+        let key = self.key.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(key) = *key else {
+            return Ok(None);
+        };
+        if datatype == host.predefined().datatype_null {
+            return Ok(None);
+        }
+        let value = host.type_get_attr(datatype, key)?;
+        // SAFETY: values under this key are boxes that `keep` made or `copy` cloned; the lock
+        // keeps other threads from replacing this one.
+        Ok(value.map(|value| unsafe { (*value.cast::<Layout>()).clone() }))
+    }
+
+    pub(super) fn is_predefined(&self, datatype: Datatype) -> bool {
+        let predefined = self
+            .predefined
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        predefined.contains_key(&datatype)
+    }
+
+    /// Keeps the layout of a type that lives as long as the host.
+    pub(super) fn keep_predefined(&self, datatype: Datatype, layout: &Layout) {
+        let mut predefined = self
+            .predefined
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        predefined.insert(datatype, layout.clone());
+    }
+
+    /// Keeps the layout of a derived type until that is freed.
+    pub(super) fn keep(
+        &self,
+        host: &Host,
+        datatype: Datatype,
+        layout: &Layout,
+    ) -> Result<(), MpiError> {
+        let mut key = self.key.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = match *key {
+            Some(key) => key,
+            None => {
+                // SAFETY: every value that is set under this key is a box of a layout.
+                let made =
+                    unsafe { host.type_create_keyval(Some(copy), delete, std::ptr::null_mut())? };
+                *key.insert(made)
+            }
+        };
+        let value = Box::into_raw(Box::new(layout.clone()));
+        let outcome = host.type_set_attr(datatype, key, value.cast());
+        outcome.inspect_err(|_| {
+            // SAFETY: the host did not take the box made above.
+            drop(unsafe { Box::from_raw(value) });
+        })
+    }
+}
+
+/// A duplicate has the same layout.
+unsafe extern "C" fn copy(
+    _datatype: u64,
+    _key: c_int,
+    _extra: *mut c_void,
+    value: Attribute,
+    copy: *mut Attribute,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the host passes a value that was set under our key, and two writable places.
+    unsafe {
+        let layout = (*value.cast::<Layout>()).clone();
+        copy.write(Box::into_raw(Box::new(layout)).cast());
+        flag.write(1);
+    }
+    0
+}
+
+unsafe extern "C" fn delete(
+    _datatype: u64,
+    _key: c_int,
+    value: Attribute,
+    _extra: *mut c_void,
+) -> c_int {
+    // SAFETY: the host passes a value that was set under our key, for the last time.
+    drop(unsafe { Box::from_raw(value.cast::<Layout>()) });
+    0
+}

@@ -1,0 +1,169 @@
+//! Turns the host's datatypes into layouts, once each.
+
+mod cache;
+mod constructor;
+mod contents;
+mod named;
+
+use std::error::Error;
+use std::fmt;
+
+use pario_layout::{MAX_DEPTH, TypeError};
+
+pub(crate) use cache::Decoded;
+use constructor::Constructor;
+
+use crate::error::MpiError;
+use crate::handles::Datatype;
+use crate::host::Host;
+use crate::host::combiner::Combiner;
+
+/// Why a datatype of the host cannot be turned into a layout.
+#[derive(Clone, Debug)]
+pub enum DecodeError {
+    /// The handle is `MPI_DATATYPE_NULL`.
+    Null,
+    /// The host refused to tell.
+    Mpi(MpiError),
+    /// The host told something that makes no datatype.
+    Type(TypeError),
+    /// A predefined type that is unknown.
+    UnknownName {
+        /// Its name.
+        name: String,
+        /// Its data bytes.
+        size: u64,
+    },
+    /// Constructors nest deeper than [`MAX_DEPTH`].
+    TooDeep,
+    /// The constructor is unknown or its arguments are incomplete.
+    Malformed(Option<Combiner>),
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("the datatype is MPI_DATATYPE_NULL"),
+            Self::Mpi(error) => error.fmt(f),
+            Self::Type(error) => error.fmt(f),
+            Self::UnknownName { name, size } => write!(
+                f,
+                "the MPI has a predefined datatype {name:?} of {size} bytes that is unknown here"
+            ),
+            Self::TooDeep => {
+                write!(
+                    f,
+                    "constructors of the datatype nest deeper than {MAX_DEPTH} levels"
+                )
+            }
+            Self::Malformed(Some(combiner)) => write!(
+                f,
+                "the MPI gives too few arguments for a datatype of {}",
+                combiner.name()
+            ),
+            Self::Malformed(None) => {
+                f.write_str("the datatype was made by a constructor that is unknown here")
+            }
+        }
+    }
+}
+
+impl Error for DecodeError {}
+
+impl From<MpiError> for DecodeError {
+    fn from(error: MpiError) -> Self {
+        Self::Mpi(error)
+    }
+}
+
+impl From<TypeError> for DecodeError {
+    fn from(error: TypeError) -> Self {
+        Self::Type(error)
+    }
+}
+
+impl Host {
+    /// The layout of a datatype, committed or not. Decoded once, then kept with the datatype.
+    pub fn decode(&self, datatype: Datatype) -> Result<pario_layout::Datatype, DecodeError> {
+        decode_at(self, datatype, MAX_DEPTH)
+    }
+}
+
+/// Decodes a datatype under which constructors may nest `depth` more levels.
+fn decode_at(
+    host: &Host,
+    datatype: Datatype,
+    depth: u16,
+) -> Result<pario_layout::Datatype, DecodeError> {
+    if let Some(known) = host.decoded().get(host, datatype)? {
+        return Ok(known);
+    }
+    if datatype == host.predefined().datatype_null {
+        return Err(DecodeError::Null);
+    }
+    let envelope = host.type_envelope(datatype)?;
+    let combiner = envelope.combiner.ok_or(DecodeError::Malformed(None))?;
+    if combiner == Combiner::Named {
+        let named = named::decode(host, datatype)?;
+        host.decoded().keep_predefined(datatype, &named);
+        return Ok(named);
+    }
+    let contents = host.type_contents(datatype, &envelope)?;
+    let parts = decode_parts(host, &contents.datatypes, depth)?;
+    let made = Constructor {
+        host,
+        combiner,
+        size: host.type_size(datatype)?,
+        parts: &parts,
+    }
+    .apply(&contents)?;
+    let bounded = with_bounds_of(host, datatype, made)?;
+    match combiner.is_predefined() {
+        true => host.decoded().keep_predefined(datatype, &bounded),
+        false => host.decoded().keep(host, datatype, &bounded)?,
+    }
+    Ok(bounded)
+}
+
+/// Decodes the inner datatypes of a constructor and frees their handles, whatever happens.
+fn decode_parts(
+    host: &Host,
+    handles: &[Datatype],
+    depth: u16,
+) -> Result<Vec<pario_layout::Datatype>, DecodeError> {
+    let decode = |&handle: &Datatype| match depth.checked_sub(1) {
+        Some(depth) => decode_at(host, handle, depth),
+        None => Err(DecodeError::TooDeep),
+    };
+    let parts = handles.iter().map(decode).collect();
+    for &handle in handles {
+        release(host, handle)?;
+    }
+    parts
+}
+
+/// Frees a handle that `MPI_Type_get_contents` returned, unless it is the host's own.
+fn release(host: &Host, handle: Datatype) -> Result<(), DecodeError> {
+    if host.decoded().is_predefined(handle) {
+        return Ok(());
+    }
+    let combiner = host.type_envelope(handle)?.combiner;
+    if combiner.is_some_and(|combiner| !combiner.is_predefined()) {
+        host.type_free(handle)?;
+    }
+    Ok(())
+}
+
+/// The same datatype with the bounds that the host says: alignment of structures and the
+/// markers `MPI_LB` and `MPI_UB` are its own business.
+fn with_bounds_of(
+    host: &Host,
+    datatype: Datatype,
+    made: pario_layout::Datatype,
+) -> Result<pario_layout::Datatype, DecodeError> {
+    let (lower_bound, extent) = host.type_extent(datatype)?;
+    if (made.lower_bound(), made.extent()) == (lower_bound, extent) {
+        return Ok(made);
+    }
+    Ok(pario_layout::Datatype::resized(&made, lower_bound, extent)?)
+}

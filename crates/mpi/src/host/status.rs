@@ -1,0 +1,124 @@
+//! Statuses: where a program learns how much was transferred.
+
+#![allow(unsafe_code)] // Writes to statuses of C callers.
+
+use std::ffi::{c_int, c_void};
+
+use super::abi::STATUS_BYTES_MAX;
+use super::{Host, call};
+use crate::error::MpiError;
+
+const STATUS_INTS: usize = STATUS_BYTES_MAX / size_of::<c_int>();
+
+/// Room for a status of any host. Statuses hold 64-bit counts on some.
+#[repr(C, align(8))]
+#[derive(Debug)]
+pub(super) struct Status([c_int; STATUS_INTS]);
+
+impl Status {
+    pub(super) fn new() -> Self {
+        Self([0; STATUS_INTS])
+    }
+
+    pub(super) fn pointer(&mut self) -> *mut c_void {
+        self.0.as_mut_ptr().cast()
+    }
+
+    /// The integer at an offset in bytes.
+    pub(super) fn field(&self, offset: usize) -> c_int {
+        self.0[offset / size_of::<c_int>()]
+    }
+}
+
+impl Host {
+    /// Whether a pointer says that no status is wanted.
+    pub fn is_status_ignored(&self, status: *const c_void) -> bool {
+        status.is_null() || status == self.status_ignore().cast_const()
+    }
+
+    /// Records that `bytes` were transferred, not cancelled, from no particular source. The
+    /// field `MPI_ERROR` stays: only calls that complete several requests may set it. Does
+    /// nothing where no status is wanted.
+    ///
+    /// # Safety
+    /// `status` must be a writable status of the host, or one of the marks for none.
+    pub unsafe fn write_status(&self, status: *mut c_void, bytes: u64) -> Result<(), MpiError> {
+        if self.is_status_ignored(status) {
+            return Ok(());
+        }
+        let (fields, undefined) = (self.flavour().status(), self.constants().undefined);
+        // SAFETY: the fields lie in the status, which the caller vouches for.
+        unsafe {
+            status
+                .byte_add(fields.source)
+                .cast::<c_int>()
+                .write(undefined);
+            status.byte_add(fields.tag).cast::<c_int>().write(undefined);
+        }
+        let (byte, bytes) = (self.predefined().byte, bytes.cast_signed());
+        // Some hosts keep the mark of cancellation in a bit of the count: clear it first.
+        call!(self, status_set_cancelled(status, 0))?;
+        call!(self, status_set_elements_x(status, byte.0, bytes))
+    }
+
+    /// Sets the field `MPI_ERROR`; does nothing where no status is wanted.
+    ///
+    /// # Safety
+    /// `status` must be a writable status of the host, or one of the marks for none.
+    pub unsafe fn write_status_error(&self, status: *mut c_void, code: c_int) {
+        if self.is_status_ignored(status) {
+            return;
+        }
+        let offset = self.flavour().status().error;
+        // SAFETY: the field lies in the status, which the caller vouches for.
+        unsafe { status.byte_add(offset).cast::<c_int>().write(code) };
+    }
+
+    /// The field `MPI_ERROR`.
+    ///
+    /// # Safety
+    /// `status` must be a readable status of the host.
+    pub unsafe fn read_status_error(&self, status: *const c_void) -> c_int {
+        let offset = self.flavour().status().error;
+        // SAFETY: the field lies in the status, which the caller vouches for.
+        unsafe { status.byte_add(offset).cast::<c_int>().read() }
+    }
+
+    /// Marks a status as cancelled or not.
+    ///
+    /// # Safety
+    /// `status` must be a writable status of the host, or one of the marks for none.
+    pub unsafe fn write_status_cancelled(
+        &self,
+        status: *mut c_void,
+        cancelled: bool,
+    ) -> Result<(), MpiError> {
+        if self.is_status_ignored(status) {
+            return Ok(());
+        }
+        call!(self, status_set_cancelled(status, c_int::from(cancelled)))
+    }
+
+    /// The data bytes that a status tells of.
+    ///
+    /// # Safety
+    /// `status` must be a readable status of the host.
+    pub unsafe fn read_status_bytes(&self, status: *const c_void) -> Result<u64, MpiError> {
+        let (byte, mut bytes) = (self.predefined().byte, 0);
+        call!(self, get_elements_x(status.cast_mut(), byte.0, &mut bytes))?;
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    }
+
+    /// Element `index` of an array of statuses; the mark for none stays what it is.
+    ///
+    /// # Safety
+    /// `statuses` must point to more than `index` statuses of the host, or be one of the marks
+    /// for none.
+    pub unsafe fn status_at(&self, statuses: *mut c_void, index: usize) -> *mut c_void {
+        if statuses.is_null() || statuses == self.statuses_ignore() {
+            return self.status_ignore();
+        }
+        // SAFETY: the caller vouches for the array.
+        unsafe { statuses.byte_add(index * self.flavour().status().size) }
+    }
+}

@@ -1,0 +1,200 @@
+//! Datatypes: what the host says of them.
+
+#![allow(unsafe_code)] // Calls the host.
+
+use std::ffi::c_int;
+
+use super::abi::{Slot, Slots};
+use super::combiner::Combiner;
+use super::environment::TextBuffer;
+use super::{Host, call, functions};
+use crate::error::MpiError;
+use crate::handles::Datatype;
+
+/// How many arguments a datatype was made from, and by which constructor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// Arguments that are C integers.
+    pub integers: usize,
+    /// Arguments that are addresses.
+    pub addresses: usize,
+    /// Arguments that are large counts; more than none if the constructor was of the
+    /// large-count form.
+    pub large_counts: usize,
+    /// Arguments that are datatypes.
+    pub datatypes: usize,
+    /// The constructor; none if it is unknown.
+    pub combiner: Option<Combiner>,
+}
+
+/// The arguments a datatype was made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Arguments that are C integers.
+    pub integers: Vec<c_int>,
+    /// Arguments that are addresses.
+    pub addresses: Vec<i64>,
+    /// Arguments that are large counts.
+    pub large_counts: Vec<i64>,
+    /// Arguments that are datatypes; derived ones are to be freed.
+    pub datatypes: Vec<Datatype>,
+}
+
+impl Host {
+    /// The data bytes of a datatype.
+    pub fn type_size(&self, datatype: Datatype) -> Result<u64, MpiError> {
+        let mut size = 0;
+        call!(self, type_size_x(datatype.0, &mut size))?;
+        Ok(u64::try_from(size).unwrap_or(0))
+    }
+
+    /// The lower bound and the extent.
+    pub fn type_extent(&self, datatype: Datatype) -> Result<(i64, i64), MpiError> {
+        let (mut lower_bound, mut extent) = (0, 0);
+        call!(
+            self,
+            type_get_extent_x(datatype.0, &mut lower_bound, &mut extent)
+        )?;
+        Ok((lower_bound, extent))
+    }
+
+    /// The true lower bound and the true extent.
+    pub fn type_true_extent(&self, datatype: Datatype) -> Result<(i64, i64), MpiError> {
+        let (mut lower_bound, mut extent) = (0, 0);
+        call!(
+            self,
+            type_get_true_extent_x(datatype.0, &mut lower_bound, &mut extent)
+        )?;
+        Ok((lower_bound, extent))
+    }
+
+    /// The name; the standard's for predefined types unless the program changed it.
+    pub fn type_name(&self, datatype: Datatype) -> Result<String, MpiError> {
+        let mut text = TextBuffer::new(self.constants().max_object_name);
+        let mut len = 0;
+        call!(self, type_get_name(datatype.0, text.pointer(), &mut len))?;
+        Ok(text.string())
+    }
+
+    /// `MPI_Type_dup`.
+    pub fn type_dup(&self, datatype: Datatype) -> Result<Datatype, MpiError> {
+        let mut slot = self.slot();
+        call!(self, type_dup(datatype.0, slot.pointer()))?;
+        Ok(Datatype(slot.handle()))
+    }
+
+    /// `MPI_Type_free`.
+    pub fn type_free(&self, datatype: Datatype) -> Result<(), MpiError> {
+        let mut slot = Slot::new(self.flavour(), datatype.0);
+        call!(self, type_free(slot.pointer()))
+    }
+
+    /// `MPI_Type_commit`.
+    pub fn type_commit(&self, datatype: Datatype) -> Result<(), MpiError> {
+        let mut slot = Slot::new(self.flavour(), datatype.0);
+        call!(self, type_commit(slot.pointer()))
+    }
+
+    /// `MPI_Type_contiguous`.
+    pub fn type_contiguous(&self, count: c_int, of: Datatype) -> Result<Datatype, MpiError> {
+        let mut slot = self.slot();
+        call!(self, type_contiguous(count, of.0, slot.pointer()))?;
+        Ok(Datatype(slot.handle()))
+    }
+
+    /// Which constructor made a datatype. Asks the large-count form where the host has it: the
+    /// other one fails for types made with large counts.
+    pub fn type_envelope(&self, datatype: Datatype) -> Result<Envelope, MpiError> {
+        let mut combiner = 0;
+        let (mut integers, mut addresses, mut large_counts, mut datatypes) = (0, 0, 0, 0);
+        match self.functions.type_get_envelope_c {
+            Some(get) => {
+                // SAFETY: every place is writable.
+                let code = unsafe {
+                    get(
+                        datatype.0,
+                        &mut integers,
+                        &mut addresses,
+                        &mut large_counts,
+                        &mut datatypes,
+                        &mut combiner,
+                    )
+                };
+                self.check(functions::name::type_get_envelope_c, code)?;
+            }
+            None => {
+                let mut counts: [c_int; 3] = [0; 3];
+                let [few_integers, few_addresses, few_datatypes] = &mut counts;
+                call!(
+                    self,
+                    type_get_envelope(
+                        datatype.0,
+                        few_integers,
+                        few_addresses,
+                        few_datatypes,
+                        &mut combiner,
+                    )
+                )?;
+                [integers, addresses, datatypes] = counts.map(i64::from);
+            }
+        }
+        let count = |number: i64| usize::try_from(number).unwrap_or(0);
+        Ok(Envelope {
+            integers: count(integers),
+            addresses: count(addresses),
+            large_counts: count(large_counts),
+            datatypes: count(datatypes),
+            combiner: Combiner::from_number(self.flavour(), combiner),
+        })
+    }
+
+    /// The arguments of a derived datatype, given its envelope.
+    pub fn type_contents(
+        &self,
+        datatype: Datatype,
+        envelope: &Envelope,
+    ) -> Result<Contents, MpiError> {
+        let mut integers = vec![0; envelope.integers];
+        let mut addresses = vec![0; envelope.addresses];
+        let mut large_counts = vec![0; envelope.large_counts];
+        let null = self.predefined().datatype_null.0;
+        let mut slots = Slots::new(self.flavour(), (0..envelope.datatypes).map(|_| null));
+        match self.functions.type_get_contents_c {
+            Some(get) => {
+                // SAFETY: the arrays have the lengths that are passed.
+                let code = unsafe {
+                    get(
+                        datatype.0,
+                        envelope.integers as i64,
+                        envelope.addresses as i64,
+                        envelope.large_counts as i64,
+                        envelope.datatypes as i64,
+                        integers.as_mut_ptr(),
+                        addresses.as_mut_ptr(),
+                        large_counts.as_mut_ptr(),
+                        slots.pointer(),
+                    )
+                };
+                self.check(functions::name::type_get_contents_c, code)?;
+            }
+            None => call!(
+                self,
+                type_get_contents(
+                    datatype.0,
+                    envelope.integers as c_int,
+                    envelope.addresses as c_int,
+                    envelope.datatypes as c_int,
+                    integers.as_mut_ptr(),
+                    addresses.as_mut_ptr(),
+                    slots.pointer(),
+                )
+            )?,
+        }
+        Ok(Contents {
+            integers,
+            addresses,
+            large_counts,
+            datatypes: slots.handles().map(Datatype).collect(),
+        })
+    }
+}

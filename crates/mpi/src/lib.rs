@@ -1,0 +1,41 @@
+//! The MPI of the running program, found and called at run time.
+//!
+//! Nothing here is compiled against an MPI. [`Host::current`] finds the MPI library that is
+//! loaded in this process, tells which of the three binary interfaces it speaks
+//! ([`Flavour`]), and calls it through function pointers. Handles are 64-bit numbers in Rust
+//! whatever their width in C.
+//!
+//! ```no_run
+//! use pario_mpi::{Host, Runtime, Threads};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let runtime = Runtime::start(Threads::Multiple)?;
+//! let host = runtime.host();
+//! let world = runtime.world();
+//! println!("rank {} of {}", host.comm_rank(world)?, host.comm_size(world)?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `host` is the library that was found: its constants, its functions and methods for them;
+//! `datatype` turns the host's datatypes into layouts; `runtime` loads and starts an MPI for
+//! programs that are not linked with one.
+
+pub mod host;
+
+mod datatype;
+mod error;
+mod handles;
+mod runtime;
+mod transport;
+
+pub use datatype::DecodeError;
+pub use error::{HostError, MpiError};
+pub use handles::{Comm, Datatype, Errhandler, FileHandle, Group, Info, Message, Op, Request};
+pub use host::abi::{Flavour, StatusFields};
+pub use host::classes::ErrorClass;
+pub use host::{Host, Matched, Threads};
+pub use runtime::{LIBRARY_VARIABLE, Runtime, RuntimeError, is_launched};
+pub use transport::{
+    Attendance, Callers, InsideCall, Moved, MpiTransport, carry_attended, is_weak,
+};

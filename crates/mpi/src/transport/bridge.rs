@@ -1,0 +1,364 @@
+//! Messages over the MPI, for all contexts of a transport and all threads.
+//!
+//! Senders leave messages in the outbox, receivers look into the inbox. Whoever
+//! may call the MPI and has time carries messages between them and the wire: a
+//! rank that waits, a progress thread, a hook of the MPI. So threads that may
+//! not call the MPI communicate too, as long as someone who may comes by.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pario_transport::{Patience, Rank, Result, Tag, TransportError};
+
+use super::hooks;
+use super::permission::Callers;
+use super::wire::{Departure, MESSAGE_BYTES_MAX, Wire};
+use crate::Host;
+
+/// After each piece of a message: its context and tag, and how many bytes of
+/// the message are still to come. At the end, so that what arrives need not be
+/// moved to become the message.
+const TRAILER_BYTES: usize = 8 + 4 + 8;
+const PIECE_BYTES_MAX: usize = MESSAGE_BYTES_MAX - TRAILER_BYTES;
+
+/// How many messages to take in before looking at what they bring.
+const ARRIVALS_AT_ONCE: usize = 64;
+
+/// How many times to look for messages when nothing comes: long messages of
+/// the program itself move on by one piece a look in some MPIs.
+const IDLE_LOOKS: usize = 8;
+
+/// How ranks wait while an MPI needs their attention: never asleep for long.
+pub(super) const PATIENCE: Patience = Patience {
+    yield_for: Duration::from_micros(50),
+    first_sleep: Duration::from_micros(200),
+    longest_sleep: Duration::from_millis(1),
+    give_up_after: None,
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Address {
+    context: u64,
+    from: Rank,
+    tag: Tag,
+}
+
+#[derive(Debug, Default)]
+struct Inbox {
+    messages: HashMap<Address, VecDeque<Vec<u8>>>,
+    /// Long messages of which more is to come, by sender.
+    partial: HashMap<Rank, Vec<u8>>,
+    /// Why no more messages will come.
+    broken: Option<TransportError>,
+}
+
+/// Whether messages were taken from or to the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// At least one.
+    Something,
+    /// None.
+    Nothing,
+}
+
+impl Moved {
+    /// Something if either is.
+    #[must_use]
+    pub fn or(self, other: Moved) -> Moved {
+        match self {
+            Moved::Something => self,
+            Moved::Nothing => other,
+        }
+    }
+}
+
+/// What only the thread that carries messages touches.
+#[derive(Debug, Default)]
+struct Carrier {
+    departures: Vec<Box<dyn Departure>>,
+}
+
+/// The messages of one private communicator.
+#[derive(Debug)]
+pub(super) struct Bridge {
+    wire: Box<dyn Wire>,
+    callers: Callers,
+    /// The process whose MPI it is: a child that it forks has none.
+    process: u32,
+    outbox: Mutex<VecDeque<(Rank, Box<[u8]>)>>,
+    inbox: Mutex<Inbox>,
+    arrival: Condvar,
+    carrier: Mutex<Carrier>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Bridge {
+    pub(super) fn new(wire: Box<dyn Wire>, callers: Callers) -> Self {
+        Bridge {
+            wire,
+            callers,
+            process: std::process::id(),
+            outbox: Mutex::default(),
+            inbox: Mutex::default(),
+            arrival: Condvar::new(),
+            carrier: Mutex::default(),
+        }
+    }
+
+    pub(super) fn rank(&self) -> Rank {
+        self.wire.rank()
+    }
+
+    pub(super) fn size(&self) -> u32 {
+        self.wire.size()
+    }
+
+    /// Which threads may call the MPI.
+    pub(super) fn callers(&self) -> Callers {
+        self.callers
+    }
+
+    /// The MPI, unless the wire is of another kind.
+    pub(super) fn host(&self) -> Option<&'static Host> {
+        self.wire.host()
+    }
+
+    /// Sends a message; its bytes are copied.
+    pub(super) fn send(&self, context: u64, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()> {
+        if to == self.rank() {
+            let from = to;
+            let address = Address { context, from, tag };
+            self.deposit(address, bytes.to_vec());
+            return Ok(());
+        }
+        let mut left = bytes.len();
+        let mut pieces = bytes.chunks(PIECE_BYTES_MAX);
+        let mut outbox = lock(&self.outbox);
+        loop {
+            let piece = pieces.next().unwrap_or(&[]);
+            left -= piece.len();
+            let mut message = Vec::new();
+            let bytes = piece.len() + TRAILER_BYTES;
+            let too_large = |_| TransportError::TooLarge {
+                bytes: bytes as u64,
+            };
+            message.try_reserve_exact(bytes).map_err(too_large)?;
+            message.extend(piece);
+            message.extend(context.to_le_bytes());
+            message.extend(tag.0.to_le_bytes());
+            message.extend((left as u64).to_le_bytes());
+            outbox.push_back((to, message.into_boxed_slice()));
+            if left == 0 {
+                break;
+            }
+        }
+        drop(outbox);
+        self.carry();
+        self.check()
+    }
+
+    /// The next message if it has arrived.
+    pub(super) fn try_receive(
+        &self,
+        context: u64,
+        from: Rank,
+        tag: Tag,
+    ) -> Result<Option<Vec<u8>>> {
+        let address = Address { context, from, tag };
+        if let Some(message) = self.take(address)? {
+            return Ok(Some(message));
+        }
+        self.carry();
+        self.take(address)
+    }
+
+    /// The next message. `attend` is called now and then.
+    pub(super) fn receive(
+        &self,
+        context: u64,
+        from: Rank,
+        tag: Tag,
+        attend: impl Fn() -> Result<()>,
+    ) -> Result<Vec<u8>> {
+        let address = Address { context, from, tag };
+        let start = Instant::now();
+        let mut sleep = PATIENCE.first_sleep;
+        loop {
+            self.carry();
+            if let Some(message) = self.take(address)? {
+                return Ok(message);
+            }
+            if start.elapsed() < PATIENCE.yield_for {
+                thread::yield_now();
+                continue;
+            }
+            attend()?;
+            hooks::carry_attended();
+            let missing = |inbox: &mut Inbox| {
+                inbox.broken.is_none() && !inbox.messages.contains_key(&address)
+            };
+            let inbox = lock(&self.inbox);
+            let waited = self.arrival.wait_timeout_while(inbox, sleep, missing);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            sleep = (sleep * 2).min(PATIENCE.longest_sleep);
+        }
+    }
+
+    /// Forgets the messages of a context that no one uses any more.
+    pub(super) fn close(&self, context: u64) {
+        let keep = |address: &Address| address.context != context;
+        lock(&self.inbox)
+            .messages
+            .retain(|address, _| keep(address));
+    }
+
+    /// Fails if the wire has.
+    pub(super) fn check(&self) -> Result<()> {
+        match &lock(&self.inbox).broken {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    fn take(&self, address: Address) -> Result<Option<Vec<u8>>> {
+        let mut inbox = lock(&self.inbox);
+        let Some(queue) = inbox.messages.get_mut(&address) else {
+            return match &inbox.broken {
+                Some(error) => Err(error.clone()),
+                None => Ok(None),
+            };
+        };
+        let message = queue.pop_front();
+        if queue.is_empty() {
+            inbox.messages.remove(&address);
+        }
+        Ok(message)
+    }
+
+    fn deposit(&self, address: Address, message: Vec<u8>) {
+        let mut inbox = lock(&self.inbox);
+        let queue = inbox.messages.entry(address).or_default();
+        queue.push_back(message);
+        self.arrival.notify_all();
+    }
+
+    /// Carries messages between boxes and wire, if this thread may call the
+    /// MPI and no other is at it.
+    pub(super) fn carry(&self) -> Moved {
+        self.carry_looking(IDLE_LOOKS)
+    }
+
+    /// As [`carry`](Self::carry) for those who come by often.
+    pub(super) fn carry_briefly(&self) -> Moved {
+        self.carry_looking(1)
+    }
+
+    fn carry_looking(&self, idle_looks: usize) -> Moved {
+        if !self.callers.include_me() || self.process != std::process::id() {
+            return Moved::Nothing;
+        }
+        let mut moved = Moved::Nothing;
+        loop {
+            // Whoever has the lock does the work; a hook of the MPI may bring
+            // the same thread here again.
+            let Ok(mut carrier) = self.carrier.try_lock() else {
+                return moved;
+            };
+            let carried = self.carry_with(&mut carrier, idle_looks);
+            drop(carrier);
+            moved = moved.or(carried.unwrap_or_else(|error| {
+                lock(&self.inbox).broken.get_or_insert(error);
+                self.arrival.notify_all();
+                Moved::Something
+            }));
+            // Whoever found the lock taken has left its message to us.
+            if lock(&self.outbox).is_empty() {
+                return moved;
+            }
+        }
+    }
+
+    fn carry_with(&self, carrier: &mut Carrier, idle_looks: usize) -> Result<Moved> {
+        let mut moved = Moved::Nothing;
+        loop {
+            // Not while the MPI is called: a hook may want to send.
+            let Some((to, bytes)) = lock(&self.outbox).pop_front() else {
+                break;
+            };
+            carrier.departures.push(self.wire.depart(to, bytes)?);
+            moved = Moved::Something;
+        }
+        let mut looks = 0;
+        let mut arrivals = 0;
+        while looks < idle_looks && arrivals < ARRIVALS_AT_ONCE {
+            match self.wire.arrive()? {
+                Some((from, message)) => {
+                    arrivals += 1;
+                    moved = Moved::Something;
+                    self.sort(from, message)?;
+                }
+                None if arrivals > 0 => break,
+                None => looks += 1,
+            }
+        }
+        let mut failed = Ok(());
+        carrier.departures.retain_mut(|departure| {
+            let over = departure.is_over();
+            !over.unwrap_or_else(|error| {
+                failed = Err(error);
+                true
+            })
+        });
+        failed.map(|()| moved)
+    }
+
+    /// Puts a piece where it belongs.
+    fn sort(&self, from: Rank, mut piece: Vec<u8>) -> Result<()> {
+        let malformed = TransportError::Malformed {
+            rank: from,
+            operation: "a message of pario",
+        };
+        let trailer = piece.split_last_chunk::<TRAILER_BYTES>();
+        let (_, trailer) = trailer.ok_or(malformed)?;
+        let [c0, c1, c2, c3, c4, c5, c6, c7, t0, t1, t2, t3, left @ ..] = *trailer;
+        let context = u64::from_le_bytes([c0, c1, c2, c3, c4, c5, c6, c7]);
+        let tag = Tag(u32::from_le_bytes([t0, t1, t2, t3]));
+        let left = u64::from_le_bytes(left);
+        piece.truncate(piece.len() - TRAILER_BYTES);
+        let begun = lock(&self.inbox).partial.remove(&from);
+        let message = match begun {
+            None => piece,
+            Some(mut message) => {
+                message.extend_from_slice(&piece);
+                message
+            }
+        };
+        if left == 0 {
+            self.deposit(Address { context, from, tag }, message);
+            return Ok(());
+        }
+        let mut message = message;
+        let bytes = message.len() as u64 + left;
+        let too_large = |_| TransportError::TooLarge { bytes };
+        let room = usize::try_from(left).unwrap_or(usize::MAX);
+        message.try_reserve_exact(room).map_err(too_large)?;
+        lock(&self.inbox).partial.insert(from, message);
+        Ok(())
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        let carrier = self.carrier.get_mut();
+        let carrier = carrier.unwrap_or_else(PoisonError::into_inner);
+        // What is still on its way must not lose its memory under the MPI.
+        for departure in carrier.departures.drain(..) {
+            std::mem::forget(departure);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Messages over a private duplicate of a communicator.
+#![allow(unsafe_code)] // a message being sent stays where it is
+
+use std::ffi::c_int;
+
+use pario_transport::{Rank, Result, TransportError};
+
+use super::wire::{Departure, Wire};
+use crate::{Comm, Host, MpiError, Request};
+
+/// All messages have this tag: what they are about stands in them.
+const TAG: c_int = 0;
+
+/// The wire over a host's communicator.
+#[derive(Debug)]
+pub(super) struct MpiWire {
+    host: &'static Host,
+    comm: Comm,
+    rank: Rank,
+    size: u32,
+}
+
+/// An error of the host as one of the transport.
+pub(super) fn host_error(error: MpiError) -> TransportError {
+    TransportError::Host {
+        message: error.to_string(),
+    }
+}
+
+impl MpiWire {
+    /// Duplicates a communicator. Errors on the duplicate are returned, never
+    /// fatal. Collective.
+    pub(super) fn duplicate(host: &'static Host, comm: Comm) -> Result<MpiWire> {
+        let duplicate = || {
+            let comm = host.comm_dup(comm)?;
+            host.comm_return_errors(comm)?;
+            let (rank, size) = (host.comm_rank(comm)?, host.comm_size(comm)?);
+            Ok((comm, Rank(rank as u32), size as u32))
+        };
+        let (comm, rank, size) = duplicate().map_err(host_error)?;
+        Ok(MpiWire {
+            host,
+            comm,
+            rank,
+            size,
+        })
+    }
+
+    pub(super) fn comm(&self) -> Comm {
+        self.comm
+    }
+}
+
+impl Wire for MpiWire {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn host(&self) -> Option<&'static Host> {
+        Some(self.host)
+    }
+
+    fn depart(&self, to: Rank, bytes: Box<[u8]>) -> Result<Box<dyn Departure>> {
+        // SAFETY: the bytes are on the heap and belong to the departure, which
+        // is kept until it is over.
+        let request = unsafe {
+            self.host
+                .isend(&raw const *bytes, to.index(), TAG, self.comm)
+        };
+        Ok(Box::new(MpiDeparture {
+            host: self.host,
+            request: request.map_err(host_error)?,
+            _bytes: bytes,
+        }))
+    }
+
+    fn arrive(&self) -> Result<Option<(Rank, Vec<u8>)>> {
+        let matched = self.host.improbe(None, Some(TAG), self.comm);
+        let Some(matched) = matched.map_err(host_error)? else {
+            return Ok(None);
+        };
+        let from = Rank(matched.probed.source as u32);
+        let length = matched.probed.bytes;
+        let mut message = Vec::new();
+        let too_large = |_| TransportError::TooLarge {
+            bytes: length as u64,
+        };
+        message.try_reserve_exact(length).map_err(too_large)?;
+        message.resize(length, 0);
+        self.host.mrecv(matched, &mut message).map_err(host_error)?;
+        Ok(Some((from, message)))
+    }
+}
+
+#[derive(Debug)]
+struct MpiDeparture {
+    host: &'static Host,
+    request: Request,
+    /// What is being sent.
+    _bytes: Box<[u8]>,
+}
+
+impl Departure for MpiDeparture {
+    fn is_over(&mut self) -> Result<bool> {
+        self.host.is_complete(&mut self.request).map_err(host_error)
+    }
+}

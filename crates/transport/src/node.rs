@@ -1,0 +1,63 @@
+//! Ranks of one node that found each other in some other way, such as an MPI,
+//! and share a segment: what they say to each other goes through it.
+//!
+//! ```
+//! use pario_transport::{Meanwhile, Patience, Rank, Segment, node};
+//!
+//! let memory = Segment::anonymous(node::bytes(1))?;
+//! let alone = node::join(memory, 1, Rank(0), Patience::DEFAULT, Meanwhile::default());
+//! assert_eq!(alone.all_gather(b"me"), Ok(vec![b"me".to_vec()]));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::fabric::{self, Endpoint, Kind, Meanwhile, World};
+use crate::sharing::{Backing, NamedFolder, SHARED_MEMORY_FOLDER};
+use crate::{Patience, Rank, Segment, Transport};
+
+/// The most ranks that can share a segment.
+pub const RANKS_MAX: u32 = fabric::RANKS_MAX;
+
+/// The length of the segment that so many ranks need.
+///
+/// # Panics
+/// For more than [`RANKS_MAX`] ranks.
+#[must_use]
+pub fn bytes(ranks: u32) -> usize {
+    assert!(ranks <= RANKS_MAX, "{ranks} ranks are too many for a node");
+    World::bytes(ranks)
+}
+
+/// Joins the world in `memory`, zeroed before any rank joined, as one of
+/// `ranks`; once a rank. A rank that dies is not noticed: whoever started the
+/// ranks has to end the others.
+///
+/// # Panics
+/// When the memory is too small or there is no such rank.
+#[must_use]
+pub fn join(
+    memory: Segment,
+    ranks: u32,
+    rank: Rank,
+    patience: Patience,
+    meanwhile: Meanwhile,
+) -> Arc<dyn Transport> {
+    assert!(memory.bytes() >= bytes(ranks), "the segment is too small");
+    assert!(rank.0 < ranks, "rank {rank} of {ranks}");
+    let world = World::within(memory, ranks);
+    if rank == Rank(0) {
+        world.open();
+    }
+    let folder = NamedFolder::new(Path::new(SHARED_MEMORY_FOLDER));
+    let kind = Kind {
+        name: "node",
+        spans_processes: true,
+        nodes: fabric::one_node(ranks),
+        patience,
+        backings: vec![Backing::Memfd, Backing::Named(folder)],
+        meanwhile,
+    };
+    Arc::new(Endpoint::join(world, rank, Arc::new(kind)))
+}
