@@ -11,27 +11,26 @@ const FAILED: u8 = 1;
 /// what all said. If any rank failed, all return the error of the lowest such
 /// rank, so that every rank sees the same kind.
 pub(crate) fn gather(comm: &dyn Transport, mine: Result<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
-    let message = match &mine {
-        Ok(bytes) => prefixed(FINE, bytes),
-        Err(error) => prefixed(FAILED, &error.to_wire()),
+    // The tag comes last, where it is put on and taken off without a copy.
+    let (mut message, tag, failure) = match mine {
+        Ok(bytes) => (bytes, FINE, None),
+        Err(error) => (error.to_wire(), FAILED, Some(error)),
     };
-    let all = comm.all_gather(&message)?;
-    let failed = all
-        .iter()
-        .position(|message| message.first() != Some(&FINE));
-    match failed {
-        None => Ok(all
-            .into_iter()
-            .map(|mut message| message.split_off(1))
-            .collect()),
-        Some(index) => {
-            let rank = Rank(index as u32);
-            Err(match mine {
-                Err(error) if rank == comm.rank() => error.on_rank(rank),
-                _ => Error::from_wire(all[index].get(1..).unwrap_or_default(), rank),
-            })
+    message.push(tag);
+    let mut all = comm.all_gather(&message)?;
+    let mut failed = None;
+    for (message, rank) in all.iter_mut().zip((0..).map(Rank)) {
+        if message.pop() != Some(FINE) {
+            failed = failed.or(Some(rank));
         }
     }
+    let Some(rank) = failed else {
+        return Ok(all);
+    };
+    Err(match failure {
+        Some(error) if rank == comm.rank() => error.on_rank(rank),
+        _ => Error::from_wire(&all[rank.index()], rank),
+    })
 }
 
 /// All ranks succeed, or all get the same error.
@@ -58,13 +57,6 @@ pub(crate) fn differs(what: &str, rank: usize) -> Error {
         ErrorKind::NotSame,
         format!("{what} must be the same on all ranks, but rank {rank} gave another than rank 0"),
     )
-}
-
-fn prefixed(tag: u8, bytes: &[u8]) -> Vec<u8> {
-    let mut message = Vec::with_capacity(1 + bytes.len());
-    message.push(tag);
-    message.extend_from_slice(bytes);
-    message
 }
 
 #[cfg(test)]

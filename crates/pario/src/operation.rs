@@ -182,7 +182,7 @@ impl Operation {
         &self.view
     }
 
-    pub(crate) fn hints(&self) -> &Hints {
+    pub(crate) fn hints(&self) -> &Arc<Hints> {
         &self.hints
     }
 

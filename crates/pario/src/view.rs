@@ -96,14 +96,22 @@ pub(crate) enum Sameness {
 /// A view in force: lowered to bytes of the file.
 #[derive(Debug)]
 pub(crate) struct Lowered {
-    view: View,
     displacement: u64,
+    form: Arc<Form>,
+    peers: Peers,
+}
+
+/// All of a view but where it starts. Programs that set a view for every call
+/// often only move it, so it is checked and lowered once.
+#[derive(Debug)]
+struct Form {
+    etype: Datatype,
+    filetype: Datatype,
     representation: Arc<dyn Representation>,
     layout: Layout,
     /// Bytes of an etype in the file.
     etype_bytes: u64,
     tiles: Tiles,
-    peers: Peers,
 }
 
 /// Whether repetitions of a filetype show bytes twice that one does not. Only
@@ -114,45 +122,47 @@ enum Tiles {
     Overlap,
 }
 
-/// What a rank sees of the file: enough to compute where its data lies.
+/// The layout of a rank's view and the hash by which ranks speak of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Peer {
-    pub(crate) displacement: u64,
+pub(crate) struct Shape {
+    pub(crate) hash: u128,
     pub(crate) layout: Layout,
 }
 
-/// The views of all ranks, as they were exchanged when they were set.
+/// The views of all ranks, as they were exchanged when they were set: enough
+/// to compute where their data lies.
 #[derive(Clone, Debug)]
 pub(crate) struct Peers {
     /// By rank. Equal layouts are one.
-    pub(crate) views: Arc<[Peer]>,
-    pub(crate) sameness: Sameness,
-    /// How often views were set before: tells one set of views from another.
-    pub(crate) serial: u64,
+    pub(crate) shapes: Arc<[Shape]>,
+    /// Where each rank's view starts.
+    pub(crate) displacements: Vec<u64>,
+    /// Tells one set of views from another, unless they are the same but for
+    /// a distance by which all of them were moved.
+    pub(crate) family: u64,
 }
 
-impl Lowered {
-    /// Checks a view by the standard's rules and lowers it. `current` is the
-    /// byte of the file where the shared pointer stands.
-    pub(crate) fn new(view: &View, current: u64, usage: Use) -> Result<Lowered> {
-        let View {
-            displacement,
-            etype,
-            filetype,
-            representation,
-        } = view;
-        let displacement = match *displacement {
-            Displacement::Bytes(bytes) => bytes,
-            Displacement::Current => current,
-        };
-        if displacement > i64::MAX as u64 {
-            return Err(Error::argument(format!(
-                "a view cannot start at byte {displacement}: the last possible is 2^63 - 1"
-            )));
+impl Peers {
+    /// Whether all ranks have the same view.
+    fn sameness(&self) -> Sameness {
+        let same_shape = |shape: &Shape| shape.hash == self.shapes[0].hash;
+        let same_start = |start: &u64| *start == self.displacements[0];
+        match self.shapes.iter().all(same_shape) && self.displacements.iter().all(same_start) {
+            true => Sameness::Same,
+            false => Sameness::Different,
         }
+    }
+}
+
+impl Form {
+    /// Checks a view by the standard's rules and lowers it.
+    fn new(view: &View, usage: Use) -> Result<Form> {
+        let View {
+            etype, filetype, ..
+        } = view;
         etype.check_etype()?;
         filetype.check_filetype(etype)?;
-        let representation = Registry::global().get(representation)?;
+        let representation = Registry::global().get(&view.representation)?;
         let (layout, etype_bytes) = if representation.is_identity() {
             (filetype.layout().clone(), etype.size())
         } else {
@@ -173,21 +183,55 @@ impl Lowered {
             Use::Writable if layout.overlap() == Overlap::Present => Tiles::Overlap,
             _ => Tiles::Apart,
         };
-        let view = View {
-            displacement: Displacement::Bytes(displacement),
-            ..view.clone()
-        };
-        Ok(Lowered {
+        Ok(Form {
             tiles,
-            view,
-            displacement,
+            etype: etype.clone(),
+            filetype: filetype.clone(),
             representation,
             layout,
             etype_bytes,
+        })
+    }
+
+    /// Whether a view differs from this at most in where it starts.
+    fn is_of(&self, view: &View) -> bool {
+        self.representation.name() == view.representation
+            && self.etype == view.etype
+            && self.filetype == view.filetype
+    }
+}
+
+impl Lowered {
+    /// Checks a view by the standard's rules and lowers it, with the help of
+    /// the one `before` it. `current` is the byte of the file where the shared
+    /// pointer stands.
+    pub(crate) fn new(
+        view: &View,
+        current: u64,
+        usage: Use,
+        before: Option<&Lowered>,
+    ) -> Result<Lowered> {
+        let displacement = match view.displacement {
+            Displacement::Bytes(bytes) => bytes,
+            Displacement::Current => current,
+        };
+        if displacement > i64::MAX as u64 {
+            return Err(Error::argument(format!(
+                "a view cannot start at byte {displacement}: the last possible is 2^63 - 1"
+            )));
+        }
+        let known = before.filter(|before| before.form.is_of(view));
+        let form = match known {
+            Some(before) => before.form.clone(),
+            None => Arc::new(Form::new(view, usage)?),
+        };
+        Ok(Lowered {
+            displacement,
+            form,
             peers: Peers {
-                views: Arc::new([]),
-                sameness: Sameness::Same,
-                serial: 0,
+                shapes: Arc::new([]),
+                displacements: Vec::new(),
+                family: 0,
             },
         })
     }
@@ -195,8 +239,8 @@ impl Lowered {
     /// Whether an access of `bytes` from data byte `first` on writes some bytes
     /// of the file twice.
     pub(crate) fn overlaps_itself(&self, first: u64, bytes: u64) -> bool {
-        let tile = self.layout.size().max(1);
-        self.tiles == Tiles::Overlap && bytes > 0 && first / tile != (first + bytes - 1) / tile
+        let tile = self.layout().size().max(1);
+        self.form.tiles == Tiles::Overlap && bytes > 0 && first / tile != (first + bytes - 1) / tile
     }
 
     pub(crate) fn with_peers(mut self, peers: Peers) -> Lowered {
@@ -206,35 +250,41 @@ impl Lowered {
 
     /// The view of a file just opened, which all ranks have.
     pub(crate) fn bytes(ranks: u32) -> Result<Lowered> {
-        let lowered = Lowered::new(&View::bytes(), 0, Use::Writable)?;
-        let peer = lowered.as_peer();
-        let views = std::iter::repeat_n(peer, ranks as usize).collect();
-        Ok(lowered.with_peers(Peers {
-            views,
-            sameness: Sameness::Same,
-            serial: 0,
-        }))
+        let lowered = Lowered::new(&View::bytes(), 0, Use::Writable, None)?;
+        let shape = Shape {
+            hash: lowered.layout().content_hash(),
+            layout: lowered.layout().clone(),
+        };
+        let peers = Peers {
+            shapes: std::iter::repeat_n(shape, ranks as usize).collect(),
+            displacements: vec![0; ranks as usize],
+            family: 0,
+        };
+        Ok(lowered.with_peers(peers))
     }
 
-    /// What others need to know of it.
-    pub(crate) fn as_peer(&self) -> Peer {
-        Peer {
-            displacement: self.displacement,
-            layout: self.layout.clone(),
-        }
+    /// Whether this is another view at most moved.
+    pub(crate) fn is_moved_from(&self, other: &Lowered) -> bool {
+        Arc::ptr_eq(&self.form, &other.form)
     }
 
     /// The views of all ranks.
-    pub(crate) fn peers(&self) -> &[Peer] {
-        &self.peers.views
+    pub(crate) fn peers(&self) -> &Peers {
+        &self.peers
     }
 
-    pub(crate) fn serial(&self) -> u64 {
-        self.peers.serial
+    /// The view as it was given, starting at a byte.
+    pub(crate) fn view(&self) -> View {
+        View {
+            displacement: Displacement::Bytes(self.displacement),
+            etype: self.form.etype.clone(),
+            filetype: self.form.filetype.clone(),
+            representation: self.form.representation.name().to_owned(),
+        }
     }
 
-    pub(crate) fn view(&self) -> &View {
-        &self.view
+    pub(crate) fn etype(&self) -> &Datatype {
+        &self.form.etype
     }
 
     pub(crate) fn displacement(&self) -> u64 {
@@ -242,21 +292,21 @@ impl Lowered {
     }
 
     pub(crate) fn representation(&self) -> &Arc<dyn Representation> {
-        &self.representation
+        &self.form.representation
     }
 
     pub(crate) fn layout(&self) -> &Layout {
-        &self.layout
+        &self.form.layout
     }
 
     pub(crate) fn sameness(&self) -> Sameness {
-        self.peers.sameness
+        self.peers.sameness()
     }
 
     /// The data byte at which an etype starts.
     pub(crate) fn data_byte(&self, etypes: u64) -> Result<u64> {
         let byte = etypes
-            .checked_mul(self.etype_bytes)
+            .checked_mul(self.form.etype_bytes)
             .filter(|byte| *byte <= i64::MAX as u64);
         byte.ok_or_else(|| out_of_range(etypes))
     }
@@ -264,10 +314,10 @@ impl Lowered {
     /// The byte of the file at which an etype starts. A view without data
     /// shows only its displacement.
     pub(crate) fn file_byte(&self, etypes: u64) -> Result<u64> {
-        if self.layout.size() == 0 {
+        if self.layout().size() == 0 {
             return Ok(self.displacement);
         }
-        let offset = self.layout.offset_of(self.data_byte(etypes)?);
+        let offset = self.layout().offset_of(self.data_byte(etypes)?);
         offset
             .and_then(|offset| self.displacement.checked_add_signed(offset))
             .filter(|byte| *byte <= i64::MAX as u64)
@@ -279,23 +329,25 @@ impl Lowered {
         if bytes == 0 {
             return Ok(0);
         }
-        if self.etype_bytes == 0 || !bytes.is_multiple_of(self.etype_bytes) {
+        if self.form.etype_bytes == 0 || !bytes.is_multiple_of(self.form.etype_bytes) {
             return Err(Error::argument(format!(
                 "{bytes} bytes are not a whole number of etypes of {} bytes",
-                self.etype_bytes
+                self.form.etype_bytes
             )));
         }
-        Ok(bytes / self.etype_bytes)
+        Ok(bytes / self.form.etype_bytes)
     }
 
     /// The first etype that lies, wholly or in part, at or behind the end of
     /// a file of this size.
     pub(crate) fn etypes_below(&self, size: u64) -> u64 {
-        if self.etype_bytes == 0 {
+        if self.form.etype_bytes == 0 {
             return 0;
         }
         let reach = i64::try_from(size.saturating_sub(self.displacement)).unwrap_or(i64::MAX);
-        self.layout.bytes_below(reach).div_ceil(self.etype_bytes)
+        self.layout()
+            .bytes_below(reach)
+            .div_ceil(self.form.etype_bytes)
     }
 }
 
@@ -318,7 +370,7 @@ mod tests {
     fn every_other_int() -> Lowered {
         let int = Datatype::basic(Basic::Int32);
         let filetype = Datatype::resized(&int, 0, 8).unwrap();
-        Lowered::new(&View::new(100, &int, &filetype), 0, Use::Writable).unwrap()
+        Lowered::new(&View::new(100, &int, &filetype), 0, Use::Writable, None).unwrap()
     }
 
     #[test]
@@ -353,9 +405,11 @@ mod tests {
         let int = Datatype::basic(Basic::Int32);
         let twice = Datatype::indexed(&[(1, 0), (1, 0)], &int).unwrap();
         let view = View::new(0, &int, &twice);
-        assert!(Lowered::new(&view, 0, Use::ReadOnly).is_ok());
+        assert!(Lowered::new(&view, 0, Use::ReadOnly, None).is_ok());
         assert_eq!(
-            Lowered::new(&view, 0, Use::Writable).unwrap_err().kind(),
+            Lowered::new(&view, 0, Use::Writable, None)
+                .unwrap_err()
+                .kind(),
             ErrorKind::Type
         );
     }
@@ -363,7 +417,7 @@ mod tests {
     #[test]
     fn an_unknown_representation_is_named() {
         let error =
-            Lowered::new(&View::bytes().representation("xdr"), 0, Use::ReadOnly).unwrap_err();
+            Lowered::new(&View::bytes().representation("xdr"), 0, Use::ReadOnly, None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsupportedRepresentation);
         assert!(error.to_string().contains("xdr"), "{error}");
     }
@@ -372,7 +426,9 @@ mod tests {
     fn a_view_that_starts_past_the_last_byte_is_refused() {
         let view = View::bytes().at(Displacement::Bytes(1 << 63));
         assert_eq!(
-            Lowered::new(&view, 0, Use::ReadOnly).unwrap_err().kind(),
+            Lowered::new(&view, 0, Use::ReadOnly, None)
+                .unwrap_err()
+                .kind(),
             ErrorKind::Argument
         );
     }

@@ -128,6 +128,14 @@ impl Access {
     pub fn stats(&self) -> PieceStats {
         self.layout.piece_stats(self.first..self.first + self.len)
     }
+
+    /// Pieces, bytes and span of what lies in a range of the file. Only for
+    /// accesses that increase.
+    pub fn stats_in(&self, file: Range<u64>) -> PieceStats {
+        let data = self.data_in(file);
+        self.layout
+            .piece_stats(self.first + data.start..self.first + data.end)
+    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,15 @@ pub enum Direction {
     Write,
 }
 
+/// Whether holes between the ranks' pieces may be read and written back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rewriting {
+    /// They may.
+    Allowed,
+    /// They stay as they are: windows are written piece by piece.
+    Forbidden,
+}
+
 /// Numbers and names that a user or a tuning profile gave. `None` leaves the
 /// choice to the planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +53,8 @@ pub struct Tuning {
     pub agents_per_server: u32,
     /// Stripes in a block of the partition `stripe-multiple` (Liao 2008).
     pub stripe_multiple: u64,
+    /// What writes may do about holes.
+    pub rewriting: Rewriting,
 }
 
 impl Default for Tuning {
@@ -61,6 +72,7 @@ impl Default for Tuning {
             timed_delay_us: 500,
             agents_per_server: 1,
             stripe_multiple: 2,
+            rewriting: Rewriting::Forbidden,
         }
     }
 }

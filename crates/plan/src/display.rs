@@ -29,7 +29,7 @@ impl fmt::Display for Rounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let issuer = match self.issuer {
             Issuer::Aggregator => "their owners",
-            Issuer::Anyone => "whoever is last",
+            Issuer::Anyone => "whoever is free",
         };
         write!(
             f,

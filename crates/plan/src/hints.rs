@@ -1,9 +1,9 @@
 //! From hints to what a plan is made from.
 
-use pario_hints::{Buffering, ExchangeWay, Hints, MimicClient, MimicLocks};
+use pario_hints::{Buffering, ExchangeWay, Hints, MimicClient, MimicLocks, Rmw};
 
 use crate::{
-    Client, Direction, Exchange, Facts, LockProtocol, Striping, Tuning,
+    Client, Direction, Exchange, Facts, LockProtocol, Rewriting, Striping, Tuning,
     algorithm::{Algorithm, Individual, TwoPhase},
     partition::{Partition, Persistent},
 };
@@ -28,6 +28,10 @@ impl Tuning {
             timed_delay_us: hints.pario_timed_delay_us,
             agents_per_server: small(hints.pario_agents_per_server),
             stripe_multiple: hints.pario_stripe_multiple,
+            rewriting: match hints.pario_rmw {
+                Rmw::Locked => Rewriting::Allowed,
+                _ => Rewriting::Forbidden,
+            },
         }
     }
 }

@@ -29,7 +29,7 @@ mod testing;
 mod verdict;
 
 pub use access::Access;
-pub use case::{Case, Direction, History, PersistentRealms, Tuning};
+pub use case::{Case, Direction, History, PersistentRealms, Rewriting, Tuning};
 pub use cost::CostModel;
 pub use exchange::Exchange;
 pub use explain::Explanation;

@@ -65,7 +65,7 @@ pub enum Members {
 pub enum Issuer {
     /// The aggregator that owns it.
     Aggregator,
-    /// Whichever rank is the last to fill it (or the first to need it): where
+    /// Whichever rank has nothing else to do (or is the first to need it): where
     /// ranks share memory and the kernel's view of the file.
     Anyone,
 }

@@ -4,7 +4,8 @@
 
 use pario_layout::{Basic, Datatype};
 use pario_plan::{
-    Access, Case, Client, Direction, Facts, History, LockProtocol, Striping, Tuning, decide,
+    Access, Case, Client, Direction, Facts, History, LockProtocol, Rewriting, Striping, Tuning,
+    decide,
 };
 
 use Direction::{Read, Write};
@@ -14,6 +15,8 @@ use Direction::{Read, Write};
 enum Pattern {
     /// Each rank's pieces of this length between those of the others.
     Interleaved(u64),
+    /// The same with gaps as long as the pieces.
+    Holed(u64),
     /// Each rank its own stretch of this length.
     Apart(u64),
     /// Each rank its own stretch, in descending order of ranks.
@@ -24,23 +27,24 @@ enum Pattern {
     Empty,
 }
 
-use Pattern::{Apart, Backwards, Clusters, Empty, Interleaved};
+use Pattern::{Apart, Backwards, Clusters, Empty, Holed, Interleaved};
 
 const PIECES: u64 = 64;
 
 fn accesses(pattern: Pattern, ranks: u64) -> Vec<Access> {
     let byte = Datatype::basic(Basic::Byte);
-    let strided = |rank: u64, len: u64| {
+    let strided = |rank: u64, len: u64, step: u64| {
         let block = Datatype::contiguous(len, &byte).unwrap();
-        let tile = Datatype::resized(&block, 0, (len * ranks) as i64).unwrap();
-        Access::new(rank * len, tile.layout().clone(), 0, len * PIECES).unwrap()
+        let tile = Datatype::resized(&block, 0, (step * ranks) as i64).unwrap();
+        Access::new(rank * step, tile.layout().clone(), 0, len * PIECES).unwrap()
     };
     let dense = |at: u64, len: u64| {
         let layout = byte.layout().clone();
         Access::new(at, layout, 0, len).unwrap()
     };
     let access = |rank: u64| match pattern {
-        Interleaved(len) => strided(rank, len),
+        Interleaved(len) => strided(rank, len, len),
+        Holed(len) => strided(rank, len, 2 * len),
         Apart(len) => dense(rank * len, len),
         Backwards(len) => dense((ranks - rank) * len, len),
         Clusters => match rank % 8 {
@@ -125,9 +129,12 @@ const TABLE: &[Line] = &[
     (Read,  Interleaved(8),         8, Local, "two-phase", "aligned", "shared"),
     (Write, Interleaved(4 * KIB),   4, Local, "two-phase", "", "shared"),
     (Write, Interleaved(64 * KIB),  4, Local, "individual", "", "shared"),
-    (Read,  Interleaved(64 * KIB),  4, Local, "two-phase", "", "shared"),
+    (Read,  Interleaved(2 * KIB),   4, Local, "two-phase", "", "shared"),
+    (Read,  Interleaved(4 * KIB),   4, Local, "individual", "", "shared"),
     (Read,  Interleaved(4 * MIB),   4, Local, "individual", "", "shared"),
     (Write, Interleaved(8),         1, Local, "individual", "", "shared"),
+    (Write, Holed(256),             4, Local, "individual", "", "shared"),
+    (Read,  Holed(256),             4, Local, "two-phase", "", "shared"),
     (Write, Empty,                  4, Local, "individual", "", "shared"),
     (Write, Clusters,              16, Local, "two-phase", "balanced", "shared"),
     // Servers manage locks: cyclic for writes, never for reads.
@@ -166,6 +173,20 @@ fn the_table() {
             assert_eq!(decision.partition.name(), *partition, "{}", why());
         }
     }
+}
+
+/// Holes that may be written back make windows whole.
+#[test]
+fn holes_that_may_be_rewritten_are_aggregated() {
+    let accesses = accesses(Holed(256), 4);
+    let facts = facts(Local, 4);
+    let tuning = Tuning {
+        rewriting: Rewriting::Allowed,
+        ..Tuning::default()
+    };
+    let history = History::default();
+    let decision = decide(&Case::new(Write, &accesses, &facts, &tuning, &history));
+    assert_eq!(decision.algorithm.name(), "two-phase", "{decision}");
 }
 
 /// Methods with long pieces where exchange does not pay.

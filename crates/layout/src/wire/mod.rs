@@ -109,6 +109,11 @@ fn earlier<'n, T>(reader: &mut Reader<'_>, nodes: &'n [T]) -> Result<&'n T, Wire
 impl Layout {
     /// A hash of the layout's content: equal layouts have equal hashes in every process.
     pub fn content_hash(&self) -> u128 {
-        xxhash_rust::xxh3::xxh3_128(&self.to_wire())
+        Layout::hash_of_wire(&self.to_wire())
+    }
+
+    /// The content hash of the layout that has this wire form.
+    pub fn hash_of_wire(wire: &[u8]) -> u128 {
+        xxhash_rust::xxh3::xxh3_128(wire)
     }
 }

@@ -11,6 +11,7 @@ mod list;
 mod sieve;
 mod span;
 mod staging;
+mod trailing;
 mod transfer;
 
 pub(crate) use choose::ReadModifyWrite;

@@ -210,6 +210,12 @@ impl<'a> WindowBuffer<'a> {
         // SAFETY: both are valid for their length.
         unsafe { std::ptr::copy_nonoverlapping(other.start, self.start, self.len) }
     }
+
+    /// Makes all of it zeros.
+    pub(crate) fn clear(self) {
+        // SAFETY: valid for its length.
+        unsafe { std::ptr::write_bytes(self.start, 0, self.len) }
+    }
 }
 
 /// The contiguous pieces of a layout, which can be taken in parts.
@@ -271,6 +277,11 @@ pub(crate) struct Shared<'a> {
 }
 
 impl<'a> Shared<'a> {
+    /// Where the piece lies in memory.
+    pub(crate) fn address(&self) -> usize {
+        self.memory.addr()
+    }
+
     /// Adds the piece to a batch that lives no longer than the memory.
     pub(crate) fn push(&self, batch: &mut Batch<'a>) {
         // SAFETY: the piece lies in the span's memory, valid for `'a`.

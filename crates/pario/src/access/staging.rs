@@ -6,11 +6,22 @@ use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
+use super::trailing::PAGE_BYTES;
+
 /// Idle buffers a file keeps: one for each of the two steps of an access
 /// (conversion and sieving) is what a rank uses again and again.
 const IDLE_BUFFERS_MAX: usize = 2;
 /// Larger buffers are given back to the system.
 const IDLE_BYTES_MAX: usize = 8 << 20;
+
+/// Buffers start so far behind the start of a page. What they are copied to
+/// and from mostly starts at a page or shortly behind one, as pages of the
+/// file and large allocations do: neither [trails] the other.
+///
+/// [trails]: super::trailing::trails
+const PHASE: usize = PAGE_BYTES / 4;
+/// Room to start there.
+const SLACK: usize = PAGE_BYTES + PHASE;
 
 /// The staging memory of one open file. Takers wait while the bound is
 /// reached, except that one taker always gets what it needs.
@@ -63,16 +74,18 @@ impl Buffers {
                 .unwrap_or_else(PoisonError::into_inner);
             state.waiting -= 1;
         }
-        let fitting = state.idle.iter().position(|idle| idle.len() >= len);
+        let fitting = state.idle.iter().position(|idle| idle.len() >= len + SLACK);
         let idle = fitting.map(|index| state.idle.swap_remove(index));
         let memory = match idle {
             Some(memory) => memory,
-            None => zeroed(len)?,
+            None => zeroed(len.checked_add(SLACK).ok_or(io::ErrorKind::OutOfMemory)?)?,
         };
         state.used += bytes;
         drop(state);
+        let start = memory.as_ptr().align_offset(PAGE_BYTES) + PHASE;
         Ok(Staging {
             memory,
+            start,
             bytes,
             owner: self,
         })
@@ -93,6 +106,8 @@ fn zeroed(len: usize) -> io::Result<Vec<u8>> {
 #[derive(Debug)]
 pub(crate) struct Staging<'a> {
     memory: Vec<u8>,
+    /// Where the buffer starts in it.
+    start: usize,
     bytes: u64,
     owner: &'a Buffers,
 }
@@ -101,13 +116,13 @@ impl Deref for Staging<'_> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.memory
+        &self.memory[self.start..]
     }
 }
 
 impl DerefMut for Staging<'_> {
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.memory
+        &mut self.memory[self.start..]
     }
 }
 
@@ -115,7 +130,7 @@ impl Drop for Staging<'_> {
     fn drop(&mut self) {
         let mut state = self.owner.state();
         state.used -= self.bytes;
-        if self.memory.len() <= IDLE_BYTES_MAX && state.idle.len() < IDLE_BUFFERS_MAX {
+        if self.memory.len() <= IDLE_BYTES_MAX + SLACK && state.idle.len() < IDLE_BUFFERS_MAX {
             state.idle.push(std::mem::take(&mut self.memory));
         }
         // Waking costs a system call, even of nobody.
@@ -148,6 +163,16 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[test]
+    fn buffers_keep_their_distance_from_pages() {
+        let buffers = Buffers::new(1 << 20);
+        for bytes in [1, 5000, 1 << 17] {
+            let buffer = buffers.take(bytes).unwrap();
+            assert!(buffer.len() as u64 >= bytes);
+            assert_eq!(buffer.as_ptr().addr() % PAGE_BYTES, PHASE);
+        }
     }
 
     #[test]

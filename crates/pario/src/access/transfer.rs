@@ -12,6 +12,7 @@ use super::{
     choose::{self, Pattern},
     method,
     span::{FileSpan, MemorySpan, Pieces},
+    trailing::trails,
 };
 use crate::{Error, ErrorKind, Result, buffer::Memory, operation::file_range, view::Lowered};
 
@@ -21,7 +22,7 @@ use crate::{Error, ErrorKind, Result, buffer::Memory, operation::file_range, vie
 const GATHER_BELOW_BYTES: u64 = 4096;
 /// The most data that is staged at once: small enough to stay in the cache
 /// between the copy and the transfer.
-const STAGE_BYTES: u64 = 256 << 10;
+const STAGE_BYTES: u64 = 64 << 10;
 
 /// The most bytes that one element may have in a file: room for it is kept
 /// beyond what is staged at once.
@@ -136,7 +137,7 @@ impl Transfer<'_> {
         let way = choose::way(&self.pattern(bytes), self.hints);
         let staging = match converter {
             Some(converter) => Staging::Converted(converter),
-            None if way != Way::Sieve && self.gathers() => Staging::Packed,
+            None if way != Way::Sieve && (self.gathers() || self.trails(bytes)) => Staging::Packed,
             None => Staging::None,
         };
         let window_bytes = match (way, self.direction) {
@@ -215,6 +216,15 @@ impl Transfer<'_> {
         }
         let stats = layout.piece_stats(0..self.memory.bytes());
         stats.pieces > 1 && stats.bytes / stats.pieces < GATHER_BELOW_BYTES
+    }
+
+    /// Whether a copy more is faster than the kernel's copy to or from memory
+    /// as it lies. Pieces mostly lie alike, so the first one tells.
+    fn trails(&self, bytes: u64) -> bool {
+        let mut pieces = Pieces::new(&self.file(bytes), &MemorySpan::of(self.memory));
+        pieces
+            .next()
+            .is_some_and(|piece| trails(self.direction, piece.offset, piece.address(), piece.len))
     }
 
     fn pattern(&self, bytes: u64) -> Pattern {

@@ -123,12 +123,16 @@ fn run_prepared(
 
 fn execute(lane: &Lane, operation: &Operation, entries: &[entry::Entry]) -> Result<Status> {
     let comm = &*lane.comm;
+    let mut state = lane.state();
+    let is_plain = entries.iter().all(entry::Entry::is_plain);
+    if is_plain && state.memory.knows_individual(operation, entries) {
+        return entry::finish_individual(comm, operation.run());
+    }
     let accesses = planning::accesses(operation, entries)?;
     if operation.direction() == Direction::Write && entries.iter().any(entry::Entry::is_atomic) {
         return atomic::write(comm, operation, &accesses);
     }
-    let mut state = lane.state();
-    let Planned { plan, exchange } = match entries.iter().all(entry::Entry::is_plain) {
+    let Planned { plan, exchange } = match is_plain {
         true => planning::plan(operation, &accesses, comm, &mut state.memory),
         false => Planned::INDIVIDUAL,
     };

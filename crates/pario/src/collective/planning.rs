@@ -1,11 +1,13 @@
 //! From what the ranks said to a plan: the pure planner's arguments.
 
+use std::sync::Arc;
+
 use pario_driver::Direction;
-use pario_hints::Rmw;
+use pario_hints::{Hints, Rmw};
 pub(super) use pario_plan::Exchange;
 use pario_plan::{
     Access, Answers, Asked, Case, Client, Decision, Facts, History, LockProtocol, Members, Plan,
-    Rounds, Striping, Tuning,
+    Rewriting, Rounds, Striping, Tuning,
 };
 use pario_transport::{Rank, Transport};
 
@@ -17,9 +19,43 @@ use crate::{Error, Mode, Result, operation::Operation, warning::warn};
 #[derive(Debug, Default)]
 pub(super) struct PlanMemory {
     history: History,
+    ground: Option<Ground>,
     decided: Option<Decided>,
     /// The views for which a warning was given last: once is enough.
     warned: Option<u64>,
+}
+
+/// What all calls with the same hints rest on.
+#[derive(Debug)]
+struct Ground {
+    hints: Arc<Hints>,
+    facts: Facts,
+    read: Tuning,
+    write: Tuning,
+}
+
+impl Ground {
+    fn new(operation: &Operation, comm: &dyn Transport) -> Ground {
+        let hints = operation.hints();
+        let rewriting = match holes(operation) {
+            Holes::Leave => Rewriting::Forbidden,
+            Holes::Rewrite | Holes::RewriteLocked => Rewriting::Allowed,
+        };
+        Ground {
+            hints: hints.clone(),
+            facts: facts(operation, comm),
+            read: Tuning::from_hints(hints, pario_plan::Direction::Read),
+            write: Tuning {
+                rewriting,
+                ..Tuning::from_hints(hints, pario_plan::Direction::Write)
+            },
+        }
+    }
+
+    /// Whether it still holds.
+    fn is_of(&self, operation: &Operation) -> bool {
+        Arc::ptr_eq(&self.hints, operation.hints())
+    }
 }
 
 /// The last decision, and what it was made for.
@@ -28,8 +64,28 @@ struct Decided {
     direction: Direction,
     views: u64,
     lengths: Vec<u64>,
-    tuning: Tuning,
     decision: Decision,
+    /// Whether every rank moves its own data, so that no plan need be made.
+    is_individual: bool,
+}
+
+impl Decided {
+    fn is_of(&self, operation: &Operation, lengths: impl Iterator<Item = u64>) -> bool {
+        (self.direction, self.views) == (operation.direction(), operation.view().peers().family)
+            && self.lengths.iter().copied().eq(lengths)
+    }
+}
+
+impl PlanMemory {
+    /// Whether it is known, without a look at the ranks' views, that every
+    /// rank moves its own data.
+    pub(super) fn knows_individual(&self, operation: &Operation, entries: &[Entry]) -> bool {
+        let known = match (&self.ground, &self.decided) {
+            (Some(ground), Some(decided)) if ground.is_of(operation) => decided,
+            _ => return false,
+        };
+        known.is_individual && known.is_of(operation, entries.iter().map(|entry| entry.len))
+    }
 }
 
 /// What was decided for a call.
@@ -48,64 +104,74 @@ impl Planned {
 /// What each rank moves.
 pub(super) fn accesses(operation: &Operation, entries: &[Entry]) -> Result<Vec<Access>> {
     let peers = operation.view().peers();
-    let access = |(peer, entry): (&crate::view::Peer, &Entry)| {
-        Access::new(
-            peer.displacement,
-            peer.layout.clone(),
-            entry.first,
-            entry.len,
-        )
-    };
-    let accesses = peers.iter().zip(entries).map(access).collect::<Option<_>>();
+    let views = peers.shapes.iter().zip(&peers.displacements);
+    let accesses = views.zip(entries).map(|((shape, displacement), entry)| {
+        Access::new(*displacement, shape.layout.clone(), entry.first, entry.len)
+    });
     accesses
+        .collect::<Option<_>>()
         .ok_or_else(|| Error::argument("an access reaches past the last possible byte of a file"))
 }
 
 /// The plan of a call. The choice of methods is kept for calls that move the
-/// same amounts through the same views.
+/// same amounts through the same views, or through views that were all moved
+/// by the same distance.
 pub(super) fn plan(
     operation: &Operation,
     accesses: &[Access],
     comm: &dyn Transport,
     memory: &mut PlanMemory,
 ) -> Planned {
-    let facts = facts(operation, comm);
-    let direction = match operation.direction() {
-        Direction::Read => pario_plan::Direction::Read,
-        Direction::Write => pario_plan::Direction::Write,
-    };
-    let tuning = Tuning::from_hints(operation.hints(), direction);
-    let history = memory.history.clone();
-    let case = Case::new(direction, accesses, &facts, &tuning, &history);
-    let views = operation.view().serial();
-    let known = memory.decided.take().filter(|known| {
-        let lengths = accesses.iter().map(Access::len);
-        (known.direction, known.views) == (operation.direction(), views)
-            && known.lengths.iter().copied().eq(lengths)
-            && known.tuning == tuning
-    });
-    let decided = known.unwrap_or_else(|| {
-        let decision = pario_plan::decide(&case);
-        if comm.rank() == Rank(0) && memory.warned != Some(views) {
-            memory.warned = Some(views);
-            warn_of(&decision);
-        }
-        Decided {
-            direction: operation.direction(),
-            views,
-            lengths: accesses.iter().map(Access::len).collect(),
-            tuning: tuning.clone(),
-            decision,
-        }
-    });
-    let planned = Planned {
-        plan: decided.decision.plan(&case),
-        exchange: decided.decision.exchange,
-    };
-    if memory.history.persistent.is_none() {
-        memory.history.persistent = decided.decision.remember(&case);
+    let PlanMemory {
+        history,
+        ground,
+        decided,
+        warned,
+    } = memory;
+    if ground.as_ref().is_none_or(|it| !it.is_of(operation)) {
+        *decided = None;
     }
-    memory.decided = Some(decided);
+    let ground = match ground {
+        Some(known) if known.is_of(operation) => known,
+        other => other.insert(Ground::new(operation, comm)),
+    };
+    let (direction, tuning) = match operation.direction() {
+        Direction::Read => (pario_plan::Direction::Read, &ground.read),
+        Direction::Write => (pario_plan::Direction::Write, &ground.write),
+    };
+    let case = Case::new(direction, accesses, &ground.facts, tuning, history);
+    let lengths = || accesses.iter().map(Access::len);
+    let known = decided.take().filter(|it| it.is_of(operation, lengths()));
+    let views = operation.view().peers().family;
+    let decision = known.map_or_else(
+        || {
+            let decision = pario_plan::decide(&case);
+            if comm.rank() == Rank(0) && *warned != Some(views) {
+                *warned = Some(views);
+                warn_of(&decision);
+            }
+            decision
+        },
+        |known| known.decision,
+    );
+    let planned = Planned {
+        plan: decision.plan(&case),
+        exchange: decision.exchange,
+    };
+    let persistent = match history.persistent {
+        None => decision.remember(&case),
+        Some(_) => None,
+    };
+    *decided = Some(Decided {
+        direction: operation.direction(),
+        views,
+        lengths: lengths().collect(),
+        decision,
+        is_individual: matches!(planned.plan, Plan::Individual),
+    });
+    if persistent.is_some() {
+        history.persistent = persistent;
+    }
     planned
 }
 

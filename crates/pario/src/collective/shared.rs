@@ -1,18 +1,18 @@
 //! Exchange through shared memory: every rank copies its own bytes between
-//! its buffer and the window, and whoever is last to fill a window writes it,
-//! or first to need one reads it. One copy, no messages.
+//! its buffer and the window, and a rank that has nothing to copy writes those
+//! that are full, or the first to need one reads it. One copy, no messages.
 
 use std::collections::VecDeque;
 
-use pario_driver::Direction;
+use pario_driver::{Direction, FileSystem};
 use pario_plan::Turn;
 
 use super::{
     Progress, Work,
     window_io::{self, WindowIo},
-    windows::{Arrival, Windows},
+    windows::{Arrival, Chance, Windows},
 };
-use crate::{Result, access::MemorySpan};
+use crate::{Result, access::MemorySpan, operation::Operation};
 
 /// Moves all windows; says how far the ones that this rank issued got.
 pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<Progress> {
@@ -20,6 +20,7 @@ pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<Progress> {
     let mut ranks = Ranks {
         work,
         windows,
+        writers: writers(work.operation, windows.slots() as u32),
         io,
         progress: Progress::default(),
     };
@@ -32,10 +33,47 @@ pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<Progress> {
     Ok(progress)
 }
 
+/// How many ranks write at the same time: one where the kernel lets one writer
+/// at a time into a file, as those of a node's own file systems do. A second
+/// one would wait there, where it cannot copy meanwhile.
+fn writers(operation: &Operation, slots: u32) -> u32 {
+    use FileSystem::{Btrfs, Ext, F2fs, Overlay, Tmpfs, Xfs, Zfs};
+    match operation.handle().facts().file_system {
+        _ if operation.hints().direct_write => slots,
+        Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs | Overlay => 1,
+        _ => slots,
+    }
+}
+
+/// The windows that this rank copied to last, one a slot: those that it may
+/// have to write.
+#[derive(Default)]
+struct Recent {
+    turns: VecDeque<(Turn, u64)>,
+}
+
+impl Recent {
+    fn push(&mut self, turn: Turn, number: u64, slots: u64) {
+        if self.turns.len() as u64 == slots {
+            self.turns.pop_front();
+        }
+        self.turns.push_back((turn, number));
+    }
+
+    fn turn(&self, number: u64) -> &Turn {
+        let mut turns = self.turns.iter();
+        let found = turns.find(|(_, other)| *other == number);
+        let (turn, _) = found.expect("a window is full only after this rank copied to it");
+        turn
+    }
+}
+
 /// What this rank does.
 struct Ranks<'a> {
     work: &'a Work<'a>,
     windows: &'a Windows,
+    /// The most ranks that write at the same time.
+    writers: u32,
     io: WindowIo<'a>,
     progress: Progress,
 }
@@ -43,25 +81,50 @@ struct Ranks<'a> {
 impl Ranks<'_> {
     /// Writes; returns the number of the window after the last.
     fn write(&mut self) -> Result<u64> {
-        let first = self.windows.next();
-        let mut number = first;
+        let mut number = self.windows.next();
+        self.windows.start_writing(number);
+        let mut recent = Recent::default();
         for turn in self.work.rounds.schedule(self.work.accesses) {
-            self.windows.wait_free(self.work.comm, number)?;
+            self.await_free(number, &recent)?;
             self.copy(&turn, number, u64::MAX);
-            if self.windows.arrive(number) == Arrival::Last {
-                let buffer = self.windows.buffer(number, turn.window.bytes() as usize);
-                let members = self.work.members(turn.aggregator);
-                self.io
-                    .write(&turn.window, &members, buffer, &mut self.progress);
-                self.windows.complete(number);
-            }
+            recent.push(turn, number, self.windows.slots());
+            self.windows.deliver(number);
             number += 1;
+            // One that waits writes while this rank copies on.
+            if !self.windows.has_idle() {
+                while let Some(full) = self.windows.claim_write(self.writers) {
+                    self.write_window(full, &recent);
+                }
+            }
         }
         // Others may still be writing windows that hold this rank's data.
-        for unfinished in first.max(number.saturating_sub(self.windows.slots()))..number {
-            self.windows.wait_complete(self.work.comm, unfinished)?;
+        for (_, unfinished) in &recent.turns {
+            self.await_free(unfinished + self.windows.slots(), &recent)?;
         }
         Ok(number)
+    }
+
+    /// Waits until a window's slot is free, and writes others meanwhile.
+    fn await_free(&mut self, number: u64, recent: &Recent) -> Result<()> {
+        loop {
+            match self
+                .windows
+                .wait_free(self.work.comm, number, self.writers)?
+            {
+                Chance::Go => return Ok(()),
+                Chance::Write(full) => self.write_window(full, recent),
+            }
+        }
+    }
+
+    /// Writes a window that is full.
+    fn write_window(&mut self, number: u64, recent: &Recent) {
+        let turn = recent.turn(number);
+        let buffer = self.windows.buffer(number, turn.window.bytes() as usize);
+        let members = self.work.members(turn.aggregator);
+        self.io
+            .write(&turn.window, &members, buffer, &mut self.progress);
+        self.windows.complete_write(number);
     }
 
     /// Reads; returns the number of the window after the last.

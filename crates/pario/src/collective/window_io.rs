@@ -167,29 +167,33 @@ impl<'a> WindowIo<'a> {
         Ok(())
     }
 
-    /// Reads what is there, puts the runs over it and writes it back.
+    /// Fills the holes between the runs with what is there, and writes all of
+    /// the span. The holes are what is copied: they are less than the data
+    /// where rewriting is worth it, and zeros where the file is new.
     fn rewrite(
         &self,
         extent: &Range<u64>,
         buffer: WindowBuffer<'_>,
         runs: &[Range<u64>],
         span: Range<u64>,
-        whole: &mut [u8],
+        there: &mut [u8],
     ) -> Result<(), Stopped> {
         let handle = self.operation.handle();
         let got = handle
-            .transfer(&Batch::read(span.start, whole))
+            .transfer(&Batch::read(span.start, there))
             .into_result();
-        let got = got.map_err(|error| (span.start, error))?;
-        // Past the end of the file, holes are zeros once it grows.
-        whole[got as usize..].fill(0);
-        let target = WindowBuffer::new(whole);
-        for run in runs {
-            let place = (run.start - span.start) as usize..(run.end - span.start) as usize;
-            target.part(place).copy_from(within(buffer, extent, run));
+        let end = span.start + got.map_err(|error| (span.start, error))?;
+        let there = WindowBuffer::new(there);
+        for pair in runs.windows(2) {
+            let hole = pair[0].end..pair[1].start;
+            let kept = hole.start..hole.end.min(end).max(hole.start);
+            let place = (kept.start - span.start) as usize..(kept.end - span.start) as usize;
+            within(buffer, extent, &kept).copy_from(there.part(place));
+            // Past the end of the file, holes are zeros once it grows.
+            within(buffer, extent, &(kept.end..hole.end)).clear();
         }
         let mut batch = Batch::new(Direction::Write);
-        target.push(&mut batch, span.start);
+        within(buffer, extent, &span).push(&mut batch, span.start);
         let Outcome { bytes, error } = handle.transfer(&batch);
         match error {
             None => Ok(()),

@@ -11,9 +11,15 @@
 //! the same ones.
 #![allow(unsafe_code)]
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::{
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{AcqRel, Acquire, Relaxed, Release},
+    },
+    time::Duration,
+};
 
-use pario_transport::{Event, Segment, Transport, Waiter};
+use pario_transport::{Event, Patience, Segment, Transport, Waiter};
 
 use crate::{Result, access::WindowBuffer};
 
@@ -35,6 +41,33 @@ mod word {
     pub(super) const BYTES: usize = 128;
 }
 
+/// Words of the ring, before those of the slots.
+mod ring {
+    /// The first window that no rank has undertaken to write.
+    pub(super) const UNWRITTEN: usize = 0;
+    /// Ranks that are writing.
+    pub(super) const WRITERS: usize = 8;
+    /// Ranks that wait for a slot and would rather write.
+    pub(super) const IDLE: usize = 12;
+    /// Where ranks sleep that wait for a slot or for something to write.
+    pub(super) const EVENT: usize = 16;
+    /// Two cache lines.
+    pub(super) const BYTES: usize = 128;
+}
+
+/// How long ranks yield here before they sleep: most waits last as long as the
+/// transfer of a window or two, and being woken up would cost a good part of
+/// that.
+const YIELD_FOR: Duration = Duration::from_micros(300);
+
+fn patience(comm: &dyn Transport) -> Patience {
+    let usual = comm.patience();
+    Patience {
+        yield_for: usual.yield_for.max(YIELD_FOR),
+        ..usual
+    }
+}
+
 /// The ring, as one rank sees it.
 #[derive(Debug)]
 pub(crate) struct Windows {
@@ -44,6 +77,15 @@ pub(crate) struct Windows {
     ranks: u32,
     /// The number of the next window: the same on all ranks between calls.
     next: u64,
+}
+
+/// What a rank that waited may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chance {
+    /// Use the window that it waited for.
+    Go,
+    /// Write this window, which it has undertaken to do.
+    Write(u64),
 }
 
 /// Whether a rank was the last to be done with a window.
@@ -60,7 +102,7 @@ impl Windows {
         slots: u64,
         slot_bytes: usize,
     ) -> Result<Option<Windows>> {
-        let bytes = slots as usize * (word::BYTES + slot_bytes);
+        let bytes = ring::BYTES + slots as usize * (word::BYTES + slot_bytes);
         let segment = comm.segment(bytes)?;
         Ok(segment.map(|segment| Windows {
             segment,
@@ -90,7 +132,7 @@ impl Windows {
     }
 
     fn control(&self, number: u64, offset: usize) -> usize {
-        (number % self.slots) as usize * word::BYTES + offset
+        ring::BYTES + (number % self.slots) as usize * word::BYTES + offset
     }
 
     /// How many windows the slot of this one had before it.
@@ -118,14 +160,88 @@ impl Windows {
         self.load(number, word::FILLED) > self.generation(number)
     }
 
-    /// Waits until the slot is free for this window.
-    pub(crate) fn wait_free(&self, comm: &dyn Transport, number: u64) -> Result<()> {
-        self.wait(comm, number, || self.is_free(number))
+    /// Before windows from `first` on are written.
+    pub(crate) fn start_writing(&self, first: u64) {
+        self.unwritten().fetch_max(first, AcqRel);
     }
 
-    /// Waits until this window is done with: its slot is free for the next.
-    pub(crate) fn wait_complete(&self, comm: &dyn Transport, number: u64) -> Result<()> {
-        self.wait_free(comm, number + self.slots)
+    fn unwritten(&self) -> &AtomicU64 {
+        self.segment.atomic_u64(ring::UNWRITTEN)
+    }
+
+    /// Undertakes to write the first window that is not written, if all ranks
+    /// are done copying to it and fewer than `writers` ranks write.
+    pub(crate) fn claim_write(&self, writers: u32) -> Option<u64> {
+        let writing = self.segment.atomic_u32(ring::WRITERS);
+        let number = self.unwritten().load(Acquire);
+        if !self.is_full(number) || writing.load(Relaxed) >= writers {
+            return None;
+        }
+        if writing.fetch_add(1, AcqRel) < writers
+            && self
+                .unwritten()
+                .compare_exchange(number, number + 1, AcqRel, Relaxed)
+                .is_ok()
+        {
+            return Some(number);
+        }
+        writing.fetch_sub(1, AcqRel);
+        None
+    }
+
+    /// Whether all ranks are done copying to a window.
+    fn is_full(&self, number: u64) -> bool {
+        let arrived = self.segment.atomic_u32(self.control(number, word::ARRIVED));
+        self.is_free(number) && arrived.load(Acquire) == self.ranks
+    }
+
+    /// This rank is done copying to the window.
+    pub(crate) fn deliver(&self, number: u64) {
+        let arrived = self.segment.atomic_u32(self.control(number, word::ARRIVED));
+        if arrived.fetch_add(1, AcqRel) + 1 == self.ranks {
+            self.segment.event(ring::EVENT).notify();
+        }
+    }
+
+    /// Whether some rank has nothing to do but to write.
+    pub(crate) fn has_idle(&self) -> bool {
+        self.segment.atomic_u32(ring::IDLE).load(Relaxed) > 0
+    }
+
+    /// Gives a window that this rank has written to its next one.
+    pub(crate) fn complete_write(&self, number: u64) {
+        let arrived = self.segment.atomic_u32(self.control(number, word::ARRIVED));
+        arrived.store(0, Relaxed);
+        self.release(number);
+        let writing = self.segment.atomic_u32(ring::WRITERS);
+        writing.fetch_sub(1, AcqRel);
+        self.segment.event(ring::EVENT).notify();
+    }
+
+    /// Waits until the slot is free for this window, or until there is
+    /// something to write meanwhile.
+    pub(crate) fn wait_free(
+        &self,
+        comm: &dyn Transport,
+        number: u64,
+        writers: u32,
+    ) -> Result<Chance> {
+        let chance = || match self.is_free(number) {
+            true => Some(Chance::Go),
+            false => self.claim_write(writers).map(Chance::Write),
+        };
+        if let Some(chance) = chance() {
+            return Ok(chance);
+        }
+        let idle = self.segment.atomic_u32(ring::IDLE);
+        idle.fetch_add(1, AcqRel);
+        let attend = || comm.attend();
+        let event = self.segment.event(ring::EVENT);
+        let found = Waiter::new(&attend)
+            .patience(patience(comm))
+            .wait(event, || Ok(chance()));
+        idle.fetch_sub(1, AcqRel);
+        Ok(found?)
     }
 
     /// Waits until this window holds what the file has.
@@ -136,7 +252,7 @@ impl Windows {
     fn wait(&self, comm: &dyn Transport, number: u64, ready: impl Fn() -> bool) -> Result<()> {
         let attend = || comm.attend();
         Waiter::new(&attend)
-            .patience(comm.patience())
+            .patience(patience(comm))
             .wait(self.event(number), || Ok(ready().then_some(())))?;
         Ok(())
     }
@@ -168,7 +284,8 @@ impl Windows {
             .load(Relaxed)
     }
 
-    /// This rank is done with the window. The last must `complete` it.
+    /// This rank is done with a window that it read. The last must `complete`
+    /// it.
     pub(crate) fn arrive(&self, number: u64) -> Arrival {
         let arrived = self.segment.atomic_u32(self.control(number, word::ARRIVED));
         if arrived.fetch_add(1, AcqRel) + 1 == self.ranks {
@@ -179,8 +296,13 @@ impl Windows {
         }
     }
 
-    /// Gives the slot to its next window.
+    /// Gives the slot of a window that was read to its next one.
     pub(crate) fn complete(&self, number: u64) {
+        self.release(number);
+        self.event(number).notify();
+    }
+
+    fn release(&self, number: u64) {
         let completed = self
             .segment
             .atomic_u64(self.control(number, word::COMPLETED));
@@ -193,14 +315,13 @@ impl Windows {
             .atomic_u64(self.control(number, word::FILLED))
             .store(next, Relaxed);
         completed.store(next, Release);
-        self.event(number).notify();
     }
 
     /// The bytes of a window's slot. Ranks use it in turns or each its own
     /// bytes of it, as the states say.
     pub(crate) fn buffer(&self, number: u64, bytes: usize) -> WindowBuffer<'_> {
         assert!(bytes <= self.slot_bytes);
-        let data = self.slots as usize * word::BYTES;
+        let data = ring::BYTES + self.slots as usize * word::BYTES;
         let at = data + (number % self.slots) as usize * self.slot_bytes;
         // SAFETY: the slot lies within the segment, which `self` keeps.
         unsafe { WindowBuffer::from_raw(self.segment.as_ptr().add(at), bytes) }

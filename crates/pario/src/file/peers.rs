@@ -4,25 +4,36 @@
 //! message that every rank sends anyway; of longer ones only a hash does, and
 //! one rank of those that have the same sends it afterwards. What a rank can
 //! take from its own view is not sent to it in vain: equal layouts are
-//! decoded once.
+//! decoded once, and a rank that only moves its view says where to.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use pario_layout::Layout;
 use pario_transport::Transport;
 
 use crate::{
     Error, ErrorKind, Result, agree,
-    view::{Lowered, Peer, Peers, Sameness},
+    view::{Lowered, Peers, Shape},
 };
 
 /// Wire forms up to this length go along with the first message.
 const INLINE_BYTES: usize = 1024;
 
+/// The view is the rank's last one, moved.
+const MOVED: u8 = 0;
+/// The view differs from the rank's last one in more than its start.
+const NEW: u8 = 1;
+
 /// What a rank says of its view.
-struct Description<'a> {
-    etype_extent: [u8; 8],
+enum Description<'a> {
+    Moved { displacement: u64 },
+    New(Novel<'a>),
+}
+
+/// A view that the other ranks have not heard of.
+struct Novel<'a> {
     displacement: u64,
+    etype_extent: i64,
     hash: u128,
     representation: &'a [u8],
     /// The layout's wire form, if it is short.
@@ -30,12 +41,18 @@ struct Description<'a> {
 }
 
 impl<'a> Description<'a> {
-    fn to_message(lowered: &Lowered, wire: &[u8]) -> Vec<u8> {
-        let view = lowered.view();
-        let name = view.representation_name().as_bytes();
-        let mut message = view.etype().extent().to_le_bytes().to_vec();
+    fn moved(lowered: &Lowered) -> Vec<u8> {
+        let mut message = vec![MOVED];
         message.extend(lowered.displacement().to_le_bytes());
-        message.extend(lowered.layout().content_hash().to_le_bytes());
+        message
+    }
+
+    fn novel(lowered: &Lowered, wire: &[u8], hash: u128) -> Vec<u8> {
+        let name = lowered.representation().name().as_bytes();
+        let mut message = vec![NEW];
+        message.extend(lowered.displacement().to_le_bytes());
+        message.extend(lowered.etype().extent().to_le_bytes());
+        message.extend(hash.to_le_bytes());
         message.extend((name.len() as u16).to_le_bytes());
         message.extend(name);
         if wire.len() <= INLINE_BYTES {
@@ -45,31 +62,52 @@ impl<'a> Description<'a> {
     }
 
     fn read(message: &'a [u8]) -> Option<Description<'a>> {
-        let (etype_extent, rest) = message.split_first_chunk()?;
+        let (tag, rest) = message.split_first()?;
         let (displacement, rest) = rest.split_first_chunk()?;
+        let displacement = u64::from_le_bytes(*displacement);
+        if *tag == MOVED {
+            return Some(Description::Moved { displacement });
+        }
+        let (etype_extent, rest) = rest.split_first_chunk()?;
         let (hash, rest) = rest.split_first_chunk()?;
         let (name_len, rest) = rest.split_first_chunk()?;
         let (representation, wire) =
             rest.split_at_checked(usize::from(u16::from_le_bytes(*name_len)))?;
-        Some(Description {
-            etype_extent: *etype_extent,
-            displacement: u64::from_le_bytes(*displacement),
+        Some(Description::New(Novel {
+            displacement,
+            etype_extent: i64::from_le_bytes(*etype_extent),
             hash: u128::from_le_bytes(*hash),
             representation,
             wire,
-        })
+        }))
+    }
+
+    fn displacement(&self) -> u64 {
+        match self {
+            Description::Moved { displacement } => *displacement,
+            Description::New(novel) => novel.displacement,
+        }
     }
 }
 
 /// Tells all ranks of this one's view, or of its error, and learns theirs.
-/// *Collective*; one exchange more where long layouts are new.
-pub(super) fn exchange(comm: &dyn Transport, mine: &Result<Lowered>, serial: u64) -> Result<Peers> {
-    let wire = match mine {
-        Ok(lowered) => lowered.layout().to_wire(),
-        Err(_) => Vec::new(),
-    };
+/// `before` is the view that it replaces. *Collective*; one exchange more
+/// where long layouts are new.
+pub(super) fn exchange(
+    comm: &dyn Transport,
+    mine: &Result<Lowered>,
+    before: &Lowered,
+) -> Result<Peers> {
+    let mut wire = Vec::new();
+    let mut known = HashMap::new();
     let message = match mine {
-        Ok(lowered) => Ok(Description::to_message(lowered, &wire)),
+        Ok(lowered) if lowered.is_moved_from(before) => Ok(Description::moved(lowered)),
+        Ok(lowered) => {
+            wire = lowered.layout().to_wire();
+            let hash = Layout::hash_of_wire(&wire);
+            known.insert(hash, lowered.layout().clone());
+            Ok(Description::novel(lowered, &wire, hash))
+        }
         Err(error) => Err(error.clone()),
     };
     let all = agree::gather(comm, message)?;
@@ -78,36 +116,63 @@ pub(super) fn exchange(comm: &dyn Transport, mine: &Result<Lowered>, serial: u64
         .map(|message| Description::read(message))
         .collect::<Option<_>>()
         .ok_or_else(broken)?;
-    check_equal(&descriptions)?;
-    let mut layouts = HashMap::new();
-    if let Ok(lowered) = mine {
-        layouts.insert(lowered.layout().content_hash(), lowered.layout().clone());
+    let displacements = descriptions.iter().map(Description::displacement).collect();
+    let is_moved = |it: &Description<'_>| matches!(it, Description::Moved { .. });
+    if descriptions.iter().all(is_moved) {
+        return Ok(moved(before.peers(), displacements));
     }
-    for description in descriptions.iter().filter(|it| !it.wire.is_empty()) {
-        if let std::collections::hash_map::Entry::Vacant(place) = layouts.entry(description.hash) {
-            place.insert(Layout::from_wire(description.wire).map_err(|_| broken())?);
+    check_equal(&descriptions, before)?;
+    // Those of the ranks' last views are known as well.
+    let mut layouts = known;
+    let shapes = before.peers().shapes.iter();
+    layouts.extend(shapes.map(|it| (it.hash, it.layout.clone())));
+    for description in &descriptions {
+        if let Description::New(novel) = description
+            && !novel.wire.is_empty()
+            && !layouts.contains_key(&novel.hash)
+        {
+            let layout = Layout::from_wire(novel.wire).map_err(|_| broken())?;
+            layouts.insert(novel.hash, layout);
         }
     }
-    exchange_long(comm, &descriptions, &wire, &mut layouts)?;
-    let views = descriptions.iter().map(|description| {
-        let layout = layouts.get(&description.hash)?.clone();
-        Some(Peer {
-            displacement: description.displacement,
-            layout,
-        })
+    exchange_long(comm, &descriptions, before.peers(), &wire, &mut layouts)?;
+    let shapes = hashes(&descriptions, before.peers()).map(|hash| {
+        let layout = layouts.get(&hash)?.clone();
+        Some(Shape { hash, layout })
     });
-    let views = views.collect::<Option<_>>().ok_or_else(broken)?;
-    let same = all.iter().all(|message| *message == all[0]);
-    let sameness = if same {
-        Sameness::Same
-    } else {
-        Sameness::Different
-    };
     Ok(Peers {
-        views,
-        sameness,
-        serial,
+        shapes: shapes.collect::<Option<_>>().ok_or_else(broken)?,
+        displacements,
+        family: before.peers().family + 1,
     })
+}
+
+/// The same views from other bytes on.
+fn moved(before: &Peers, displacements: Vec<u64>) -> Peers {
+    let distance = |(new, old): (&u64, &u64)| new.wrapping_sub(*old);
+    let mut distances = displacements
+        .iter()
+        .zip(&before.displacements)
+        .map(distance);
+    let first = distances.next();
+    let together = distances.all(|other| Some(other) == first);
+    Peers {
+        shapes: Arc::clone(&before.shapes),
+        displacements,
+        family: before.family + u64::from(!together),
+    }
+}
+
+/// The hash of each rank's layout.
+fn hashes<'a>(
+    descriptions: &'a [Description<'_>],
+    before: &'a Peers,
+) -> impl Iterator<Item = u128> + 'a {
+    let hash = |(description, shape): (&Description<'_>, &Shape)| match description {
+        Description::Moved { .. } => shape.hash,
+        Description::New(novel) => novel.hash,
+    };
+    descriptions.iter().zip(before.shapes.iter()).map(hash)
 }
 
 /// The lowest rank that has a long layout sends it, if more than one layout
@@ -115,35 +180,45 @@ pub(super) fn exchange(comm: &dyn Transport, mine: &Result<Lowered>, serial: u64
 fn exchange_long(
     comm: &dyn Transport,
     descriptions: &[Description<'_>],
+    before: &Peers,
     wire: &[u8],
     layouts: &mut HashMap<u128, Layout>,
 ) -> Result<()> {
-    let first = descriptions[0].hash;
-    let long = |it: &Description<'_>| it.wire.is_empty();
-    if descriptions.iter().all(|it| it.hash == first) || !descriptions.iter().any(long) {
+    let hashes: Vec<u128> = hashes(descriptions, before).collect();
+    let is_long = |it: &Description<'_>| matches!(it, Description::New(it) if it.wire.is_empty());
+    if hashes.iter().all(|hash| *hash == hashes[0]) || !descriptions.iter().any(is_long) {
         return Ok(());
     }
     let rank = comm.rank().index();
-    let mine = &descriptions[rank];
-    let sender = descriptions.iter().position(|it| it.hash == mine.hash);
-    let sends = long(mine) && sender == Some(rank);
+    let sender = hashes.iter().position(|hash| *hash == hashes[rank]);
+    let sends = is_long(&descriptions[rank]) && sender == Some(rank);
     let all = comm.all_gather(if sends { wire } else { &[] })?;
-    for (message, description) in all.iter().zip(descriptions) {
-        if !message.is_empty() && !layouts.contains_key(&description.hash) {
+    for (message, hash) in all.iter().zip(hashes) {
+        if !message.is_empty() && !layouts.contains_key(&hash) {
             let layout = Layout::from_wire(message).map_err(|_| broken())?;
-            layouts.insert(description.hash, layout);
+            layouts.insert(hash, layout);
         }
     }
     Ok(())
 }
 
-/// What the standard wants to be the same on all ranks.
-fn check_equal(descriptions: &[Description<'_>]) -> Result<()> {
+/// What the standard wants to be the same on all ranks. It was so of the
+/// views `before`.
+fn check_equal(descriptions: &[Description<'_>], before: &Lowered) -> Result<()> {
+    let said = |description: &Description<'_>| match description {
+        Description::Moved { .. } => (
+            before.etype().extent(),
+            before.representation().name().as_bytes().to_vec(),
+        ),
+        Description::New(novel) => (novel.etype_extent, novel.representation.to_vec()),
+    };
+    let first = said(&descriptions[0]);
     for (rank, description) in descriptions.iter().enumerate() {
-        if description.etype_extent != descriptions[0].etype_extent {
+        let (extent, representation) = said(description);
+        if extent != first.0 {
             return Err(agree::differs("the extent of the etype", rank));
         }
-        if description.representation != descriptions[0].representation {
+        if representation != first.1 {
             return Err(agree::differs("the data representation", rank));
         }
     }

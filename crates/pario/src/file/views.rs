@@ -23,7 +23,7 @@ impl File {
 
     /// The view in force. Its displacement is always in bytes.
     pub fn view(&self) -> View {
-        self.inner.view().view().clone()
+        self.inner.view().view()
     }
 }
 
@@ -32,25 +32,27 @@ impl Inner {
         if view.displacement() == Displacement::Current {
             return self.set_view_at_pointer(view);
         }
+        let before = self.view();
         let mine = self.check_view(view).and_then(|()| {
-            let lowered = Lowered::new(view, 0, self.usage())?;
+            let lowered = Lowered::new(view, 0, self.usage(), Some(&before))?;
             self.prepare_turn()?;
             Ok(lowered)
         });
-        self.adopt(mine)
+        self.adopt(mine, &before)
     }
 
     /// A sequential file's view starts where the shared pointer stands once
     /// all ranks have arrived, so they meet once more.
     fn set_view_at_pointer(&self, view: &View) -> Result<()> {
         agree::agree(&*self.comm, self.check_view(view))?;
+        let before = self.view();
         let mine = self.shared_pointer.load().and_then(|position| {
-            let current = self.view().file_byte(position)?;
-            let lowered = Lowered::new(view, current, self.usage())?;
+            let current = before.file_byte(position)?;
+            let lowered = Lowered::new(view, current, self.usage(), Some(&before))?;
             self.prepare_turn()?;
             Ok(lowered)
         });
-        self.adopt(mine)
+        self.adopt(mine, &before)
     }
 
     fn check_view(&self, view: &View) -> Result<()> {
@@ -85,9 +87,8 @@ impl Inner {
     }
 
     /// The ranks meet, compare, and take their views.
-    fn adopt(&self, mine: Result<Lowered>) -> Result<()> {
-        let serial = self.view().serial() + 1;
-        let peers = peers::exchange(&*self.comm, &mine, serial)?;
+    fn adopt(&self, mine: Result<Lowered>, before: &Lowered) -> Result<()> {
+        let peers = peers::exchange(&*self.comm, &mine, before)?;
         let view = Arc::new(mine?.with_peers(peers));
         let mut pointer = self.pointer();
         *self

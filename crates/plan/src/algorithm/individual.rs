@@ -1,27 +1,28 @@
 //! Individual: every rank moves its own data, as in an independent call.
 
 use super::{Algorithm, Choices};
-use crate::{Case, Client, Direction, LockProtocol, Plan, Verdict};
+use crate::{Case, Client, Direction, LockProtocol, Plan, Rewriting, Verdict, coverage};
 
 /// Every rank for itself.
 #[derive(Debug)]
 pub struct Individual;
 
 /// Pieces of this size cost a system call less than they cost to exchange,
-/// where the file system's client is the node's kernel and ranks do not come
-/// between each other.
+/// where the file system's client is the node's kernel.
 const LARGE_PIECE_BYTES: u64 = 4096;
-/// The same where the pieces of ranks take turns: writers wait for each other
-/// at every one.
-const LARGE_WRITE_BYTES: u64 = 32 << 10;
-/// A window in shared memory is read once, and copied from faster than the
-/// kernel copies to a rank: only much larger pieces are better read directly.
-const LARGE_READ_BYTES: u64 = 1 << 20;
+/// The same for writes where the pieces of ranks take turns: writers wait for
+/// each other at every one.
+const LARGE_WRITE_BYTES: u64 = 16 << 10;
 /// Windows that hold less data than this are mostly holes, read for nothing
 /// or written around.
 const SPARSE_PERCENT: u64 = 25;
 /// Smaller pieces cost more as calls than the holes between them.
 const SPARSE_PIECE_BYTES: u64 = 512;
+
+/// The part of the file that is looked at to see whether pieces touch.
+const SAMPLE_BYTES: u64 = 64 << 10;
+/// Windows must make so many pieces one for their copies to be worth it.
+const MERGED_MIN: u64 = 2;
 
 impl Algorithm for Individual {
     fn name(&self) -> &'static str {
@@ -57,6 +58,12 @@ impl Algorithm for Individual {
                 80,
                 format!("pieces of {piece} bytes with wide gaps would leave windows mostly empty"),
             ),
+            Client::Kernel if stays_apart(case) => Verdict::suits(
+                80,
+                format!(
+                    "pieces of {piece} bytes do not touch each other: windows would be written piece by piece as well"
+                ),
+            ),
             Client::Kernel => Verdict::suits(10, format!("pieces of {piece} bytes are many calls")),
         }
     }
@@ -69,9 +76,8 @@ impl Algorithm for Individual {
 /// From which size on a piece is better moved by itself.
 fn large_piece(case: &Case<'_>) -> u64 {
     match (case.pattern().is_interleaved, case.direction) {
-        (false, _) => LARGE_PIECE_BYTES,
         (true, Direction::Write) => LARGE_WRITE_BYTES,
-        (true, Direction::Read) => LARGE_READ_BYTES,
+        _ => LARGE_PIECE_BYTES,
     }
 }
 
@@ -81,6 +87,26 @@ fn is_sparse(case: &Case<'_>) -> bool {
     let data = u128::from(pattern.bytes) * 100;
     pattern.piece_bytes >= SPARSE_PIECE_BYTES
         && data < u128::from(pattern.region_bytes) * u128::from(SPARSE_PERCENT)
+}
+
+/// Whether windows would be written in about as many pieces as the ranks
+/// have, seen in a part of the file where all of them have some.
+fn stays_apart(case: &Case<'_>) -> bool {
+    if case.direction == Direction::Read || case.tuning.rewriting == Rewriting::Allowed {
+        return false;
+    }
+    let region = case.region();
+    let used = || case.accesses.iter().filter(|access| !access.is_empty());
+    let together = used().map(|access| access.span().start).max();
+    let start = together
+        .filter(|start| used().all(|access| *start < access.span().end))
+        .unwrap_or(region.start);
+    let sample = start..start.saturating_add(SAMPLE_BYTES).min(region.end);
+    let pieces: u64 = used()
+        .map(|access| access.stats_in(sample.clone()).pieces)
+        .sum();
+    let merged = coverage::covered(used(), sample).len() as u64;
+    pieces < merged.saturating_mul(MERGED_MIN)
 }
 
 /// Where each process is a client of the servers, a call is a message to
