@@ -11,7 +11,7 @@ use pario_mpi::{Datatype, Host, MpiError};
 use super::{HandlePointer, Offset, Raw, file_functions};
 use crate::call::{self, Outcome};
 use crate::files::{OpenFile, ViewTypes};
-use crate::{datatypes, memory};
+use crate::{datatypes, info, memory};
 
 /// Room for the name of a data representation, as the standard wants it.
 const DATAREP_BYTES: usize = 128;
@@ -56,13 +56,15 @@ impl Arguments {
     }
 }
 
-fn set_view(open: &OpenFile, arguments: Arguments) -> Outcome {
+fn set_view(open: &OpenFile, arguments: Arguments, hints: Raw) -> Outcome {
     let host = call::host()?;
+    // A hint is never a reason to fail, nor an info object that is none.
+    let hints = info::read(host, hints).unwrap_or_default();
     let view = match arguments.view(host) {
         Ok(view) => view,
         Err(error) => return Err(open.file.decline("set_view", error).into()),
     };
-    open.file.set_view(&view)?;
+    open.file.set_view_with(&view, &hints)?;
     let flavour = host.flavour();
     let types = ViewTypes {
         etype: copy(host, Datatype(flavour.from_register(arguments.etype)))?,
@@ -105,8 +107,8 @@ impl OpenFile {
 }
 
 file_functions! {
-    "File_set_view" fn set_view_(fh, displacement: Offset, etype: Raw, filetype: Raw, datarep: *const c_char, _info: Raw) |open| {
-        set_view(open, Arguments { displacement, etype, filetype, datarep })
+    "File_set_view" fn set_view_(fh, displacement: Offset, etype: Raw, filetype: Raw, datarep: *const c_char, hints: Raw) |open| {
+        set_view(open, Arguments { displacement, etype, filetype, datarep }, hints)
     }
 
     "File_get_view" fn get_view(fh, displacement: *mut Offset, etype: HandlePointer, filetype: HandlePointer, datarep: *mut c_char) |open| {

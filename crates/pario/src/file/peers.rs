@@ -24,6 +24,16 @@ const MOVED: u8 = 0;
 /// The view differs from the rank's last one in more than its start.
 const NEW: u8 = 1;
 
+/// Added to the tag where the rank brings hints along with its view.
+const HINTS: u8 = 1 << 7;
+
+/// Whether hints come along with a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hinting {
+    None,
+    Some,
+}
+
 /// What a rank says of its view.
 enum Description<'a> {
     Moved { displacement: u64 },
@@ -63,9 +73,10 @@ impl<'a> Description<'a> {
 
     fn read(message: &'a [u8]) -> Option<Description<'a>> {
         let (tag, rest) = message.split_first()?;
+        let tag = tag & !HINTS;
         let (displacement, rest) = rest.split_first_chunk()?;
         let displacement = u64::from_le_bytes(*displacement);
-        if *tag == MOVED {
+        if tag == MOVED {
             return Some(Description::Moved { displacement });
         }
         let (etype_extent, rest) = rest.split_first_chunk()?;
@@ -91,16 +102,17 @@ impl<'a> Description<'a> {
 }
 
 /// Tells all ranks of this one's view, or of its error, and learns theirs.
-/// `before` is the view that it replaces. *Collective*; one exchange more
-/// where long layouts are new.
+/// `before` is the view that it replaces. Tells also whether any rank brings
+/// hints. *Collective*; one exchange more where long layouts are new.
 pub(super) fn exchange(
     comm: &dyn Transport,
     mine: &Result<Lowered>,
+    hinting: Hinting,
     before: &Lowered,
-) -> Result<Peers> {
+) -> Result<(Peers, Hinting)> {
     let mut wire = Vec::new();
     let mut known = HashMap::new();
-    let message = match mine {
+    let mut message = match mine {
         Ok(lowered) if lowered.is_moved_from(before) => Ok(Description::moved(lowered)),
         Ok(lowered) => {
             wire = lowered.layout().to_wire();
@@ -110,7 +122,15 @@ pub(super) fn exchange(
         }
         Err(error) => Err(error.clone()),
     };
+    if let (Hinting::Some, Ok(message)) = (hinting, &mut message) {
+        message[0] |= HINTS;
+    }
     let all = agree::gather(comm, message)?;
+    let brings = |message: &Vec<u8>| message.first().is_some_and(|tag| tag & HINTS != 0);
+    let hinting = match all.iter().any(brings) {
+        true => Hinting::Some,
+        false => Hinting::None,
+    };
     let descriptions: Vec<Description<'_>> = all
         .iter()
         .map(|message| Description::read(message))
@@ -119,7 +139,7 @@ pub(super) fn exchange(
     let displacements = descriptions.iter().map(Description::displacement).collect();
     let is_moved = |it: &Description<'_>| matches!(it, Description::Moved { .. });
     if descriptions.iter().all(is_moved) {
-        return Ok(moved(before.peers(), displacements));
+        return Ok((moved(before.peers(), displacements), hinting));
     }
     check_equal(&descriptions, before)?;
     // Those of the ranks' last views are known as well.
@@ -140,11 +160,12 @@ pub(super) fn exchange(
         let layout = layouts.get(&hash)?.clone();
         Some(Shape { hash, layout })
     });
-    Ok(Peers {
+    let peers = Peers {
         shapes: shapes.collect::<Option<_>>().ok_or_else(broken)?,
         displacements,
         family: before.peers().family + 1,
-    })
+    };
+    Ok((peers, hinting))
 }
 
 /// The same views from other bytes on.

@@ -4,9 +4,10 @@ use std::sync::{Arc, PoisonError};
 
 use pario_transport::Rank;
 
-use super::{File, Inner, peers};
+use super::peers::{self, Hinting};
+use super::{File, Inner};
 use crate::{
-    Error, ErrorKind, Mode, Result, agree,
+    Error, ErrorKind, Info, Mode, Result, agree,
     view::{Displacement, Lowered, Use, View},
 };
 
@@ -15,10 +16,24 @@ impl File {
     /// start. *Collective*; the data representation and the extent of the
     /// etype must be the same on all ranks.
     pub fn set_view(&self, view: &View) -> Result<()> {
+        self.set_view_with(view, &Info::new())
+    }
+
+    /// Likewise, and changes hints that can change while a file is open, as
+    /// [`File::set_info`] does. Ranks may bring hints or not. *Collective*.
+    pub fn set_view_with(&self, view: &View, info: &Info) -> Result<()> {
         let inner = &self.inner;
-        inner
-            .set_view(view)
-            .map_err(|error| inner.name_error(error, "set_view"))
+        let hinting = match info.is_empty() {
+            true => Hinting::None,
+            false => Hinting::Some,
+        };
+        let any = inner
+            .set_view(view, hinting)
+            .map_err(|error| inner.name_error(error, "set_view"))?;
+        match any {
+            Hinting::Some => self.set_info(info),
+            Hinting::None => Ok(()),
+        }
     }
 
     /// The view in force. Its displacement is always in bytes.
@@ -28,9 +43,10 @@ impl File {
 }
 
 impl Inner {
-    fn set_view(&self, view: &View) -> Result<()> {
+    /// Tells whether any rank brings hints.
+    fn set_view(&self, view: &View, hinting: Hinting) -> Result<Hinting> {
         if view.displacement() == Displacement::Current {
-            return self.set_view_at_pointer(view);
+            return self.set_view_at_pointer(view, hinting);
         }
         let before = self.view();
         let mine = self.check_view(view).and_then(|()| {
@@ -38,12 +54,12 @@ impl Inner {
             self.prepare_turn()?;
             Ok(lowered)
         });
-        self.adopt(mine, &before)
+        self.adopt(mine, hinting, &before)
     }
 
     /// A sequential file's view starts where the shared pointer stands once
     /// all ranks have arrived, so they meet once more.
-    fn set_view_at_pointer(&self, view: &View) -> Result<()> {
+    fn set_view_at_pointer(&self, view: &View, hinting: Hinting) -> Result<Hinting> {
         agree::agree(&*self.comm, self.check_view(view))?;
         let before = self.view();
         let mine = self.shared_pointer.load().and_then(|position| {
@@ -52,7 +68,7 @@ impl Inner {
             self.prepare_turn()?;
             Ok(lowered)
         });
-        self.adopt(mine, &before)
+        self.adopt(mine, hinting, &before)
     }
 
     fn check_view(&self, view: &View) -> Result<()> {
@@ -87,8 +103,8 @@ impl Inner {
     }
 
     /// The ranks meet, compare, and take their views.
-    fn adopt(&self, mine: Result<Lowered>, before: &Lowered) -> Result<()> {
-        let peers = peers::exchange(&*self.comm, &mine, before)?;
+    fn adopt(&self, mine: Result<Lowered>, hinting: Hinting, before: &Lowered) -> Result<Hinting> {
+        let (peers, hinting) = peers::exchange(&*self.comm, &mine, hinting, before)?;
         let view = Arc::new(mine?.with_peers(peers));
         let mut pointer = self.pointer();
         *self
@@ -98,6 +114,6 @@ impl Inner {
             .unwrap_or_else(PoisonError::into_inner) = view;
         *pointer = 0;
         self.shared_pointer.turn();
-        Ok(())
+        Ok(hinting)
     }
 }

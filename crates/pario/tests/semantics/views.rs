@@ -466,3 +466,26 @@ fn rule_21_tiles_may_overlap_where_no_access_reaches_the_next() {
         result.unwrap().unwrap();
     }
 }
+
+#[test]
+fn hints_that_one_rank_brings_with_its_view_are_heard_by_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hints");
+    let results = pario::threads::run(3, |comm| {
+        let mode = Mode::CREATE | Mode::READ_WRITE;
+        let file = File::open(&comm, &path, mode, &Info::new())?;
+        let mut info = Info::new();
+        if comm.rank().0 == 0 {
+            info.set("cb_buffer_size", "65536").unwrap();
+        }
+        file.set_view_with(&View::bytes(), &info)?;
+        let told = file.info();
+        assert_eq!(told.get("cb_buffer_size"), Some("65536"));
+        file.set_view_with(&View::bytes(), &Info::new())?;
+        assert_eq!(file.info().get("cb_buffer_size"), Some("65536"));
+        file.close()
+    });
+    for result in results {
+        result.unwrap().unwrap();
+    }
+}
