@@ -40,7 +40,7 @@ mod wire;
 
 pub use basic::Basic;
 pub use copy::CopyError;
-pub use datatype::{Darray, Datatype, Distribution, Order, Pair};
+pub use datatype::{Contents, Darray, Datatype, Distribution, Order, Pair};
 pub use error::{TypeError, TypeErrorKind, WireError};
 pub use layout::{Layout, Monotony, Overlap, PieceStats};
 pub use runs::{Run, Runs};

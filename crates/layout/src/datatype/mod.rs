@@ -2,12 +2,14 @@
 
 mod check;
 mod construct;
+mod contents;
 mod darray;
 mod lower;
 mod pair;
 
 use std::sync::Arc;
 
+pub use contents::Contents;
 pub use darray::{Darray, Distribution};
 pub use pair::Pair;
 
