@@ -18,7 +18,7 @@
 //! ```
 //!
 //! `host` is the library that was found: its constants, its functions and methods for them;
-//! `datatype` turns the host's datatypes into layouts; `runtime` loads and starts an MPI for
+//! `datatype` turns the host's datatypes into layouts and back; `runtime` loads and starts an MPI for
 //! programs that are not linked with one.
 
 pub mod host;
@@ -29,7 +29,7 @@ mod handles;
 mod runtime;
 mod transport;
 
-pub use datatype::DecodeError;
+pub use datatype::{DecodeError, EncodeError, Encoded};
 pub use error::{HostError, MpiError};
 pub use handles::{Comm, Datatype, Errhandler, FileHandle, Group, Info, Message, Op, Request};
 pub use host::abi::{Flavour, StatusFields};

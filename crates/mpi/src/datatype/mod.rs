@@ -1,8 +1,9 @@
-//! Turns the host's datatypes into layouts, once each.
+//! Turns the host's datatypes into layouts, once each, and ours into the host's.
 
 mod cache;
 mod constructor;
 mod contents;
+mod encode;
 mod named;
 
 use std::error::Error;
@@ -12,6 +13,7 @@ use pario_layout::{MAX_DEPTH, TypeError};
 
 pub(crate) use cache::Decoded;
 use constructor::Constructor;
+pub use encode::{EncodeError, Encoded};
 
 use crate::error::MpiError;
 use crate::handles::Datatype;

@@ -10,6 +10,7 @@ mod common;
 
 mod calls;
 mod datatypes;
+mod encoded;
 mod maker;
 mod oracle;
 mod ranks;
@@ -47,6 +48,8 @@ const TESTS: &[(&str, Body)] = &[
     ("datatypes of other constructors", datatypes::others),
     ("large datatypes", datatypes::large),
     ("decoded datatypes are kept and dropped", datatypes::kept),
+    ("our datatypes made with the host", encoded::random),
+    ("limits of making datatypes", encoded::limits),
 ];
 
 /// Runs under a launcher.
