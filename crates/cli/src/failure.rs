@@ -56,6 +56,11 @@ pub(crate) enum Failure {
         /// How many.
         count: usize,
     },
+    /// Contenders failed or moved wrong bytes; they have been named.
+    Faults {
+        /// How many faults there are.
+        count: usize,
+    },
     /// A rank failed, as all ranks know.
     Rank {
         /// Which one.
@@ -81,7 +86,7 @@ impl Failure {
     /// The same as a number.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Failure::Wrong { .. } => WRONG_DATA,
+            Failure::Wrong { .. } | Failure::Faults { .. } => WRONG_DATA,
             Failure::Missing { .. } => MISSING,
             Failure::Rank { code, .. } | Failure::Told { code } => *code,
             _ => NOT_DONE,
@@ -112,6 +117,10 @@ impl fmt::Display for Failure {
             } => write!(f, "cannot {action} {}: {source}", path.display()),
             Failure::Method { method, reason } => write!(f, "{method}: {reason}"),
             Failure::Output(error) => write!(f, "cannot write the results: {error}"),
+            Failure::Faults { count: 1 } => f.write_str("a contender failed: see FAILED above"),
+            Failure::Faults { count } => {
+                write!(f, "contenders failed {count} times: see FAILED above")
+            }
             Failure::Missing { count: 1 } => f.write_str("something that is needed is missing"),
             Failure::Missing { count } => write!(f, "{count} things that are needed are missing"),
             Failure::Rank {

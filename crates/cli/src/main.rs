@@ -1,6 +1,7 @@
 //! The `pario` command.
 
 mod bench;
+mod compare;
 mod doctor;
 mod explain;
 mod facts;

@@ -2,9 +2,9 @@
 //! speeds stand next to those of plain POSIX calls in the same folder.
 
 mod beside;
-mod buffer;
+pub(crate) mod buffer;
 mod cold;
-mod content;
+pub(crate) mod content;
 mod fitness;
 pub(crate) mod folder;
 mod layout;
@@ -60,6 +60,11 @@ enum What {
     Plan,
     /// List the workloads and what can be chosen about each
     Workloads,
+    /// Compare pario with the MPI-IO of every MPI of this machine instead, in MPI processes
+    Compare(Box<crate::compare::Arguments>),
+    /// A rank of `compare`
+    #[command(hide = true)]
+    CompareWorker(Box<crate::compare::worker::Arguments>),
     /// The second job of --beside: runs until its input ends
     #[command(hide = true)]
     Beside(beside::Arguments),
@@ -71,6 +76,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         Some(What::Layout) => layout::run(out).map_err(Failure::Output),
         Some(What::Plan) => plan::run(out).map_err(Failure::Output),
         Some(What::Workloads) => list_workloads(out).map_err(Failure::Output),
+        Some(What::Compare(arguments)) => crate::compare::run(arguments, out),
+        Some(What::CompareWorker(arguments)) => crate::compare::worker::run(arguments, out),
         Some(What::Beside(arguments)) => beside::run(arguments, out),
         None => compare(&arguments.options, out),
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pario_layout::{Datatype, Order, TypeError};
 
-use super::Piece;
+use super::{Parameters, Piece};
 
 /// A block of an array; the last dimension varies fastest in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,12 @@ impl<const DIMENSIONS: usize> Block<DIMENSIONS> {
             start: shares.each_ref().map(|share| share.start),
             extent: shares.each_ref().map(|share| share.end - share.start),
         }
+    }
+
+    /// The block of a rank where all blocks of a grid are alike.
+    pub(crate) fn of_rank(extent: [u64; DIMENSIONS], grid: [u64; DIMENSIONS], rank: u32) -> Self {
+        let sizes = std::array::from_fn(|axis| extent[axis] * grid[axis]);
+        Block::at(sizes, grid, place(grid, rank))
     }
 
     /// Number of elements.
@@ -136,6 +142,22 @@ pub(crate) fn place<const DIMENSIONS: usize>(
         rest /= grid[axis];
     }
     place
+}
+
+/// What a rank has of an array that is cut evenly: a cube of that edge, or the share of a grid in
+/// the cube whose edge is the choice `side`.
+pub(crate) fn even_extent(
+    choices: &Parameters,
+    edge: u64,
+    grid: [u64; 3],
+) -> Result<[u64; 3], String> {
+    match choices.text("side") {
+        None => Ok([edge; 3]),
+        Some(_) => {
+            let side = choices.number("side", 1)?;
+            Ok(grid.map(|parts| (side / parts).max(1)))
+        }
+    }
 }
 
 /// `3x4x5`.

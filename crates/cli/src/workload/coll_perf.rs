@@ -2,7 +2,7 @@
 
 use pario_layout::{Basic, Datatype, TypeError};
 
-use super::block::{Block, balanced_grid, by, place};
+use super::block::{Block, balanced_grid, by, even_extent};
 use super::{Job, Parameter, Piece, Setting, Step, Workload};
 
 const INT: u64 = size_of::<i32>() as u64;
@@ -20,38 +20,41 @@ impl Workload for CollPerf {
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        const PARAMETERS: &[Parameter] = &[Parameter::new(
-            "edge",
-            "ints along an edge of a rank's cube; 100 gives unaligned rows",
-        )];
+        const PARAMETERS: &[Parameter] = &[
+            Parameter::new(
+                "edge",
+                "ints along an edge of a rank's cube; 100 gives unaligned rows",
+            ),
+            Parameter::new("side", "ints along an edge of the whole array instead"),
+        ];
         PARAMETERS
     }
 
     fn job(&self, setting: &Setting) -> Result<Box<dyn Job>, String> {
         let edge = setting.parameters.number("edge", setting.edge(INT))?;
-        setting.check_bytes(&[edge, edge, edge, INT])?;
         let grid = balanced_grid(setting.ranks);
-        Ok(Box::new(Cubes { edge, grid }))
+        let extent = even_extent(&setting.parameters, edge, grid)?;
+        setting.check_bytes(&[extent[0], extent[1], extent[2], INT])?;
+        Ok(Box::new(Blocks { extent, grid }))
     }
 }
 
-struct Cubes {
-    edge: u64,
+struct Blocks {
+    extent: [u64; 3],
     grid: [u64; 3],
 }
 
-impl Cubes {
+impl Blocks {
     fn block(&self, rank: u32) -> Block<3> {
-        let sizes = self.grid.map(|parts| parts * self.edge);
-        Block::at(sizes, self.grid, place(self.grid, rank))
+        Block::of_rank(self.extent, self.grid, rank)
     }
 }
 
-impl Job for Cubes {
+impl Job for Blocks {
     fn sizes(&self) -> String {
         format!(
             "{} ints a rank in a grid of {}",
-            by([self.edge; 3]),
+            by(self.extent),
             by(self.grid)
         )
     }

@@ -31,7 +31,7 @@ pub(crate) use parameters::{Parameter, Parameters};
 const JOB_BYTES_MAX: u64 = 1 << 42;
 
 /// Bytes that a rank moves at scale 1, about.
-const RANK_BYTES: u64 = 8 << 20;
+pub(crate) const RANK_BYTES: u64 = 8 << 20;
 
 /// A pattern that can be named.
 pub(crate) trait Workload: Sync {

@@ -25,7 +25,7 @@ impl Records {
     }
 
     /// Where a call's first record of rank 0 is.
-    fn base(&self, call: u64) -> u64 {
+    pub(super) fn base(&self, call: u64) -> u64 {
         call * self.count * self.ranks * self.record
     }
 }

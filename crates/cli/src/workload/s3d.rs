@@ -2,7 +2,7 @@
 
 use pario_layout::{Basic, Datatype, TypeError};
 
-use super::block::{Block, balanced_grid, by, place};
+use super::block::{Block, balanced_grid, by, even_extent};
 use super::{Job, Parameter, Piece, Setting, Step, Workload};
 
 const DOUBLE: u64 = size_of::<f64>() as u64;
@@ -24,10 +24,10 @@ impl Workload for S3d {
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        const PARAMETERS: &[Parameter] = &[Parameter::new(
-            "edge",
-            "points along an edge of a rank's cube",
-        )];
+        const PARAMETERS: &[Parameter] = &[
+            Parameter::new("edge", "points along an edge of a rank's cube"),
+            Parameter::new("side", "points along an edge of the whole mesh instead"),
+        ];
         PARAMETERS
     }
 
@@ -35,26 +35,26 @@ impl Workload for S3d {
         let components: u64 = COMPONENTS.iter().sum();
         let edge = setting.edge(components * DOUBLE);
         let edge = setting.parameters.number("edge", edge)?;
-        setting.check_bytes(&[edge, edge, edge, components, DOUBLE])?;
         let grid = balanced_grid(setting.ranks);
-        Ok(Box::new(Checkpoint { edge, grid }))
+        let extent = even_extent(&setting.parameters, edge, grid)?;
+        setting.check_bytes(&[extent[0], extent[1], extent[2], components, DOUBLE])?;
+        Ok(Box::new(Checkpoint { extent, grid }))
     }
 }
 
 struct Checkpoint {
-    edge: u64,
+    extent: [u64; 3],
     grid: [u64; 3],
 }
 
 impl Checkpoint {
     fn block(&self, rank: u32) -> Block<3> {
-        let sizes = self.grid.map(|parts| parts * self.edge);
-        Block::at(sizes, self.grid, place(self.grid, rank))
+        Block::of_rank(self.extent, self.grid, rank)
     }
 
     /// Bytes of one component of the whole mesh.
     fn component(&self) -> u64 {
-        self.grid.iter().product::<u64>() * self.edge.pow(3) * DOUBLE
+        self.grid.iter().chain(&self.extent).product::<u64>() * DOUBLE
     }
 
     fn base(&self, call: u64) -> u64 {
@@ -82,7 +82,7 @@ impl Job for Checkpoint {
     fn sizes(&self) -> String {
         format!(
             "11+3+1+1 components of {} doubles a rank in a grid of {}",
-            by([self.edge; 3]),
+            by(self.extent),
             by(self.grid)
         )
     }

@@ -44,6 +44,9 @@ fn types_and_formulas_say_the_same() {
         ("ior", "layout=strided,segment=100"),
         ("tile", "element=3,width=5,height=4"),
         ("cyclic", "block=3"),
+        ("coll_perf", "side=13"),
+        ("s3d", "side=9"),
+        ("small", "view=contiguous,calls=3"),
     ];
     let plain = WORKLOADS.iter().map(|it| (it.name(), ""));
     for (name, parameters) in plain.chain(variants) {

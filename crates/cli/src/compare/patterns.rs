@@ -1,0 +1,249 @@
+//! The access patterns of a comparison: workloads at sizes that stay the same from version to
+//! version, so that figures compare.
+
+use crate::workload::{self, Job, Parameters, RANK_BYTES, Setting};
+
+/// A workload under a name of its own, with a size.
+pub(crate) struct Pattern {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// One line about it.
+    pub(crate) about: &'static str,
+    workload: &'static str,
+    /// Bytes that a rank moves at scale 1, about.
+    rank_bytes: f64,
+    choices: fn(Size) -> String,
+}
+
+/// How much is moved.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    /// Bytes of a rank, about.
+    bytes: f64,
+    ranks: u64,
+}
+
+impl Size {
+    /// How many items of some bytes a rank has; at least one.
+    fn items(self, bytes: f64) -> u64 {
+        ((self.bytes / bytes) as u64).max(1)
+    }
+
+    /// The edge of a cube of so many elements a rank, all ranks together, in multiples of
+    /// `unit`; at least one.
+    fn side(self, elements: f64, unit: u64) -> u64 {
+        let edge = (elements * self.ranks as f64).cbrt() as u64;
+        (edge / unit * unit).max(unit)
+    }
+}
+
+/// Bytes that a rank moves at scale 1, about.
+const USUAL: f64 = 64e6;
+/// The same where pieces are small or have holes.
+const HALF: f64 = 32e6;
+/// The same where pieces are smallest.
+const QUARTER: f64 = 16e6;
+
+/// Bytes of an int, a double and a point of BTIO.
+const INT: f64 = 4.0;
+const DOUBLE: f64 = 8.0;
+const POINT: f64 = 40.0;
+
+/// All patterns, in the order of tables.
+pub(crate) const PATTERNS: &[Pattern] = &[
+    Pattern {
+        name: "contig",
+        about: "one contiguous share a rank",
+        workload: "ior",
+        rank_bytes: USUAL,
+        choices: |size| format!("segment={}", size.items(4096.0) * 4096),
+    },
+    strided("strided1m", "1 MiB records in turn", |_| "record=1M".into()),
+    strided("strided64k", "64 KiB records in turn", |_| {
+        "record=64K".into()
+    }),
+    strided("strided4k", "4 KiB records in turn", |_| "record=4K".into()),
+    strided("strided64", "64-byte records in turn", |_| {
+        "record=64".into()
+    }),
+    Pattern {
+        name: "coll_perf",
+        about: "3-D array of ints in blocks",
+        workload: "coll_perf",
+        rank_bytes: USUAL,
+        choices: |size| format!("side={}", size.side(size.bytes / INT, 4)),
+    },
+    Pattern {
+        name: "hpio",
+        about: "256-byte regions 128 apart, in file and memory",
+        workload: "hpio",
+        rank_bytes: HALF,
+        choices: |size| format!("region=256,spacing=128,count={}", size.items(256.0)),
+    },
+    Pattern {
+        name: "tile",
+        about: "2-D tiles of 64-byte elements",
+        workload: "tile",
+        rank_bytes: USUAL,
+        choices: |size| {
+            const UNIT: u64 = 16;
+            let edge = ((size.items(64.0) as f64).sqrt() as u64 / UNIT * UNIT).max(UNIT);
+            format!("element=64,width={edge},height={edge}")
+        },
+    },
+    Pattern {
+        name: "btio",
+        about: "block-tridiagonal cells of a 3-D grid, 4 calls",
+        workload: "btio",
+        rank_bytes: USUAL,
+        choices: |size| {
+            let side = size.side(size.bytes / 4.0 / POINT, size.ranks.isqrt());
+            format!("steps=4,side={side}")
+        },
+    },
+    Pattern {
+        name: "flash",
+        about: "24 variables, guard cells in memory, 24 calls",
+        workload: "flash",
+        rank_bytes: USUAL,
+        choices: |size| {
+            let blocks = size.items(24.0 * 16.0 * 16.0 * 16.0 * DOUBLE);
+            format!("edge=16,blocks={blocks}")
+        },
+    },
+    Pattern {
+        name: "s3d",
+        about: "arrays of 11, 3, 1 and 1 components in x-y-z blocks, 4 calls",
+        workload: "s3d",
+        rank_bytes: USUAL,
+        choices: |size| format!("side={}", size.side(size.bytes / 16.0 / DOUBLE, 4)),
+    },
+    Pattern {
+        name: "steps",
+        about: "time steps of a point side by side, 16 sparse calls",
+        workload: "steps",
+        rank_bytes: USUAL,
+        choices: |size| {
+            let points = size.items(16.0 * 3200.0) * size.ranks;
+            format!("steps=16,variables=100,points={points}")
+        },
+    },
+    Pattern {
+        name: "cyclic",
+        about: "doubles dealt one by one (darray)",
+        workload: "cyclic",
+        rank_bytes: QUARTER,
+        choices: |_| "block=1".into(),
+    },
+    Pattern {
+        name: "indexed",
+        about: "irregular blocks of 1 to 2 KiB (hindexed)",
+        workload: "indexed",
+        rank_bytes: HALF,
+        choices: |_| "shortest=1024".into(),
+    },
+    Pattern {
+        name: "small",
+        about: "200 calls of 4 KiB a rank",
+        workload: "small",
+        rank_bytes: 200.0 * 4096.0,
+        choices: |_| "bytes=4096,calls=200,view=contiguous".into(),
+    },
+];
+
+const fn strided(name: &'static str, about: &'static str, choices: fn(Size) -> String) -> Pattern {
+    Pattern {
+        name,
+        about,
+        workload: "strided",
+        rank_bytes: USUAL,
+        choices,
+    }
+}
+
+impl Pattern {
+    /// What so many ranks do at a scale.
+    pub(crate) fn job(&self, ranks: u32, scale: f64) -> Result<Box<dyn Job>, String> {
+        let workload = workload::by_name(self.workload).expect("patterns name workloads");
+        let size = Size {
+            bytes: self.rank_bytes * scale,
+            ranks: u64::from(ranks),
+        };
+        let parameters = Parameters::parse(&(self.choices)(size), workload.parameters())?;
+        workload.job(&Setting {
+            ranks,
+            scale: size.bytes / RANK_BYTES as f64,
+            parameters,
+        })
+    }
+}
+
+/// The patterns of these names, in the order of tables; all where none is named.
+pub(crate) fn named(names: &[String]) -> Result<Vec<&'static Pattern>, String> {
+    let known = |name: &String| PATTERNS.iter().any(|it| it.name == name);
+    if let Some(unknown) = names.iter().find(|name| !known(name)) {
+        let known: Vec<_> = PATTERNS.iter().map(|it| it.name).collect();
+        return Err(format!(
+            "there is no pattern `{unknown}` to compare; there are {}",
+            known.join(", ")
+        ));
+    }
+    let wanted = |it: &&Pattern| names.is_empty() || names.iter().any(|name| name == it.name);
+    Ok(PATTERNS.iter().filter(wanted).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(pattern: &Pattern, ranks: u32, scale: f64) -> u64 {
+        let job = pattern.job(ranks, scale).unwrap();
+        let steps = (0..ranks).flat_map(|rank| (0..job.calls()).map(move |call| (rank, call)));
+        steps
+            .map(|(rank, call)| job.step(rank, call).unwrap().bytes())
+            .sum()
+    }
+
+    #[test]
+    fn every_pattern_has_its_size() {
+        for pattern in PATTERNS {
+            for ranks in [2, 4] {
+                let wanted = pattern.rank_bytes * f64::from(ranks);
+                let share = bytes(pattern, ranks, 1.0) as f64 / wanted;
+                // Blocks are whole, and some ranks of flash have one or two more.
+                assert!((0.9..1.1).contains(&share), "{}: {share}", pattern.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_smallest_scales_and_odd_numbers_of_ranks_work() {
+        for pattern in PATTERNS {
+            for ranks in [1, 3, 7] {
+                assert!(bytes(pattern, ranks, 1e-9) > 0, "{}", pattern.name);
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_are_those_of_earlier_figures() {
+        let total = |name: &str, ranks| {
+            let patterns = named(&[name.to_owned()]).unwrap();
+            bytes(patterns[0], ranks, 1.0)
+        };
+        assert_eq!(total("contig", 2), 2 * 15_625 * 4096);
+        assert_eq!(total("strided64k", 2), 2 * 976 * 65_536);
+        assert_eq!(total("coll_perf", 2), 316 * 316 * 316 * 4);
+        assert_eq!(total("tile", 4), 4 * 992 * 992 * 64);
+        assert_eq!(total("steps", 2), 2 * 1250 * 51_200);
+        assert_eq!(total("cyclic", 4), 4 * 16_000_000);
+        assert_eq!(total("small", 2), 2 * 200 * 4096);
+    }
+
+    #[test]
+    fn names_that_do_not_exist_are_told() {
+        assert_eq!(named(&[]).unwrap().len(), 15);
+        let error = named(&["tiles".to_owned()]).err().unwrap();
+        assert!(error.contains("`tiles`") && error.contains("strided64k"));
+    }
+}
