@@ -193,3 +193,64 @@ fn files_do_not_wait_for_each_other() {
         .into_iter()
         .for_each(|result| result.expect("no panic").unwrap());
 }
+
+/// Views that are set again and again, moved together, apart, or changed on
+/// some ranks only: what was kept of the last ones must not be mistaken for
+/// what holds now.
+#[test]
+fn views_that_move_show_what_they_would_if_they_were_new() {
+    const RANKS: u64 = 3;
+    const ROUNDS: u64 = 40;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("moving");
+    // Of each round and rank: where its view starts, and what it shows.
+    let start = |round: u64, rank: u64| match round % 4 {
+        0 | 1 => (round * RANKS + rank) * 1000,
+        2 => round * 3000 + (RANKS - rank) * 900,
+        _ if rank == 1 => round * 3000 + 1600,
+        _ => round * 3000 + rank * 8,
+    };
+    let record = |round: u64, rank: u64| match round % 4 {
+        3 if rank == 1 => (8, 32),
+        3 => (8, 24),
+        _ => (500, 500),
+    };
+    let value = |round: u64, rank: u64| (round * 7 + rank + 1) as u8;
+    let mut expected = vec![0u8; 200_000];
+    for (round, rank) in (0..ROUNDS).flat_map(|round| (0..RANKS).map(move |rank| (round, rank))) {
+        let (len, stride) = record(round, rank);
+        for at in (0..500).map(|k| start(round, rank) + k / len * stride + k % len) {
+            expected[at as usize] = value(round, rank);
+        }
+    }
+    let results = World::new(RANKS as u32).run(|comm| -> pario::Result<()> {
+        let file = File::open(&comm, &path, NEW, &Info::new())?;
+        let rank = u64::from(comm.rank().0);
+        let byte = Datatype::basic(Basic::Byte);
+        for round in 0..ROUNDS {
+            let (len, stride) = record(round, rank);
+            let tile = Datatype::contiguous(len, &byte)?;
+            let tile = Datatype::resized(&tile, 0, stride as i64)?;
+            file.set_view(&View::new(start(round, rank), &byte, &tile))?;
+            let mine = [value(round, rank); 500];
+            assert_eq!(file.write_at_all(0, &mine[..])?.bytes(), 500);
+            let mut back = [0u8; 500];
+            assert_eq!(file.read_at_all(0, &mut back[..])?.bytes(), 500);
+            assert_eq!(back, mine, "round {round}");
+        }
+        // The shared pointer needs the same view on all ranks, start included.
+        file.set_view(&View::new(rank, &byte, &byte))?;
+        assert!(file.write_shared(&[1u8][..]).is_err());
+        file.set_view(&View::new(199_000, &byte, &byte))?;
+        file.write_shared(&[rank as u8 + 1][..])?;
+        file.close()
+    });
+    for result in results {
+        result.expect("no rank panics").unwrap();
+    }
+    let found = std::fs::read(&path).unwrap();
+    let (found, mut shared) = (&found[..199_000], found[199_000..].to_vec());
+    assert!(found == &expected[..199_000]);
+    shared.sort_unstable();
+    assert_eq!(shared, [1, 2, 3]);
+}
