@@ -182,6 +182,10 @@ impl Operation {
         &self.view
     }
 
+    pub(crate) fn shared_view(&self) -> Arc<Lowered> {
+        self.view.clone()
+    }
+
     pub(crate) fn hints(&self) -> &Arc<Hints> {
         &self.hints
     }

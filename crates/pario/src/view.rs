@@ -140,6 +140,8 @@ pub(crate) struct Peers {
     /// Tells one set of views from another, unless they are the same but for
     /// a distance by which all of them were moved.
     pub(crate) family: u64,
+    /// Whether every rank sees a stretch of the file without holes.
+    pub(crate) dense: bool,
 }
 
 impl Peers {
@@ -232,6 +234,7 @@ impl Lowered {
                 shapes: Arc::new([]),
                 displacements: Vec::new(),
                 family: 0,
+                dense: false,
             },
         })
     }
@@ -259,6 +262,7 @@ impl Lowered {
             shapes: std::iter::repeat_n(shape, ranks as usize).collect(),
             displacements: vec![0; ranks as usize],
             family: 0,
+            dense: true,
         };
         Ok(lowered.with_peers(peers))
     }

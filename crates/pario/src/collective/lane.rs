@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pario_transport::Transport;
 
-use super::{planning::PlanMemory, windows::Windows};
+use super::{foregone::Freedom, planning::PlanMemory, windows::Windows};
 use crate::Result;
 
 /// Windows in flight: exchange of some overlaps the transfer of others.
@@ -22,6 +22,7 @@ pub(crate) struct Lane {
 pub(super) struct LaneState {
     windows: Ring,
     pub(super) memory: PlanMemory,
+    pub(super) freedom: Freedom,
 }
 
 /// Shared windows, once they are needed.
@@ -37,6 +38,7 @@ impl Lane {
         let state = LaneState {
             windows: Ring::Unmade,
             memory: PlanMemory::default(),
+            freedom: Freedom::default(),
         };
         Lane {
             comm,

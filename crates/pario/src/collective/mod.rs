@@ -1,8 +1,9 @@
 //! Collective calls: the ranks say what they move, all compute the same plan,
 //! carry it out, and agree on the result.
 //!
-//! Two exchanges frame every call (`entry.rs`): one small message a rank
-//! before, one after. Between them no collective takes place, but for a write
+//! Two exchanges frame a call (`entry.rs`): one small message a rank before,
+//! one after; of calls that are foregone (`foregone.rs`) only the second.
+//! Between them no collective takes place, but for a write
 //! that may rewrite holes, which asks first whether it is alone
 //! (`entrance.rs`); what a rank needs to know of the others it computes from
 //! their views, which were exchanged when they were set.
@@ -11,6 +12,7 @@ mod atomic;
 mod background;
 mod entrance;
 mod entry;
+mod foregone;
 mod lane;
 mod messages;
 mod ordered;
@@ -116,8 +118,18 @@ fn run_prepared(
     call: Call,
     prepared: Result<Operation>,
 ) -> Result<Status> {
-    let result = entry::exchange(&*lane.comm, &prepared)
-        .and_then(|entries| execute(lane, &prepared?, &entries));
+    let comm = &*lane.comm;
+    let view = match &prepared {
+        Ok(operation) => operation.shared_view(),
+        Err(_) => file.view(),
+    };
+    let foregone = lane.state().freedom.is_foregone(file, comm, &view);
+    let result = match foregone {
+        true => entry::finish_individual(comm, prepared.and_then(|operation| operation.run())),
+        false => {
+            entry::exchange(comm, &prepared).and_then(|entries| execute(lane, &prepared?, &entries))
+        }
+    };
     result.map_err(|error| file.name_error(error, call.name))
 }
 

@@ -160,8 +160,10 @@ pub(super) fn exchange(
         let layout = layouts.get(&hash)?.clone();
         Some(Shape { hash, layout })
     });
+    let shapes: Arc<[Shape]> = shapes.collect::<Option<_>>().ok_or_else(broken)?;
     let peers = Peers {
-        shapes: shapes.collect::<Option<_>>().ok_or_else(broken)?,
+        dense: shapes.iter().all(|shape| shape.layout.is_dense()),
+        shapes,
         displacements,
         family: before.peers().family + 1,
     };
@@ -181,6 +183,7 @@ fn moved(before: &Peers, displacements: Vec<u64>) -> Peers {
         shapes: Arc::clone(&before.shapes),
         displacements,
         family: before.family + u64::from(!together),
+        dense: before.dense,
     }
 }
 

@@ -1,0 +1,80 @@
+//! Calls of which it is known before they begin that every rank moves its own
+//! data: each rank sees one stretch of the file, all run on one node, whose
+//! kernel is the file system's client, and no hint asks for anything else. What
+//! the ranks ask for makes no difference then, so they need not say it first:
+//! one exchange, at the end, is enough.
+//!
+//! Ranks must not differ in this. It comes from what they agreed on when they
+//! opened the file and set views, hints and atomicity, never from the
+//! arguments of the call.
+
+use std::sync::Arc;
+
+use pario_driver::Client;
+use pario_hints::Hints;
+use pario_plan::{Direction, Tuning};
+use pario_transport::{Rank, Transport};
+
+use crate::{
+    file::{Atomicity, Inner},
+    view::Lowered,
+};
+
+/// Whether ranks and hints leave the choice to the views.
+#[derive(Debug, Default)]
+pub(super) struct Freedom {
+    /// The last answer, and the hints it was given for.
+    known: Option<(Arc<Hints>, bool)>,
+}
+
+impl Freedom {
+    /// Whether the next call through a view is foregone.
+    pub(super) fn is_foregone(
+        &mut self,
+        file: &Inner,
+        comm: &dyn Transport,
+        view: &Lowered,
+    ) -> bool {
+        view.peers().dense
+            && view.representation().is_identity()
+            && file.atomicity() == Atomicity::NonAtomic
+            && self.is_free(file, comm)
+    }
+
+    fn is_free(&mut self, file: &Inner, comm: &dyn Transport) -> bool {
+        let hints = file.hints();
+        match &self.known {
+            Some((known, free)) if Arc::ptr_eq(known, &hints) => *free,
+            _ => {
+                let free = is_near(file, comm) && leaves_choice(&hints);
+                self.known = Some((hints, free));
+                free
+            }
+        }
+    }
+}
+
+/// Whether the ranks and the file system's client are on one node, and nothing
+/// is known that would make the place of a transfer matter.
+fn is_near(file: &Inner, comm: &dyn Transport) -> bool {
+    let here = comm.node_of(Rank(0));
+    let one_node = (1..comm.size()).all(|rank| comm.node_of(Rank(rank)) == here);
+    let facts = file.handle.facts();
+    one_node
+        && facts.client == Client::Kernel
+        && facts.striping.is_none()
+        && facts.lock_granularity.is_none()
+}
+
+/// Whether the hints ask for nothing in particular.
+fn leaves_choice(hints: &Hints) -> bool {
+    let mimics = hints.pario_mimic_striping.is_some()
+        || hints.pario_mimic_lock_granularity.is_some()
+        || hints.pario_mimic_lock_protocol.is_some()
+        || hints.pario_mimic_client.is_some();
+    let is_free = |direction| {
+        let tuning = Tuning::from_hints(hints, direction);
+        tuning.partition.is_none() && tuning.algorithm.is_none() && tuning.exchange.is_none()
+    };
+    !mimics && is_free(Direction::Read) && is_free(Direction::Write)
+}
