@@ -265,6 +265,7 @@ impl Model {
     fn act(&mut self, rank: usize, action: &Action, traffic: &mut Traffic) -> Option<Expected> {
         let result = match action {
             Action::Access(access) => return self.access(rank, access, traffic),
+            Action::ByteOffset(etypes) => Ok(self.byte_offset(rank, *etypes)),
             _ if self.is_sequential() => Err(ErrorKind::UnsupportedOperation),
             Action::Seek(offset, from) => {
                 if *from == Seek::End {
@@ -276,7 +277,6 @@ impl Model {
                     0
                 })
             }
-            Action::ByteOffset(etypes) => Ok(self.byte_offset(rank, *etypes)),
         };
         Some(Expected {
             result,

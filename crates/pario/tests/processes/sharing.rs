@@ -93,7 +93,8 @@ fn without_memory() {
     let folder = folder();
     let path = folder.path().join("apart");
     let nowhere = SegmentMemory::Folder("/proc/no/such/folder".into());
-    let world = World::new(3).segment_memory(&[nowhere]);
+    // On one node the memory of the ranks' messages would do.
+    let world = World::new(3).nodes(&[0, 1, 1]).segment_memory(&[nowhere]);
     run(&world, |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         assert!(file.explain_open().contains("shared pointer: file"));
