@@ -6,7 +6,7 @@
 
 extern char **environ;
 
-enum { SURVIVED = 42, CHILD_SECONDS = 30 };
+enum { SURVIVED = 222, CHILD_SECONDS = 30 };
 
 /* A child must not take itself for a rank of this job. */
 static void leave_the_job(void) {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Constructor, Datatype, Dimension, Order, Unit};
+use super::{Constructor, Datatype, Dimension, Lengths, Order, Unit};
 use crate::shape::{Kind, Shape};
 use crate::{Basic, TypeError, TypeErrorKind};
 
@@ -106,6 +106,9 @@ fn constructor_order(
             of,
         } => {
             let inner = map_order(of, done)?;
+            if let Some(order) = rising_blocks(inner, lengths, displacements, *unit, of) {
+                return Some(order);
+            }
             let blocks = displacements.iter().enumerate().map(|(index, &place)| {
                 let block = inner.row(lengths.get(index), of.extent().into())?;
                 Some(block.moved(i128::from(place) * scale(*unit, of)))
@@ -134,6 +137,46 @@ fn constructor_order(
         }
         Constructor::Resized { of, .. } => map_order(of, done),
     }
+}
+
+/// The order of many blocks that all rise, each starting at or past the end of
+/// the one before, as those of most irregular types do: in small numbers, which
+/// are several times faster than the general ones. `None` if it is not so.
+fn rising_blocks(
+    inner: MapOrder,
+    lengths: &Lengths,
+    displacements: &[i64],
+    unit: Unit,
+    of: &Datatype,
+) -> Option<MapOrder> {
+    let extent = of.extent();
+    let rises = extent >= 0 && inner.row(2, extent.into())?.fall.is_none();
+    if !rises || inner.lowest < 0 || inner.last > i128::from(extent) {
+        return None;
+    }
+    let scale = i64::try_from(scale(unit, of)).ok()?;
+    let mut first = None;
+    let (mut end, mut last) = (0i64, 0i64);
+    for (index, place) in displacements.iter().enumerate() {
+        let copies = i64::try_from(lengths.get(index)).ok()?;
+        if copies == 0 {
+            continue;
+        }
+        let start = place.checked_mul(scale)?;
+        if start < end {
+            return None;
+        }
+        last = start.checked_add((copies - 1).checked_mul(extent)?)?;
+        end = last.checked_add(extent)?;
+        first = first.or(Some(start));
+    }
+    let first = i128::from(first?);
+    Some(MapOrder {
+        first: inner.first + first,
+        last: inner.last + i128::from(last),
+        lowest: inner.lowest + first,
+        fall: None,
+    })
 }
 
 fn scale(unit: Unit, of: &Datatype) -> i128 {

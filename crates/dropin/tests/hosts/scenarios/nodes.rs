@@ -77,8 +77,14 @@ fn of(
         Effort::Short => &SHORT_PROGRAMS[..],
         Effort::Full => &PROGRAMS[..],
     };
+    let weak = run.host(host).launcher == Launcher::Hydra;
     let one = |name: &&'static str| {
-        let (name, setting) = (*name, setting.clone());
+        let (name, mut setting) = (*name, setting.clone());
+        // A rank that waits before it sends needs progress between nodes, which
+        // these MPIs let no one make below MULTIPLE (docs/progress.md).
+        if weak && name == "nonblocking_collective" {
+            setting.variables.push(("PARIO_THREADS", "multiple".into()));
+        }
         let detail = format!("{name}-{ranks}+{suffix}");
         trial(run, host, "pretended-nodes", &detail, move |run, host| {
             let program = Program::find("programs", name)?;
