@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::protocol::Line;
+use crate::run::program_folders;
 
 /// A rank that tells its MPI takes no longer.
 pub(super) const DESCRIBE_TIME_MAX: Duration = Duration::from_secs(60);
@@ -109,6 +110,12 @@ impl Launch<'_> {
             if env::var_os(name).is_none() {
                 command.env(name, value);
             }
+        }
+        // Some launchers are scripts that start other programs of their MPI by name.
+        let own = self.launcher.parent().map(Path::to_owned);
+        let folders = own.into_iter().chain(program_folders());
+        if let Ok(path) = env::join_paths(folders) {
+            command.env("PATH", path);
         }
         command
             .spawn()
