@@ -103,5 +103,6 @@ mod tests {
         assert!(page.contains("0.50×") && page.contains("class=\"behind\""));
         assert!(page.contains("MPI A: wrong"));
         assert!(page.contains("2000-02-29"));
+        assert!(page.contains("(libmpi.so)") && !page.contains("/lib/libmpi.so"));
     }
 }

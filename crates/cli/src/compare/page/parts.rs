@@ -1,6 +1,7 @@
 //! The parts of the page that are text and tables.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use super::plot::{Measure, plot};
 use super::{colour, escaped};
@@ -89,7 +90,10 @@ pub(super) fn machine(comparison: &Comparison) -> String {
         if version.len() < mpi.described.version.len() {
             version.push('…');
         }
-        add(&mpi.name, &format!("{version} ({})", mpi.described.library));
+        // Where it is installed is nobody's business.
+        let library = Path::new(&mpi.described.library).file_name();
+        let library = library.unwrap_or_default().to_string_lossy();
+        add(&mpi.name, &format!("{version} ({library})"));
     }
     list
 }
