@@ -116,10 +116,10 @@ pub(crate) fn find(id: FileId) -> Found {
 /// Takes a file out of the table: its handle is closed from now on.
 pub(crate) fn remove(id: FileId) {
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
-    if let Some(place) = table.get_mut(id.index()) {
-        if place.generation == id.generation() {
-            place.file = None;
-        }
+    if let Some(place) = table.get_mut(id.index())
+        && place.generation == id.generation()
+    {
+        place.file = None;
     }
 }
 
