@@ -17,15 +17,10 @@ use pario_mpi::{Comm, Encoded, Host, Info, Runtime, Threads};
 use super::Mode;
 use super::patterns::{self, Pattern};
 use super::protocol::{Described, Direction, Figure, Line};
-use crate::bench::buffer::Buffer;
 use crate::bench::content;
 use crate::failure::Failure;
 use crate::workload::{Job, Step};
 use interface::{Interface, Memory};
-
-/// Where buffers begin behind the start of a page: as malloc's large blocks do, which is what
-/// programs pass.
-const BUFFER_OFFSET: usize = 16;
 
 /// What memory holds before a read.
 const UNREAD: u8 = 0xa5;
@@ -134,7 +129,8 @@ struct Call<'a> {
     etype: Encoded<'a>,
     filetype: Encoded<'a>,
     memory: Memory<'a>,
-    buffer: Buffer,
+    /// As malloc gives it, which is what programs pass: large blocks begin 16 bytes behind a page.
+    buffer: Vec<u8>,
 }
 
 impl<'a> Worker<'a> {
@@ -206,10 +202,10 @@ impl<'a> Worker<'a> {
         let write = self.timed(|| self.transfer(&name, Direction::Write, &mut calls))?;
         let write_fault = check::file_fault(&*job, self.rank, &path, end, round)?;
         for call in &mut calls {
-            call.buffer.bytes_mut().fill(UNREAD);
+            call.buffer.fill(UNREAD);
         }
         let read = self.timed(|| self.transfer(&name, Direction::Read, &mut calls))?;
-        let buffers = calls.iter().map(|call| call.buffer.bytes());
+        let buffers = calls.iter().map(|call| call.buffer.as_slice());
         let read_fault = check::memory_fault(&*job, self.rank, buffers, UNREAD, round);
         self.remove(&path)?;
 
@@ -244,10 +240,9 @@ impl<'a> Worker<'a> {
             let encoded = self.host.encode(datatype);
             encoded.map_err(|error| cannot(&error))
         };
-        let mut buffer = Buffer::new(step.memory_bytes, 0, BUFFER_OFFSET)?;
-        let bytes = buffer.bytes_mut();
+        let mut buffer = zeroes(step.memory_bytes)?;
         job.pieces(self.rank, number, &mut |piece| {
-            let memory = &mut bytes[piece.memory as usize..][..piece.bytes as usize];
+            let memory = &mut buffer[piece.memory as usize..][..piece.bytes as usize];
             content::fill(memory, piece.file, self.arguments.round);
         });
         Ok(Call {
@@ -275,8 +270,7 @@ impl<'a> Worker<'a> {
                 call.filetype.handle(),
             )
             .map_err(mpi)?;
-            file.transfer(call.buffer.bytes_mut(), &call.memory)
-                .map_err(mpi)?;
+            file.transfer(&mut call.buffer, &call.memory).map_err(mpi)?;
         }
         file.close().map_err(mpi)
     }
@@ -334,6 +328,17 @@ impl Drop for Worker<'_> {
             let _ = self.host.info_free(self.info);
         }
     }
+}
+
+/// Memory of so many bytes; at least one, so that its address is one of malloc's.
+fn zeroes(bytes: u64) -> Result<Vec<u8>, Failure> {
+    let mut memory = Vec::new();
+    let length = usize::try_from(bytes.max(1)).unwrap_or(usize::MAX);
+    memory.try_reserve_exact(length).map_err(|_| {
+        Failure::Arguments(format!("there is no memory for a buffer of {bytes} bytes"))
+    })?;
+    memory.resize(length, 0);
+    Ok(memory)
 }
 
 /// The filetype as programs give it: where the view has no gaps, one instance for the whole share
