@@ -127,6 +127,9 @@ fn workspace(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
             .arg("--release")
             .env("PARIO_CASES", cases.to_string());
     }
+    if effort == Effort::Full {
+        command.env("PARIO_FULL", "1");
+    }
     shell::run_inspected(command, |line| tally.count(line))?;
     Ok(Step::Done)
 }
