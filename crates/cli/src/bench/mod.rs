@@ -101,13 +101,24 @@ fn compare(options: &Options, out: &mut impl Write) -> Result<(), Failure> {
     }
     let world = World::of_mpi(Mpi::start()?);
     let options = options.for_ranks(world.ranks()).map_err(Failure::Arguments);
-    if world.leads() {
-        return compare_in(&world, &options?, out);
-    }
-    let told = |failure: Failure| Failure::Told {
-        code: failure.code(),
+    let leads = world.leads();
+    let compared = match leads {
+        true => options.and_then(|options| compare_in(&world, &options, out)),
+        false => options.and_then(|options| compare_in(&world, &options, &mut io::sink())),
     };
-    compare_in(&world, &options.map_err(told)?, &mut io::sink()).map_err(told)
+    compared.map_err(|failure| match failure {
+        // What becomes of our output is for the command to say.
+        Failure::Output(error) if leads => Failure::Output(error),
+        // Said before the MPI ends: launchers end all ranks with the first one that fails.
+        failure => {
+            if leads {
+                eprintln!("pario: {failure}");
+            }
+            Failure::Told {
+                code: failure.code(),
+            }
+        }
+    })
 }
 
 fn compare_in(world: &World, options: &Options, out: &mut impl Write) -> Result<(), Failure> {
