@@ -89,12 +89,12 @@ static void run(void) {
     MPI_File file;
     MPI_Request request;
     MPI_Status status;
-    int flag = 0;
+    int flag = 0, code = MPI_SUCCESS;
     check_make(path, LENGTH, 1);
     CHECK_OK(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDWR, MPI_INFO_NULL, &file));
     CHECK_OK(MPI_File_iwrite_at(file, LENGTH, data, LENGTH, MPI_BYTE, &request));
-    while (!flag)
-        if (!CHECK_OK(MPI_Request_get_status(request, &flag, &status))) break;
+    while (!flag && code == MPI_SUCCESS) code = MPI_Request_get_status(request, &flag, &status);
+    CHECK_OK(code);
     CHECK_COUNT(status, MPI_BYTE, LENGTH);
     CHECK(request != MPI_REQUEST_NULL, "the request is still there");
     CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
