@@ -348,3 +348,17 @@ fn memory_just_behind_a_page_gets_and_gives_the_same_bytes() {
         .into_iter()
         .for_each(|result| result.unwrap().unwrap());
 }
+
+/// PnetCDF opens its second handle with the hints that the first one reports.
+#[test]
+fn a_file_opens_with_the_hints_that_another_reports() {
+    let folder = folder();
+    let path = folder.path().join("again");
+    four(|comm| {
+        let first = File::open(&comm, &path, NEW, &Info::new())?;
+        let told = first.info();
+        assert_eq!(told.get("romio_filesystem_type"), Some("posix"));
+        File::open(&comm, &path, NEW, &told)?.close()?;
+        first.close()
+    });
+}

@@ -86,9 +86,10 @@ impl File {
         let mut info = self.inner.hints().to_info();
         // A name longer than an info value may be is left out.
         let _ = info.set("filename", &self.inner.path.to_string_lossy());
-        // What ROMIO tells under this name, and scripts ask for.
-        let file_system = self.facts().file_system.to_string();
-        let _ = info.set("romio_filesystem_type", &file_system);
+        // ROMIO tells its driver under this name, and scripts ask for it. Some
+        // programs open the next file with what they were told, so it is a
+        // value that open takes.
+        let _ = info.set("romio_filesystem_type", self.inner.driver.name());
         info
     }
 
