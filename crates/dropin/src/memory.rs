@@ -25,10 +25,7 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     fn count(self) -> engine::Result<u64> {
-        u64::try_from(self.count).map_err(|_| {
-            let message = format!("the count is {}: it must not be negative", self.count);
-            engine::Error::new(ErrorKind::Count, message)
-        })
+        unsigned_or(self.count, "the count", ErrorKind::Count)
     }
 
     /// What is to be written.
@@ -74,6 +71,18 @@ impl Buffer {
         });
         owned.unwrap_or_else(Owned::refused)
     }
+}
+
+/// A number of the program's that must not be negative; `what` names it.
+pub(crate) fn unsigned(number: i64, what: &str) -> engine::Result<u64> {
+    unsigned_or(number, what, ErrorKind::Argument)
+}
+
+fn unsigned_or(number: i64, what: &str, kind: ErrorKind) -> engine::Result<u64> {
+    u64::try_from(number).map_err(|_| {
+        let message = format!("{what} is {number}: it must not be negative");
+        engine::Error::new(kind, message)
+    })
 }
 
 /// The path that a C string names.

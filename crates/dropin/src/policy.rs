@@ -12,7 +12,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use engine::driver::{Coherence, file_system_of};
 use engine::hints::{Hints, Sources};
 use engine::{Info, Transport};
-use pario_mpi::{Host, MpiTransport};
+use pario_mpi::{Host, MpiTransport, PRETENDED_NODES};
 
 use crate::failure::Failure;
 use crate::pattern;
@@ -94,10 +94,8 @@ pub(crate) fn is_excluded(path: &Path) -> bool {
     };
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let path = path.to_string_lossy();
-    let patterns = patterns.split(':').filter(|pattern| !pattern.is_empty());
-    patterns
-        .into_iter()
-        .any(|pattern| pattern == "1" || pattern::matches(pattern, &path))
+    let mut patterns = patterns.split(':').filter(|pattern| !pattern.is_empty());
+    patterns.any(|pattern| pattern == "1" || pattern::matches(pattern, &path))
 }
 
 /// The ranks agree on who carries a file: the host, if any of them has a
@@ -161,7 +159,7 @@ fn disabled_by_default() -> bool {
 
 /// Whether the several nodes are one in truth.
 fn pretends_nodes() -> bool {
-    std::env::var_os("PARIO_NODES").is_some()
+    std::env::var_os(PRETENDED_NODES).is_some()
 }
 
 /// Functions by which programs that use a graphics processor are known.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::launch::{self, Launch};
 use super::protocol::{Described, Line};
 use crate::failure::Failure;
-use crate::run::launcher::COMMON_NAMES;
+use crate::run::launcher::{COMMON_NAMES, is_common_launcher};
 use crate::run::{find_program, program_folders};
 
 /// Files of MPI libraries below a folder that the user names, those that belong to its launcher
@@ -145,7 +145,7 @@ fn in_path() -> Vec<Candidate> {
     for folder in program_folders() {
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
-        names.retain(|name| is_launcher(&name.to_string_lossy()));
+        names.retain(|name| is_common_launcher(&name.to_string_lossy()));
         // `mpirun` before `mpirun.mpich`, and both before `mpiexec`.
         names.sort_by_key(|name| {
             (
@@ -166,14 +166,6 @@ fn in_path() -> Vec<Candidate> {
         }
     }
     candidates
-}
-
-/// `mpirun`, `mpirun.openmpi`, `mpiexec-mpich`, but not `mpirun_rsh_helper`.
-fn is_launcher(name: &str) -> bool {
-    COMMON_NAMES.iter().any(|common| {
-        let rest = name.strip_prefix(common);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
-    })
 }
 
 /// What the user names: the folder of an MPI, or a launcher.
@@ -314,6 +306,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = named_candidate(&folder.path().into()).unwrap_err();
         assert!(error.contains("no bin/mpirun"), "{error}");
-        assert!(is_launcher("mpirun.mpich") && !is_launcher("mpirun_rsh_helper"));
+        assert!(is_common_launcher("mpirun.mpich") && !is_common_launcher("mpirun_rsh_helper"));
     }
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use super::probe::{self, Probed};
 use super::report::Finding;
-use crate::run::launcher::{COMMON_NAMES, Means, introduction};
+use crate::run::launcher::{COMMON_NAMES, Means, introduction, is_common_launcher};
 use crate::run::{find_program, program_folders};
 
 /// Beginnings of the names of MPI libraries; more letters before `.so` are other libraries of the
@@ -188,20 +188,13 @@ fn programs() -> BTreeSet<PathBuf> {
     for folder in program_folders() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let is_launcher = LAUNCHERS.contains(&name.as_str())
-                || COMMON_NAMES.iter().any(|common| is_variant(&name, common));
+            let is_launcher = LAUNCHERS.contains(&name.as_str()) || is_common_launcher(&name);
             if is_launcher && let Ok(file) = entry.path().canonicalize() {
                 programs.insert(file);
             }
         }
     }
     programs
-}
-
-/// `mpirun`, `mpirun.openmpi`, `mpirun-mpich`, but not `mpirun_rsh_helper`.
-fn is_variant(name: &str, common: &str) -> bool {
-    let rest = name.strip_prefix(common);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
 }
 
 #[cfg(test)]
@@ -230,8 +223,8 @@ mod tests {
 
     #[test]
     fn launchers_are_told_from_their_helpers() {
-        assert!(is_variant("mpirun", "mpirun"));
-        assert!(is_variant("mpiexec.hydra", "mpiexec"));
-        assert!(!is_variant("mpirun_rsh_helper", "mpirun"));
+        assert!(is_common_launcher("mpirun"));
+        assert!(is_common_launcher("mpiexec.hydra"));
+        assert!(!is_common_launcher("mpirun_rsh_helper"));
     }
 }

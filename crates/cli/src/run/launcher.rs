@@ -215,6 +215,14 @@ fn owned<'a>(variables: impl Iterator<Item = (&'a OsStr, &'a OsStr)>) -> Vec<(Os
     variables.map(pair).collect()
 }
 
+/// `mpirun`, `mpirun.openmpi`, `mpiexec-mpich`, but not `mpirun_rsh_helper`.
+pub(crate) fn is_common_launcher(name: &str) -> bool {
+    COMMON_NAMES.iter().any(|common| {
+        let rest = name.strip_prefix(common);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+    })
+}
+
 fn has_common_name(program: &Path) -> bool {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     COMMON_NAMES.iter().any(|common| name.starts_with(common))

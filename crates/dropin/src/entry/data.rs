@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use engine::{Datatype, ErrorKind, File, Owned, Request, Source, Status, Target};
+use engine::{Datatype, File, Owned, Request, Source, Status, Target};
 
 use super::{HandlePointer, Offset, Raw, StatusPointer, file_functions};
 use crate::call::{self, Outcome};
@@ -25,10 +25,7 @@ pub(super) struct Data {
 impl Data {
     /// The datatype, or what is wrong with the arguments.
     pub(super) fn datatype(&self) -> engine::Result<Datatype> {
-        if self.offset < 0 {
-            let message = format!("the offset is {}: it must not be negative", self.offset);
-            return Err(engine::Error::new(ErrorKind::Argument, message));
-        }
+        memory::unsigned(self.offset, "the offset")?;
         datatypes::decode(self.datatype)
     }
 
@@ -39,7 +36,7 @@ impl Data {
 }
 
 /// Writes the status of a call that is over, whatever came of it.
-unsafe fn finish(result: engine::Result<Status>, status: StatusPointer) -> Outcome {
+pub(super) unsafe fn finish(result: engine::Result<Status>, status: StatusPointer) -> Outcome {
     let host = call::host()?;
     let result = result.map_err(Failure::from);
     let bytes = match &result {
@@ -87,7 +84,7 @@ unsafe fn start(
     // SAFETY: promised by the program.
     let owned = unsafe { data.buffer.kept(data.datatype()) };
     let started = access(&open.file, data.offset(), owned)?;
-    let handle = requests::enter(host, open.id, started)?;
+    let handle = requests::enter(host, open, started)?;
     // SAFETY: promised by the program.
     unsafe { memory::put_handle(host, request, handle.0, "the request") }
 }

@@ -223,50 +223,42 @@ subroutine! {
     "mpi_register_datarep_c_f08_" "pmpi_register_datarep_c_f08_" "pmpir_register_datarep_c_f08_"
 }
 
-/// `MPI_REGISTER_DATAREP`
-unsafe fn register_datarep(
-    name: *const c_char,
-    read: *const c_void,
-    write: *const c_void,
-    extent: *const c_void,
-    state: *mut i64,
-    error: *mut c_int,
-    length: c_int,
-) {
-    // SAFETY: the program's promises are those of the standard.
-    unsafe {
-        let [read, write] = [read, write].map(|function| Item::fortran(present(function)));
-        let functions = Functions {
-            read,
-            write,
-            extent: Extent::fortran(extent),
-            state: lasting(state),
-        };
-        register("MPI_Register_datarep", name, length, functions, error);
-    }
+/// Defines a subroutine that registers functions of one kind.
+macro_rules! registration {
+    ($(#[$doc:meta])* $work:ident $name:literal $item:path) => {
+        $(#[$doc])*
+        unsafe fn $work(
+            name: *const c_char,
+            read: *const c_void,
+            write: *const c_void,
+            extent: *const c_void,
+            state: *mut i64,
+            error: *mut c_int,
+            length: c_int,
+        ) {
+            // SAFETY: the program's promises are those of the standard.
+            unsafe {
+                let [read, write] = [read, write].map(|function| $item(present(function)));
+                let functions = Functions {
+                    read,
+                    write,
+                    extent: Extent::fortran(extent),
+                    state: lasting(state),
+                };
+                register($name, name, length, functions, error);
+            }
+        }
+    };
 }
 
-/// `MPI_REGISTER_DATAREP` with functions for large counts.
-unsafe fn register_datarep_c(
-    name: *const c_char,
-    read: *const c_void,
-    write: *const c_void,
-    extent: *const c_void,
-    state: *mut i64,
-    error: *mut c_int,
-    length: c_int,
-) {
-    // SAFETY: the program's promises are those of the standard.
-    unsafe {
-        let [read, write] = [read, write].map(|function| Item::large_fortran(present(function)));
-        let functions = Functions {
-            read,
-            write,
-            extent: Extent::fortran(extent),
-            state: lasting(state),
-        };
-        register("MPI_Register_datarep_c", name, length, functions, error);
-    }
+registration! {
+    /// `MPI_REGISTER_DATAREP`
+    register_datarep "MPI_Register_datarep" Item::fortran
+}
+
+registration! {
+    /// `MPI_REGISTER_DATAREP` with functions for large counts.
+    register_datarep_c "MPI_Register_datarep_c" Item::large_fortran
 }
 
 /// # Safety

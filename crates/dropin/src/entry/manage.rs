@@ -96,13 +96,6 @@ fn open(host: &'static Host, request: Request<'_>) -> Result<Option<FileId>, Fai
     })))
 }
 
-fn size(bytes: Offset) -> engine::Result<u64> {
-    u64::try_from(bytes).map_err(|_| {
-        let message = format!("the size is {bytes}: it must not be negative");
-        engine::Error::new(ErrorKind::Argument, message)
-    })
-}
-
 /// Closes a file of pario's.
 fn close(host: &Host, open: &OpenFile) -> Outcome {
     let closed = open.file.close();
@@ -213,14 +206,14 @@ functions! {
 
 file_functions! {
     "File_set_size" fn set_size(fh, bytes: Offset) |open| {
-        match size(bytes) {
+        match memory::unsigned(bytes, "the size") {
             Ok(bytes) => Ok(open.file.set_size(bytes)?),
             Err(error) => Err(open.file.decline("set_size", error).into()),
         }
     }
 
     "File_preallocate" fn preallocate(fh, bytes: Offset) |open| {
-        match size(bytes) {
+        match memory::unsigned(bytes, "the size") {
             Ok(bytes) => Ok(open.file.preallocate(bytes)?),
             Err(error) => Err(open.file.decline("preallocate", error).into()),
         }

@@ -40,10 +40,7 @@ file_functions! {
     }
 
     "File_get_byte_offset" fn get_byte_offset(fh, offset: Offset, byte: *mut Offset) |open| {
-        let offset = u64::try_from(offset).map_err(|_| {
-            let message = format!("the offset is {offset}: it must not be negative");
-            engine::Error::new(ErrorKind::Argument, message)
-        })?;
+        let offset = memory::unsigned(offset, "the offset")?;
         let found = signed(open.file.byte_offset(offset)?);
         // SAFETY: there is room for an offset.
         unsafe { memory::put(byte, found, "the byte offset") }

@@ -6,13 +6,12 @@ use std::sync::PoisonError;
 
 use engine::{ErrorKind, File, Owned, Split};
 
-use super::data::Data;
+use super::data::{Data, finish};
 use super::{Offset, Raw, StatusPointer, file_functions};
-use crate::call::{self, Outcome};
-use crate::failure::Failure;
+use crate::call::Outcome;
 use crate::files::OpenFile;
 use crate::forward;
-use crate::memory::{self, Buffer};
+use crate::memory::Buffer;
 use crate::requests::ActiveSplit;
 
 /// Begins a call of a kind.
@@ -42,42 +41,31 @@ unsafe fn end(
     buffer: *const c_void,
     status: StatusPointer,
 ) -> Outcome {
-    let host = call::host()?;
-    let wrong = |message: String| {
-        Err(Failure::from(engine::Error::new(
-            ErrorKind::Argument,
-            message,
-        )))
-    };
-    let mut place = open.split.lock().unwrap_or_else(PoisonError::into_inner);
-    match &*place {
-        None => return wrong(format!("no {kind}_begin is active on the file")),
-        Some(active) if active.kind != kind => {
-            return wrong(format!(
-                "{}_begin is active on the file, not {kind}_begin",
-                active.kind
-            ));
-        }
-        Some(active) if active.buffer != buffer as usize => {
-            return wrong(format!("the buffer is not the one that {kind}_begin got"));
-        }
-        Some(_) => {}
-    }
-    let active = place.take();
-    drop(place);
-    let Some(active) = active else {
-        return wrong(format!("no {kind}_begin is active on the file"));
-    };
+    let active = matching(open, kind, buffer as usize)?;
     active.wait(&open.transport);
     let result = active.split.end().map(|(status, _)| status);
-    let result = result.map_err(Failure::from);
-    let bytes = match &result {
-        Ok(status) => status.bytes(),
-        Err(failure) => failure.transferred(),
-    };
     // SAFETY: promised by the program.
-    unsafe { memory::put_status(host, status, bytes) }?;
-    result.map(drop)
+    unsafe { finish(result, status) }
+}
+
+/// Takes the active call of this kind and buffer out of its place.
+fn matching(open: &OpenFile, kind: &str, buffer: usize) -> engine::Result<ActiveSplit> {
+    let mut place = open.split.lock().unwrap_or_else(PoisonError::into_inner);
+    let matches = |active: &mut ActiveSplit| active.kind == kind && active.buffer == buffer;
+    let taken = place.take_if(matches);
+    taken.ok_or_else(|| {
+        let message = match &*place {
+            None => format!("no {kind}_begin is active on the file"),
+            Some(active) if active.kind != kind => {
+                format!(
+                    "{}_begin is active on the file, not {kind}_begin",
+                    active.kind
+                )
+            }
+            Some(_) => format!("the buffer is not the one that {kind}_begin got"),
+        };
+        engine::Error::new(ErrorKind::Argument, message)
+    })
 }
 
 /// Defines the functions that begin a call, with both kinds of count, and the

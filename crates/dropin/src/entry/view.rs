@@ -30,13 +30,7 @@ impl Arguments {
         if self.displacement == host.constants().displacement_current {
             return Ok(Displacement::Current);
         }
-        let bytes = u64::try_from(self.displacement).map_err(|_| {
-            let message = format!(
-                "the displacement is {}: it must not be negative",
-                self.displacement
-            );
-            engine::Error::new(ErrorKind::Argument, message)
-        })?;
+        let bytes = memory::unsigned(self.displacement, "the displacement")?;
         Ok(Displacement::Bytes(bytes))
     }
 

@@ -19,10 +19,10 @@ mod table;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pario_mpi::{Attendance, ErrorClass, Host, Moved, MpiTransport, Request};
+use pario_mpi::{Attendance, Host, Moved, MpiTransport, Request};
 
 use crate::failure::Failure;
-use crate::files::{self, FileId, Found};
+use crate::files::OpenFile;
 
 pub(crate) use ours::{Delivery, Ours};
 pub(crate) use table::is_any_outstanding;
@@ -68,14 +68,10 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 /// Makes a request of the host's for an operation that has started.
 pub(crate) fn enter(
     host: &'static Host,
-    file: FileId,
+    open: &OpenFile,
     request: engine::Request<u8>,
 ) -> Result<Request, Failure> {
-    let Found::Ours(open) = files::find(file) else {
-        let message = format!("the file handle {:#x} was closed", file.0);
-        return Err(Failure::new(ErrorClass::File, message));
-    };
-    let started = Arc::new(Started::new(&open, request));
+    let started = Arc::new(Started::new(open, request));
     let handle = callbacks::start(host, &started)?;
     started.set_handle(handle);
     table::insert(handle, started);

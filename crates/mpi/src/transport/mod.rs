@@ -28,6 +28,7 @@ pub use permission::{Callers, InsideCall};
 
 use bridge::Bridge;
 use mpi_wire::MpiWire;
+pub use placement::PRETENDED_NODES;
 use placement::Placement;
 
 use crate::{Comm, Host, Threads};

@@ -10,7 +10,7 @@ use crate::{Comm, Host, MpiError};
 
 /// Pretends that the ranks run on that many nodes, in blocks: for tests and
 /// experiments on one machine.
-const PRETENDED_NODES: &str = "PARIO_NODES";
+pub const PRETENDED_NODES: &str = "PARIO_NODES";
 
 /// Ranks on nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
