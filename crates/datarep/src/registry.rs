@@ -7,8 +7,9 @@ use crate::user::{UserDefined, UserRepresentation};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-/// The longest name in bytes (`MPI_MAX_DATAREP_STRING`).
-pub const MAX_NAME_LEN: usize = 128;
+/// The longest name in bytes: `MPI_MAX_DATAREP_STRING`, 128 in every MPI, counts the zero at the
+/// end, too, so that a buffer of that length takes every name.
+pub const MAX_NAME_LEN: usize = 127;
 
 type Names = BTreeMap<String, Arc<dyn Representation>>;
 
@@ -115,7 +116,7 @@ fn check_name(name: &str) -> Result<(), DatarepError> {
     let reason = if name.is_empty() {
         "it is empty"
     } else if name.len() > MAX_NAME_LEN {
-        "it is longer than 128 bytes"
+        "it is longer than 127 bytes"
     } else if name.contains('\0') {
         "it contains NUL"
     } else {

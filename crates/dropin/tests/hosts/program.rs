@@ -27,8 +27,10 @@ pub(crate) enum Need {
     ReadOnlyFileSystem,
     /// A host with MPI 4's sessions.
     Sessions,
-    /// A host with a Fortran compiler.
+    /// A host with Fortran bindings.
     Fortran,
+    /// A host with the Fortran module mpi_f08.
+    Fortran2008,
     /// Not a program but a library that is preloaded.
     Tool,
     /// Time: only in the full matrix.
@@ -36,12 +38,13 @@ pub(crate) enum Need {
 }
 
 /// The words of `needs:` lines.
-const NEEDS: [(&str, Need); 7] = [
+const NEEDS: [(&str, Need); 8] = [
     ("disk", Need::Disk),
     ("full-fs", Need::FullFileSystem),
     ("readonly-fs", Need::ReadOnlyFileSystem),
     ("sessions", Need::Sessions),
     ("fortran", Need::Fortran),
+    ("f08", Need::Fortran2008),
     ("tool", Need::Tool),
     ("long", Need::Long),
 ];
@@ -124,10 +127,9 @@ impl Program {
         }
     }
 
-    /// Whether it can be compiled for a host and run under it.
-    pub(crate) fn suits(&self, host: &Host) -> bool {
-        host.compiler(self.language).is_some()
-            && (host.standard >= 4 || !self.needs(Need::Sessions))
+    /// Why it cannot be compiled for a host or run under it.
+    pub(crate) fn obstacle(&self, host: &Host) -> Option<&'static str> {
+        self.needs.iter().find_map(|need| host.lack(*need))
     }
 
     /// The program compiled for a host. `flags` are those of libraries it is linked with.

@@ -1,7 +1,8 @@
 //! What all trials share: the hosts, the library, and the list of what passed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use libtest_mimic::{Failed, Trial};
 
@@ -10,6 +11,8 @@ use crate::library;
 
 /// How a trial ends; the error is a text for the reader of the log.
 pub(crate) type Verdict<T = ()> = Result<T, String>;
+
+const UNPOISONED: &str = "no trial panics while it holds the list";
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,12 +39,31 @@ pub(crate) struct Entry {
     pub(crate) has_passed: bool,
 }
 
+/// A suite that a host cannot run, and why.
+pub(crate) struct Skip {
+    host: &'static str,
+    suite: String,
+    reason: &'static str,
+}
+
+impl Skip {
+    pub(crate) fn new(host: &'static str, suite: &str, reason: &'static str) -> Self {
+        let suite = suite.to_owned();
+        Skip {
+            host,
+            suite,
+            reason,
+        }
+    }
+}
+
 /// What all trials share.
 pub(crate) struct Run {
     pub(crate) effort: Effort,
     pub(crate) hosts: Vec<Host>,
     library: Verdict<PathBuf>,
     entries: Mutex<Vec<Entry>>,
+    skips: Mutex<Vec<Skip>>,
 }
 
 impl Run {
@@ -51,6 +73,7 @@ impl Run {
             hosts: host::all(),
             library: library::find(),
             entries: Mutex::default(),
+            skips: Mutex::default(),
         })
     }
 
@@ -66,22 +89,14 @@ impl Run {
             .unwrap_or_else(|| panic!("no host is called {name}"))
     }
 
-    /// Looks at the results so far.
-    pub(crate) fn with_entries<T>(&self, look: impl FnOnce(&[Entry]) -> T) -> T {
-        look(
-            &self
-                .entries
-                .lock()
-                .expect("no trial panics while it holds it"),
-        )
+    /// The results so far.
+    pub(crate) fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries.lock().expect(UNPOISONED)
     }
 
-    fn note(&self, entry: Entry) {
-        let mut entries = self
-            .entries
-            .lock()
-            .expect("no trial panics while it holds it");
-        entries.push(entry);
+    /// What is left out.
+    pub(crate) fn skips(&self) -> MutexGuard<'_, Vec<Skip>> {
+        self.skips.lock().expect(UNPOISONED)
     }
 }
 
@@ -98,11 +113,31 @@ pub(crate) fn trial(
     Trial::test(format!("{host}/{suite}/{detail}"), move || {
         let under = run.host(host);
         let verdict = under.check().and_then(|()| body(&run, under));
-        run.note(Entry {
+        run.entries().push(Entry {
             host,
             suite,
             has_passed: verdict.is_ok(),
         });
         verdict.map_err(Failed::from)
     })
+}
+
+/// A suite that cannot run under a host: a trial that is ignored. Who asks for those is told why.
+pub(crate) fn skipped(run: &Run, skip: Skip) -> Trial {
+    let (name, reason) = (format!("{}/{}", skip.host, skip.suite), skip.reason);
+    run.skips().push(skip);
+    Trial::test(name, move || Err(Failed::from(reason))).with_ignored_flag(true)
+}
+
+/// What is left out: a line for each host and reason, with the suites.
+pub(crate) fn left_out(skips: &[Skip]) -> Vec<String> {
+    let mut suites: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for skip in skips {
+        let same = suites.entry((skip.host, skip.reason)).or_default();
+        same.push(&skip.suite);
+    }
+    let lines = suites.into_iter();
+    lines
+        .map(|((host, reason), suites)| format!("{host}: {}: {reason}", suites.join(", ")))
+        .collect()
 }

@@ -1,5 +1,5 @@
 ! ranks: 1 2 3 4
-! needs: fortran
+! needs: fortran f08
 ! Data representations that Fortran programs register, with `use mpi_f08`: datatypes are
 ! structures, buffers C addresses.
 module masks

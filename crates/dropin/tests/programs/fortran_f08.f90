@@ -1,5 +1,5 @@
 ! ranks: 1 2 3 4
-! needs: fortran
+! needs: fortran f08
 ! Files from Fortran, with `use mpi_f08`: open, views, all kinds of access, hints, error handlers.
 ! The handler is a module's procedure: one inside the program would need an executable stack.
 module hearing
