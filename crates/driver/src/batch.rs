@@ -5,7 +5,7 @@
 //! segments and from requests that outlive the call that made them.
 #![allow(unsafe_code)]
 
-use std::{io, marker::PhantomData};
+use std::{io, marker::PhantomData, ops::Range};
 
 /// Which way the bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,6 +161,15 @@ impl<'a> Batch<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Some of the pieces, in the same memory.
+    pub(crate) fn some(&self, pieces: Range<usize>) -> Batch<'a> {
+        let mut some = Batch::new(self.direction);
+        for piece in &self.pieces[pieces] {
+            some.push_piece(*piece);
+        }
+        some
     }
 
     /// The first `bytes` bytes, in the same memory.

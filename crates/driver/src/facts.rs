@@ -104,6 +104,12 @@ pub enum FileSystem {
 }
 
 impl FileSystem {
+    /// Whether no other node can have the file's pages.
+    pub fn is_of_one_node(&self) -> bool {
+        use FileSystem::*;
+        matches!(self, Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs)
+    }
+
     /// Who sees a completed write without further steps.
     ///
     /// Local file systems count as coherent everywhere: there is no other

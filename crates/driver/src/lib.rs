@@ -8,6 +8,7 @@
 //!
 //! - [`Posix`]: any file system that the kernel mounts, buffered or direct.
 //! - [`Uring`]: the same, lists of pieces through io_uring.
+//! - [`Mapped`]: the same, small pieces stored in a mapping of the file.
 //! - [`Memory`]: named files inside this process.
 //! - [`Around`]: one of these inside of a wrapper that fails ([`Faults`]),
 //!   slows down ([`Throttle`]) or records ([`Log`]) what it does.
@@ -42,6 +43,7 @@ mod detect;
 mod driver;
 mod facts;
 mod lock;
+mod mapped;
 mod mem;
 mod open;
 mod per_process;
@@ -56,6 +58,7 @@ pub use batch::{Batch, Direction, Piece};
 pub use driver::{Completion, Driver, Handle, Outcome};
 pub use facts::{Background, Capabilities, Client, Coherence, Facts, FileSystem, Striping};
 pub use lock::{LockMode, RangeLock};
+pub use mapped::Mapped;
 pub use mem::Memory;
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow};
 pub use posix::{Interference, Posix, SystemCall, Verdict};

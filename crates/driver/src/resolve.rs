@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{Driver, FileSystem, Memory, Posix, Uring, detect};
+use crate::{Driver, FileSystem, Mapped, Memory, Posix, Uring, detect};
 
 /// A driver that can be named.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +50,7 @@ pub static REGISTRY: &[DriverEntry] = &[
     entry("posix", "any mounted file system", || Arc::new(Posix::new())),
     entry("ufs", "any mounted file system (ROMIO's name)", || Arc::new(Posix::new())),
     entry("uring", "any mounted file system, lists of pieces by io_uring", || Arc::new(Uring)),
+    entry("mapped", "local file systems, small pieces stored in a mapping (never unasked)", || Arc::new(Mapped)),
     entry("mem", "files in the memory of this process", || Arc::new(Memory::new())),
     entry("testfs", "files in memory (ROMIO's name)", || Arc::new(Memory::new())),
     entry("xfs", "POSIX files, taken to be on XFS", posix_on!(Xfs)),

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use pario_driver::{
-    Access, AsyncMethod, Driver, IoMode, Memory, OpenHow, Posix, Uring, conformance::Suite,
+    Access, AsyncMethod, Driver, IoMode, Mapped, Memory, OpenHow, Posix, Uring, conformance::Suite,
 };
 
 /// Runs the suite in the folder for temporary files and in `/dev/shm`.
@@ -57,6 +57,11 @@ fn posix_direct_one_way() {
 #[test]
 fn uring() {
     check(Uring, plain());
+}
+
+#[test]
+fn mapped() {
+    check(Mapped, plain());
 }
 
 #[test]

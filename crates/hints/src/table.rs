@@ -97,7 +97,7 @@ hints! {
     Noncontiguous, Rank, Always;
 
     /// The most pieces that one vectored or batched call carries.
-    pario_list_pieces: u64 = 1024, Number(1..=MIB);
+    pario_list_pieces: u64 = 4096, Number(1..=MIB);
     Noncontiguous, Rank, Always;
 
     /// The automatic choice sieves where one piece and the gap after it
@@ -253,9 +253,12 @@ hints! {
     file_perm: Option<u32> = None, Maybe(Permissions);
     File, File, Open;
 
-    /// The driver that carries the file, by its name (`ufs`, `mem`, ...). Not
-    /// set, the prefix of the file name or else the type of the file system
-    /// says which.
+    /// The driver that carries the file, by its name (`ufs`, `uring`,
+    /// `mapped`, `mem`, ...). Not set, the prefix of the file name or else the
+    /// type of the file system says which. `mapped` stores small pieces that
+    /// lie close together in a mapping of the file, on local file systems: a
+    /// program whose file another one shortens at that moment is ended by a
+    /// signal, and profilers do not see the stores.
     pario_driver: Option<String> = None, Maybe(Name);
     File, File, Open, alias "romio_filesystem_type";
 

@@ -64,6 +64,7 @@ const WORDS: &[(&str, Word)] = &[
     ("sieve", Word::Way("sieve")),
     ("rmw", Word::Rmw),
     ("uring", Word::Driver("uring")),
+    ("mapped", Word::Driver("mapped")),
     ("mem", Word::Driver("mem")),
 ];
 

@@ -12,7 +12,7 @@ use super::{
     sys,
     transfer::{self, step},
 };
-use crate::{Access, Batch, Create, IoMode, OpenHow, Outcome, uring};
+use crate::{Access, Batch, Create, IoMode, OpenHow, Outcome, mapped, uring};
 
 /// How the runs of a list of pieces get to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(crate) enum ListMethod {
     Calls,
     /// Many at a time through a ring.
     Ring,
+    /// Stored in a mapping of the file where they are small and close together.
+    Mapping,
 }
 
 /// One open file description, and a second one for direct transfers where
@@ -42,7 +44,7 @@ impl Descriptor {
         calls: Calls,
         lists: ListMethod,
     ) -> io::Result<Self> {
-        let buffered = sys::open(path, access_flags(how) | create_flags(how), how.permissions)?;
+        let buffered = open_buffered(path, how, lists)?;
         if sys::is_directory(buffered.as_fd())? {
             return Err(io::Error::from_raw_os_error(libc::EISDIR));
         }
@@ -93,8 +95,19 @@ impl Descriptor {
             ListMethod::Ring if calls.undisturbed() => {
                 uring::transfer(buffered, batch, |vector| step(calls, buffered, vector))
             }
-            ListMethod::Ring | ListMethod::Calls => transfer::run(calls, buffered, batch),
+            ListMethod::Mapping if calls.undisturbed() => {
+                mapped::transfer(buffered, batch, |some| transfer::run(calls, buffered, some))
+            }
+            _ => transfer::run(calls, buffered, batch),
         }
+    }
+
+    /// Writes lists by calls, whatever was asked for.
+    pub(super) fn without_mapping(mut self) -> Self {
+        if self.lists == ListMethod::Mapping {
+            self.lists = ListMethod::Calls;
+        }
+        self
     }
 
     /// Closes; the first failure counts.
@@ -104,6 +117,18 @@ impl Descriptor {
             .map_or(Ok(()), |direct| sys::close(direct.into_descriptor()));
         sys::close(self.buffered).and(direct)
     }
+}
+
+/// Only files that may be read as well can be mapped for writing.
+fn open_buffered(path: &Path, how: &OpenHow, lists: ListMethod) -> io::Result<OwnedFd> {
+    let open = |access| sys::open(path, access | create_flags(how), how.permissions);
+    if lists == ListMethod::Mapping && how.access == Access::Write {
+        match open(libc::O_RDWR) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            opened => return opened,
+        }
+    }
+    open(access_flags(how))
 }
 
 fn access_flags(how: &OpenHow) -> libc::c_int {

@@ -44,6 +44,10 @@ impl PosixHandle {
         } = setup;
         let file = Descriptor::open(path, how, calls.clone(), lists)?;
         let facts = detect::facts(file.buffered(), assumed.as_ref())?;
+        let file = match facts.file_system.is_of_one_node() {
+            true => file,
+            false => file.without_mapping(),
+        };
         Ok(PosixHandle {
             file: Closing::new(file),
             how: how.clone(),

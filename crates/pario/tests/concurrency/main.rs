@@ -24,7 +24,7 @@ use std::{
 use careless::{Careless, Locks};
 use pario::{
     Atomicity, File, Info, Mode, Transport,
-    driver::{Driver, Memory, Posix, Uring},
+    driver::{Driver, Mapped, Memory, Posix, Uring},
     threads,
 };
 use seeds::seeds;
@@ -36,9 +36,10 @@ pub(crate) const STEP_MAX: Duration = Duration::from_secs(60);
 /// Makes a driver for one case: files in memory are the case's own.
 type Make = fn() -> Arc<dyn Driver>;
 
-const DRIVERS: [(&str, Make); 3] = [
+const DRIVERS: [(&str, Make); 4] = [
     ("posix", || Arc::new(Posix::new())),
     ("uring", || Arc::new(Uring)),
+    ("mapped", || Arc::new(Mapped)),
     ("mem", || Arc::new(Memory::separate())),
 ];
 

@@ -89,7 +89,7 @@ fn main() -> ExitCode {
     ];
     let mut code = ExitCode::SUCCESS;
     for (name, test, cases) in tests {
-        for prefix in ["ufs:", "uring:"] {
+        for prefix in ["ufs:", "uring:", "mapped:"] {
             for seed in seeds::seeds(cases) {
                 for complaint in test(seed, prefix) {
                     println!("{name}, {prefix}, seed {seed}: {complaint}");

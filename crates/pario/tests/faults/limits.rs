@@ -13,6 +13,8 @@ use pario::{Basic, Datatype, ErrorKind, File, Info, Mode, Rank, Result, Transpor
 
 use crate::ground::folder;
 
+/// Prefixes of file names: each driver of the kernel's files.
+const DRIVERS: [&str; 3] = ["ufs:", "uring:", "mapped:"];
 const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
 /// Where the child finds its folder; it is set in children only.
 const FOLDER: &str = "PARIO_TEST_CHILD_FOLDER";
@@ -81,7 +83,7 @@ fn size_limit() -> u64 {
 fn under_a_size_limit() {
     let Some(folder) = child_folder() else { return };
     let limit = size_limit();
-    for prefix in ["ufs:", "uring:"] {
+    for prefix in DRIVERS {
         let path = folder.join(prefix.trim_end_matches(':'));
         let name = format!("{prefix}{}", path.display());
         on_ranks(3, |comm| past_the_limit(comm, &name, limit));
@@ -163,9 +165,11 @@ fn a_full_disk_is_no_space_and_changes_nothing_else() {
 fn on_a_full_disk() {
     let Some(folder) = child_folder() else { return };
     let path = folder.join("file");
-    for prefix in ["ufs:", "uring:"] {
+    for prefix in DRIVERS {
         let name = format!("{prefix}{}", path.display());
         on_ranks(3, |comm| fill_the_disk(comm, &name));
+        File::delete(&name, &Info::new()).unwrap();
+        on_ranks(1, |comm| scatter_until_full(comm, &name));
         File::delete(&name, &Info::new()).unwrap();
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "leftovers");
     }
@@ -215,5 +219,25 @@ fn fill_the_disk(comm: &Arc<dyn Transport>, name: &str) -> Result<()> {
     assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
     file.set_size(0)?;
     file.write_at_all(base, &[9u8; 1000])?;
+    file.close()
+}
+
+/// Every other eight bytes, many times more than there is space for: what was
+/// told to be written is there, and what lies between was never touched.
+fn scatter_until_full(comm: &Arc<dyn Transport>, name: &str) -> Result<()> {
+    let file = File::open(comm, name, NEW, &Info::new())?;
+    let long = Datatype::basic(Basic::Int64);
+    file.set_view(&View::new(0, &long, &Datatype::resized(&long, 0, 16)?))?;
+    let numbers: Vec<i64> = (1..=200_000).collect();
+    let error = file.write_at(0, &numbers).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    let written = error.transferred() as usize / 8;
+    assert!((1000..numbers.len()).contains(&written), "{written}");
+    let mut found = vec![0; written];
+    file.read_at(0, &mut found)?;
+    assert_eq!(found, numbers[..written]);
+    file.set_view(&View::new(8, &long, &Datatype::resized(&long, 0, 16)?))?;
+    file.read_at(0, &mut found)?;
+    assert!(found[..written - 1].iter().all(|between| *between == 0));
     file.close()
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use pario::{
     ErrorKind,
-    driver::{Driver, Fault, Faults, Memory, Operation, Posix, Uring},
+    driver::{Driver, Fault, Faults, Mapped, Memory, Operation, Posix, Uring},
     threads,
 };
 
@@ -48,10 +48,11 @@ fn several_faults_in_a_run_keep_the_promises_too() {
     let watchdog = Watchdog::new(RUN_MAX);
     let folder = folder();
     let path = folder.path().join("file");
-    let drivers: [(Arc<dyn Driver>, Place); 4] = [
+    let drivers: [(Arc<dyn Driver>, Place); 5] = [
         (Arc::new(Posix::new()), Place::Around),
         (Arc::new(Posix::new()), Place::Below),
         (Arc::new(Uring), Place::Around),
+        (Arc::new(Mapped), Place::Around),
         (Arc::new(Memory::separate()), Place::Around),
     ];
     for seed in seeds(400) {

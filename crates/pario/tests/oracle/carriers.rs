@@ -10,8 +10,8 @@ use std::{
 };
 
 use pario::driver::{
-    Around, Driver, Event, Interference, Log, Memory, Operation, Posix, SystemCall, Throttle,
-    Uring, Verdict,
+    Around, Driver, Event, Interference, Log, Mapped, Memory, Operation, Posix, SystemCall,
+    Throttle, Uring, Verdict,
 };
 
 /// A driver, wrapped or not.
@@ -19,6 +19,7 @@ use pario::driver::{
 pub(crate) enum Carrier {
     Posix,
     Uring,
+    Mapped,
     Memory,
     /// POSIX on a kernel that cuts every call short and interrupts many.
     Nagging,
@@ -32,9 +33,10 @@ const LATENCY: Duration = Duration::from_micros(20);
 const BYTES_PER_SECOND: NonZeroU64 = NonZeroU64::new(1 << 30).expect("not zero");
 
 impl Carrier {
-    pub(crate) const ALL: [Carrier; 6] = [
+    pub(crate) const ALL: [Carrier; 7] = [
         Carrier::Posix,
         Carrier::Uring,
+        Carrier::Mapped,
         Carrier::Memory,
         Carrier::Nagging,
         Carrier::Throttled,
@@ -54,6 +56,7 @@ impl Carrier {
         match self {
             Carrier::Posix => Arc::new(Posix::new()),
             Carrier::Uring => Arc::new(Uring),
+            Carrier::Mapped => Arc::new(Mapped),
             Carrier::Memory => Arc::new(Memory::new()),
             Carrier::Nagging => Arc::new(Posix::new().with_interference(Arc::new(Nag::default()))),
             Carrier::Throttled => {

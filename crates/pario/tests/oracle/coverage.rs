@@ -23,6 +23,7 @@ const WANTED: &[&str] = &[
     // Drivers.
     "on Posix",
     "on Uring",
+    "on Mapped",
     "on Memory",
     "on Nagging",
     "on Throttled",
