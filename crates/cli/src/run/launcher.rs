@@ -9,6 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use super::search::find;
 use super::variables::{PRELOAD, Variables};
 
 /// How ranks get a variable.
@@ -54,6 +55,9 @@ const WORDS: [(&str, Means); 6] = [
 
 /// Separates the programs of a line, each with its own options.
 const SEPARATOR: &str = ":";
+
+/// Slurm's option for what ranks have of the environment.
+const EXPORT_OPTION: &str = "--export";
 
 /// Slurm's variable for what `--export` says.
 const SLURM_EXPORT: &str = "SLURM_EXPORT_ENV";
@@ -180,19 +184,27 @@ fn with_library(words: &[OsString], variables: &Variables) -> (Vec<OsString>, Wi
 
 /// Adds the variables to what Slurm exports.
 fn export(line: &mut Line, variables: &Variables) {
-    const OPTION: &str = "--export=";
-    let given = line
-        .words
-        .iter()
-        .position(|word| word.to_string_lossy().starts_with(OPTION));
-    let value = match given {
-        Some(at) => line.words.remove(at).to_string_lossy()[OPTION.len()..].to_owned(),
-        None => env::var(SLURM_EXPORT).unwrap_or_else(|_| "ALL".to_owned()),
+    let (at, value) = match take_export(&mut line.words) {
+        Some(found) => found,
+        None => (0, env::var(SLURM_EXPORT).unwrap_or_else(|_| "ALL".into())),
     };
-    let mut entries: Vec<OsString> = vec![value.into()];
-    // NONE stands alone; a list without ALL means just that list.
-    entries.retain(|entry| !entry.eq_ignore_ascii_case("NONE") && !entry.is_empty());
-    for (name, value) in variables.all() {
+    // These stand alone; a list without ALL means just that list.
+    let is_nothing = |entry: &str| ["", "NONE", "NIL"].contains(&entry.to_uppercase().as_str());
+    let mut entries: Vec<OsString> = Vec::new();
+    let mut preload = variables.preload().to_owned();
+    for entry in value.split(',').filter(|entry| !is_nothing(entry)) {
+        match entry
+            .strip_prefix(PRELOAD)
+            .map(|rest| rest.strip_prefix('='))
+        {
+            // The value is that of the environment, which the library was added to.
+            Some(None) if entry == PRELOAD => {}
+            Some(Some(wish)) => preload = variables.preload_after(wish.as_ref()),
+            _ => entries.push(entry.into()),
+        }
+    }
+    let preload = (OsStr::new(PRELOAD), preload.as_os_str());
+    for (name, value) in std::iter::once(preload).chain(variables.others()) {
         // A comma ends a value here, so such a value goes through the launcher's environment.
         if value.to_string_lossy().contains(',') {
             line.environment.push((name.to_owned(), value.to_owned()));
@@ -201,9 +213,48 @@ fn export(line: &mut Line, variables: &Variables) {
             entries.push(assignment(name, value));
         }
     }
-    let mut option = OsString::from(OPTION);
+    let mut option = OsString::from(EXPORT_OPTION);
+    option.push("=");
     option.push(entries.join(OsStr::new(",")));
-    line.words.insert(given.unwrap_or(0), option);
+    line.words.insert(at, option);
+}
+
+/// Takes the last `--export=value` or `--export value` of the launcher out of a line: its place
+/// and value.
+fn take_export(words: &mut Vec<OsString>) -> Option<(usize, String)> {
+    let own = before_program(words);
+    let rest = |word: &OsString| {
+        word.to_str()?
+            .strip_prefix(EXPORT_OPTION)
+            .map(str::to_owned)
+    };
+    let found = words[..own]
+        .iter()
+        .rposition(|word| rest(word).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')));
+    let at = found?;
+    let option = words.remove(at);
+    let value = match rest(&option)?.strip_prefix('=') {
+        Some(value) => value.to_owned(),
+        None if at < words.len() => words.remove(at).to_string_lossy().into_owned(),
+        None => String::new(),
+    };
+    Some((at, value))
+}
+
+/// How many words come before the program: the launcher's options and their values.
+///
+/// Which options take a value is the launcher's knowledge. A word behind an option is taken for
+/// its value, unless it can be started or the option has its value already.
+fn before_program(words: &[OsString]) -> usize {
+    let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
+    let may_take_value =
+        |word: &OsString| is_option(word) && !word.as_encoded_bytes().contains(&b'=');
+    let is_program = |(at, word): (usize, &OsString)| {
+        let is_value = at > 0 && may_take_value(&words[at - 1]) && find(word).is_none();
+        !is_option(word) && !is_value
+    };
+    let program = words.iter().enumerate().position(is_program);
+    program.unwrap_or(words.len())
 }
 
 fn assignment(name: &OsStr, value: &OsStr) -> OsString {

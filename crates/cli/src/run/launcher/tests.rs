@@ -88,14 +88,42 @@ fn slurm_exports_what_it_was_told_and_ours() {
         line(Means::Slurm, "-n 2 --export=HOME,A=1 ./a"),
         "-n 2 --export=HOME,A=1,LD_PRELOAD=/p.so ./a"
     );
+    for nothing in ["--export=NONE ./a", "--export=nil ./a", "--export NONE ./a"] {
+        assert_eq!(line(Means::Slurm, nothing), "--export=LD_PRELOAD=/p.so ./a");
+    }
     assert_eq!(
-        line(Means::Slurm, "--export=NONE ./a"),
-        "--export=LD_PRELOAD=/p.so ./a"
+        line(Means::Slurm, "--export A,LD_PRELOAD=/t.so,B -n 1 ./a"),
+        "--export=A,B,LD_PRELOAD=/t.so:/p.so -n 1 ./a",
+        "a tool stays in front"
+    );
+    assert_eq!(
+        line(Means::Slurm, "--export=ALL,LD_PRELOAD ./a"),
+        "--export=ALL,LD_PRELOAD=/p.so ./a"
     );
     let hints = [("cb_config_list".to_owned(), "a:1,b:1".to_owned())];
     let (text, environment) = passed_on(Means::Slurm, "./a", &hints);
     assert_eq!(text, "--export=ALL,LD_PRELOAD=/p.so,PARIO_HINTS ./a");
     assert_eq!(environment, ["PARIO_HINTS"]);
+}
+
+#[test]
+fn words_of_the_program_are_not_slurms() {
+    for (given, expected) in [
+        ("-n 2 ./a --export=x", "-n 2 ./a --export=x"),
+        ("--label sh --export x", "--label sh --export x"),
+        ("./a --export=NONE", "./a --export=NONE"),
+        (
+            "-n 2 --mpi=pmi2 ./a --export=x",
+            "-n 2 --mpi=pmi2 ./a --export=x",
+        ),
+    ] {
+        let expected = format!("--export=ALL,LD_PRELOAD=/p.so {expected}");
+        assert_eq!(line(Means::Slurm, given), expected);
+    }
+    assert_eq!(
+        line(Means::Slurm, "--export-file=f --export=A ./a --export=x"),
+        "--export-file=f --export=A,LD_PRELOAD=/p.so ./a --export=x"
+    );
 }
 
 #[test]
