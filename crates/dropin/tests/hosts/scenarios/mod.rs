@@ -1,5 +1,7 @@
 //! Surroundings that plain runs do not have.
 
+mod batch;
+mod command;
 mod exchange;
 mod killed;
 mod memory;
@@ -25,6 +27,7 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     trials.extend(exchange::trials(run));
     trials.extend(switches::trials(run));
     trials.extend(tools::trials(run));
+    trials.extend(command::trials(run));
     trials
 }
 
