@@ -49,7 +49,7 @@ pub(crate) enum Unit {
 }
 
 /// Block lengths of an indexed type.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lengths {
     Uniform(u64),
     Each(Box<[u64]>),
@@ -65,7 +65,7 @@ impl Lengths {
 }
 
 /// A block of a structure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) block_length: u64,
     pub(crate) displacement: i64,
@@ -73,14 +73,14 @@ pub(crate) struct Member {
 }
 
 /// A dimension of a subarray.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dimension {
     pub(crate) size: u64,
     pub(crate) subsize: u64,
     pub(crate) start: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Constructor {
     Basic(Basic),
     Contiguous {
@@ -121,10 +121,17 @@ pub(crate) enum Constructor {
 
 impl PartialEq for Datatype {
     fn eq(&self, other: &Self) -> bool {
-        // Equal trees have equal wire forms, which visit shared subtrees once: comparing the
-        // trees themselves would walk every path.
-        Arc::ptr_eq(&self.0, &other.0)
-            || (self.layout() == other.layout() && self.to_wire() == other.to_wire())
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return true;
+        }
+        match (&self.0.constructor, &other.0.constructor) {
+            // Equal trees have equal wire forms, which visit shared subtrees once: comparing the
+            // members themselves would walk every path.
+            (Constructor::Structure { .. }, Constructor::Structure { .. }) => {
+                self.layout() == other.layout() && self.to_wire() == other.to_wire()
+            }
+            (mine, theirs) => mine == theirs,
+        }
     }
 }
 

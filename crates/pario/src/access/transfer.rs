@@ -146,8 +146,10 @@ impl Transfer<'_> {
             _ => 0,
         };
         // No larger than what it is for.
-        let window_bytes =
-            window_bytes.min(self.range().map_or(0, |range| range.end - range.start));
+        let window_bytes = match window_bytes {
+            0 => 0,
+            most => most.min(self.range().map_or(0, |range| range.end - range.start)),
+        };
         let stage = Stage {
             transfer: self,
             way,

@@ -9,10 +9,11 @@ use pario_plan::Turn;
 
 use super::{
     Progress, Work,
+    planning::Holes,
     window_io::{self, WindowIo},
     windows::{Arrival, Chance, Windows},
 };
-use crate::{Result, access::MemorySpan, operation::Operation};
+use crate::{Result, access::MemorySpan};
 
 /// Moves all windows; says how far the ones that this rank issued got.
 pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<Progress> {
@@ -20,7 +21,7 @@ pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<Progress> {
     let mut ranks = Ranks {
         work,
         windows,
-        writers: writers(work.operation, windows.slots() as u32),
+        writers: writers(work, windows.slots() as u32),
         io,
         progress: Progress::default(),
     };
@@ -36,10 +37,12 @@ pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<Progress> {
 /// How many ranks write at the same time: one where the kernel lets one writer
 /// at a time into a file, as those of a node's own file systems do. A second
 /// one would wait there, where it cannot copy meanwhile.
-fn writers(operation: &Operation, slots: u32) -> u32 {
+fn writers(work: &Work<'_>, slots: u32) -> u32 {
     use FileSystem::{Btrfs, Ext, F2fs, Overlay, Tmpfs, Xfs, Zfs};
+    let operation = work.operation;
     match operation.handle().facts().file_system {
         _ if operation.hints().direct_write => slots,
+        _ if work.holes != Holes::Leave => slots.min(2),
         Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs | Overlay => 1,
         _ => slots,
     }
