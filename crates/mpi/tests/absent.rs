@@ -1,5 +1,7 @@
 //! Processes without an MPI, or with one that cannot be served, are told so.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -50,7 +52,7 @@ fn unusable_mpis_are_clear_errors() {
     let unknown = compile(folder.path(), "unknown.c", UNKNOWN);
     let incomplete = compile(folder.path(), "incomplete.c", INCOMPLETE);
     let (Some(unknown), Some(incomplete)) = (unknown, incomplete) else {
-        println!("skipped: no C compiler");
+        common::skipped("MPIs that cannot be served", "there is no C compiler");
         return;
     };
     load(&unknown);

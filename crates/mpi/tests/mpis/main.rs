@@ -20,7 +20,7 @@ use std::process::{Child, Command, ExitCode, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Installed, installed};
+use common::{Installed, NO_MPI, installed, skipped};
 use libtest_mimic::{Arguments, Failed, Trial};
 use pario_mpi::host::loader::{Library, Visibility};
 use pario_mpi::{Host, HostError, LIBRARY_VARIABLE, Runtime, Threads};
@@ -64,7 +64,10 @@ fn main() -> ExitCode {
     }
     let (mpis, launchers) = (installed(), launchers());
     if mpis.is_empty() {
-        println!("skipped: no MPI is installed");
+        skipped("calls of an MPI", NO_MPI);
+    }
+    if launchers.is_empty() {
+        skipped(RANKS_TEST, NO_MPI);
     }
     let mut trials = Vec::new();
     for mpi in &mpis {
