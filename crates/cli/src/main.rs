@@ -7,6 +7,7 @@ mod explain;
 mod facts;
 mod failure;
 mod json;
+mod limits;
 mod pages;
 mod run;
 mod stub;

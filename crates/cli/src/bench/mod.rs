@@ -14,15 +14,15 @@ mod mpi;
 pub(crate) mod options;
 mod outcome;
 mod plan;
-mod report;
+pub(crate) mod report;
 mod row;
 mod session;
 #[cfg(test)]
 mod tests;
-mod timing;
+pub(crate) mod timing;
 mod trial;
 mod world;
-mod wrong;
+pub(crate) mod wrong;
 
 use std::io::{self, Write};
 
@@ -58,6 +58,8 @@ enum What {
     Layout,
     /// Measure plans instead: time and memory as ranks, aggregators and pieces grow
     Plan,
+    /// Measure what the machine itself does with one file instead: the most that can be reached
+    Limits(crate::limits::Arguments),
     /// List the workloads and what can be chosen about each
     Workloads,
     /// Compare pario with the MPI-IO of every MPI of this machine instead, in MPI processes
@@ -75,6 +77,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     match &arguments.what {
         Some(What::Layout) => layout::run(out).map_err(Failure::Output),
         Some(What::Plan) => plan::run(out).map_err(Failure::Output),
+        Some(What::Limits(arguments)) => crate::limits::run(arguments, out),
         Some(What::Workloads) => list_workloads(out).map_err(Failure::Output),
         Some(What::Compare(arguments)) => crate::compare::run(arguments, out),
         Some(What::CompareWorker(arguments)) => crate::compare::worker::run(arguments, out),
@@ -215,7 +218,8 @@ fn measure(
     })
 }
 
-fn progress_bar(length: u64) -> ProgressBar {
+/// How far the runs are.
+pub(crate) fn progress_bar(length: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg:>12} {wide_bar} {pos}/{len} {eta}");
     ProgressBar::new(length)
         .with_style(style.expect("the template is made of indicatif's own keys"))

@@ -37,7 +37,7 @@ impl Machine {
 }
 
 /// The value of the first line that has a name.
-fn field(text: &str, name: &str, separator: char) -> Option<String> {
+pub(crate) fn field(text: &str, name: &str, separator: char) -> Option<String> {
     let mut lines = text.lines().filter_map(|line| line.split_once(separator));
     let (_, value) = lines.find(|(key, _)| key.trim() == name)?;
     Some(value.trim().to_owned())

@@ -4,7 +4,7 @@
 mod figures;
 mod json;
 mod launch;
-mod machine;
+pub(crate) mod machine;
 mod mpis;
 mod page;
 mod patterns;

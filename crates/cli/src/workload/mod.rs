@@ -25,7 +25,7 @@ mod tile;
 
 use pario_layout::{Basic, Datatype, TypeError};
 
-pub(crate) use parameters::{Parameter, Parameters};
+pub(crate) use parameters::{Parameter, Parameters, parse_size};
 
 /// No file of a job is longer than this.
 const JOB_BYTES_MAX: u64 = 1 << 42;

@@ -5,7 +5,7 @@ mod csv;
 mod json;
 mod lines;
 mod plot;
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
 mod testing;
 

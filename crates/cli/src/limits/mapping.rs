@@ -1,0 +1,171 @@
+//! Mappings, and stores that go past the cache into them.
+//!
+//! One of the files that may hold `unsafe`: mmap gives addresses, and the stores are instructions
+//! of the processor.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::ptr::{self, NonNull};
+use std::slice;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+
+/// Mapped memory, given back when dropped.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+impl Mapping {
+    /// The first bytes of a file, shared with it. The file is at least that long, and nobody makes
+    /// it shorter: it is in a folder of our own. A page that finds no space ends the process with
+    /// SIGBUS when it is touched, and is EFAULT to a system call.
+    pub(super) fn of_file(file: &File, length: usize) -> io::Result<Self> {
+        // SAFETY: the system chooses the address, so no memory of ours is replaced.
+        let start = unsafe {
+            mmap(
+                ptr::null_mut(),
+                length,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                file,
+                0,
+            )
+        }?;
+        Ok(Mapping::at(start.cast(), length))
+    }
+
+    /// Memory of our own that no one has touched.
+    pub(super) fn untouched(length: usize) -> io::Result<Self> {
+        // SAFETY: the system chooses the address, so no memory of ours is replaced.
+        let start = unsafe {
+            mmap_anonymous(
+                ptr::null_mut(),
+                length,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
+            )
+        }?;
+        Ok(Mapping::at(start.cast(), length))
+    }
+
+    fn at(start: *mut u8, length: usize) -> Self {
+        let start = NonNull::new(start).expect("the system maps nothing at address zero");
+        Mapping { start, length }
+    }
+
+    /// Asks for huge pages.
+    pub(super) fn advise_huge_pages(&mut self) -> io::Result<()> {
+        // SAFETY: the range is this mapping, and the advice changes no byte of it.
+        unsafe {
+            madvise(
+                self.start.as_ptr().cast(),
+                self.length,
+                Advice::LinuxHugepage,
+            )
+        }?;
+        Ok(())
+    }
+}
+
+impl Deref for Mapping {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the range is mapped as long as `self` lives, and any byte is valid.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl DerefMut for Mapping {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and the mapping is borrowed for writing.
+        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range is this mapping, and no slice of it outlives `self`.
+        let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
+        debug_assert!(unmapped.is_ok(), "{unmapped:?}");
+    }
+}
+
+/// Bytes of a store past the cache.
+#[cfg(target_arch = "x86_64")]
+const STORE: usize = 16;
+
+/// Copies with stores past the cache. What does not fill an aligned store is copied as usual.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn copy_past_cache(to: &mut [u8], from: &[u8]) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+
+    assert_eq!(to.len(), from.len(), "copies have one length");
+    let head = to.as_ptr().align_offset(STORE).min(to.len());
+    let (to_head, to) = to.split_at_mut(head);
+    let (from_head, from) = from.split_at(head);
+    to_head.copy_from_slice(from_head);
+    let mut stores = to.chunks_exact_mut(STORE);
+    let loads = from.chunks_exact(STORE);
+    let from_tail = loads.remainder();
+    for (to, from) in stores.by_ref().zip(loads) {
+        // SAFETY: both chunks have the 16 bytes of a store; `to` starts at a multiple of them, and
+        // every x86-64 processor has these instructions.
+        unsafe {
+            let bytes = _mm_loadu_si128(from.as_ptr().cast::<__m128i>());
+            _mm_stream_si128(to.as_mut_ptr().cast::<__m128i>(), bytes);
+        }
+    }
+    stores.into_remainder().copy_from_slice(from_tail);
+    // SAFETY: every x86-64 processor has it. Stores past the cache are unordered before it.
+    unsafe { _mm_sfence() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stored_is_in_the_file() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(10_000).unwrap();
+        let mut mapping = Mapping::of_file(&file, 10_000).unwrap();
+        mapping[9_990..].fill(7);
+        drop(mapping);
+        let mut found = [0; 20];
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut found, 9_980).unwrap();
+        assert_eq!((&found[..10], &found[10..]), (&[0; 10][..], &[7; 10][..]));
+    }
+
+    #[test]
+    fn untouched_memory_is_zero() {
+        let mut mapping = Mapping::untouched(5000).unwrap();
+        assert!(mapping.iter().all(|byte| *byte == 0));
+        mapping[4999] = 1;
+        assert_eq!(mapping[4999], 1);
+    }
+
+    #[test]
+    fn an_empty_mapping_is_refused() {
+        assert!(Mapping::untouched(0).is_err());
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn copies_past_the_cache_copy_every_byte() {
+        let from: Vec<u8> = (0..200u8).collect();
+        for start in 0..40 {
+            for end in start..100 {
+                let mut to = vec![0; 200];
+                copy_past_cache(&mut to[start..end], &from[start + 3..end + 3]);
+                let mut expected = vec![0; 200];
+                expected[start..end].copy_from_slice(&from[start + 3..end + 3]);
+                assert_eq!(to, expected, "{start}..{end}");
+            }
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Runs: every contender once with its bytes checked, then all of them in turn, timed.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::contenders::{Contender, Kind, State};
+use super::verify;
+use super::way::{Stage, Stop};
+use crate::bench::buffer::{Buffer, PAGE};
+use crate::bench::content;
+use crate::bench::timing::Samples;
+use crate::bench::wrong::{Fault, Place};
+use crate::failure::Failure;
+
+/// The round of the file's bytes; there is but one.
+const ROUND: u64 = 1;
+
+/// Bytes that are cleared at once.
+const CLEARED: usize = 1 << 20;
+
+/// What is known of a contender.
+pub(super) struct Row {
+    /// Which one.
+    pub(super) contender: &'static Contender,
+    /// With fresh files.
+    pub(super) fresh: Samples,
+    /// With existing files.
+    pub(super) existing: Samples,
+    /// Why it has no times.
+    pub(super) refused: Option<String>,
+    /// What else it told.
+    pub(super) note: Option<String>,
+}
+
+impl Row {
+    pub(super) fn new(contender: &'static Contender) -> Self {
+        Row {
+            contender,
+            fresh: Samples::default(),
+            existing: Samples::default(),
+            refused: None,
+            note: None,
+        }
+    }
+
+    /// The times with a kind of file.
+    pub(super) fn samples(&self, state: State) -> &Samples {
+        match state {
+            State::Fresh => &self.fresh,
+            State::Existing => &self.existing,
+        }
+    }
+}
+
+/// Memory and files of all contenders.
+pub(super) struct Session {
+    size: usize,
+    source: Buffer,
+    target: Buffer,
+    /// The file of those that write.
+    written: PathBuf,
+    /// The file of those that read.
+    read: PathBuf,
+}
+
+/// What a run is looked at for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Its bytes.
+    Check,
+    /// Its time.
+    Time,
+}
+
+impl Session {
+    /// Fills the memory and writes the file that is read.
+    pub(super) fn new(size: u64, folder: &Path) -> Result<Self, Failure> {
+        let mut source = Buffer::new(size, 0, 0)?;
+        content::fill(source.bytes_mut(), 0, ROUND);
+        let target = Buffer::new(size.saturating_add(PAGE as u64), 0, 0)?;
+        let read = folder.join("read");
+        fs::write(&read, source.bytes()).map_err(storage("write", &read))?;
+        Ok(Session {
+            size: source.bytes().len(),
+            source,
+            target,
+            written: folder.join("written"),
+            read,
+        })
+    }
+
+    /// Bytes of the files.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Runs a contender and checks every byte.
+    pub(super) fn check(&mut self, row: &mut Row) -> Result<(), Failure> {
+        self.turn(row, Purpose::Check)
+    }
+
+    /// Runs every contender once and takes its time; every second round in the other order, so that
+    /// nobody always comes behind the same one.
+    pub(super) fn round(
+        &mut self,
+        round: u32,
+        rows: &mut [Row],
+        mut done: impl FnMut(),
+    ) -> Result<(), Failure> {
+        let mut turn = |row: &mut Row| {
+            done();
+            self.turn(row, Purpose::Time)
+        };
+        match round % 2 {
+            0 => rows.iter_mut().try_for_each(&mut turn),
+            _ => rows.iter_mut().rev().try_for_each(&mut turn),
+        }
+    }
+
+    /// Runs a contender with all files that it is for.
+    fn turn(&mut self, row: &mut Row, purpose: Purpose) -> Result<(), Failure> {
+        for state in row.contender.kind.states() {
+            if row.refused.is_none() {
+                self.run(row, *state, purpose)?;
+            }
+        }
+        match fs::remove_file(&self.written) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(storage("remove", &self.written)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn run(&mut self, row: &mut Row, state: State, purpose: Purpose) -> Result<(), Failure> {
+        let contender = row.contender;
+        let path = match contender.kind {
+            Kind::Write | Kind::WriteFresh => &self.written,
+            Kind::Read | Kind::Memory => {
+                self.target.bytes_mut().fill(0);
+                &self.read
+            }
+        };
+        let took = contender.way.run(&mut Stage {
+            path,
+            pattern: contender.pattern,
+            source: self.source.bytes(),
+            target: self.target.bytes_mut(),
+        });
+        match (took, purpose) {
+            (Err(stop), _) => stopped(stop, row, path),
+            (Ok(took), Purpose::Time) => {
+                row.note = took.note;
+                match state {
+                    State::Fresh => row.fresh.push(took.time),
+                    State::Existing => row.existing.push(took.time),
+                }
+                Ok(())
+            }
+            (Ok(_), Purpose::Check) => match contender.kind {
+                Kind::Write | Kind::WriteFresh => self.check_written(contender),
+                // They have checked what they read.
+                Kind::Read | Kind::Memory => Ok(()),
+            },
+        }
+    }
+
+    /// Compares the whole written file, then clears it: what is left of one run must not pass for
+    /// what the next one writes.
+    fn check_written(&mut self, contender: &Contender) -> Result<(), Failure> {
+        let path = &self.written;
+        let read = File::open(path).and_then(|file| {
+            // There is room for a page more than any file should have.
+            let room = self.target.bytes().len() as u64;
+            let length = file.metadata()?.len().min(room) as usize;
+            let memory = &mut self.target.bytes_mut()[..length];
+            file.read_exact_at(memory, 0)?;
+            Ok(length)
+        });
+        let length = read.map_err(storage("read", path))?;
+        let found = &self.target.bytes()[..length];
+        verify::check(found, contender.pattern, self.source.bytes())
+            .map_err(|fault| wrong(contender, &fault))?;
+        clear(path).map_err(storage("clear", path))
+    }
+}
+
+fn stopped(stop: Stop, row: &mut Row, path: &Path) -> Result<(), Failure> {
+    match stop {
+        Stop::Refused(reason) => {
+            row.refused = Some(reason);
+            Ok(())
+        }
+        Stop::Failed { action, source } => Err(storage(action, path)(source)),
+        Stop::Wrong(byte) => {
+            let place = Place::File;
+            Err(wrong(row.contender, &Fault::Byte { place, byte }))
+        }
+    }
+}
+
+fn wrong(contender: &Contender, fault: &Fault) -> Failure {
+    Failure::Wrong {
+        method: format!("{}: {}", contender.kind.name(), contender.name),
+        fault: fault.to_string(),
+    }
+}
+
+fn storage(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Failure {
+    let path = path.to_owned();
+    move |source| Failure::Storage {
+        action,
+        path: path.clone(),
+        source,
+    }
+}
+
+/// Writes zeroes over all of a file.
+fn clear(path: &Path) -> io::Result<()> {
+    let file = File::options().write(true).open(path)?;
+    let zeroes = vec![0; CLEARED];
+    let mut rest = file.metadata()?.len();
+    while rest > 0 {
+        let part = rest.min(CLEARED as u64);
+        rest -= part;
+        file.write_all_at(&zeroes[..part as usize], rest)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::contenders::CONTENDERS;
+    use super::super::way::{Took, Way};
+    use super::*;
+
+    const SIZE: u64 = 8 << 20;
+
+    #[test]
+    fn every_contender_moves_the_right_bytes_and_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut session = Session::new(SIZE, folder.path()).unwrap();
+        let mut rows: Vec<_> = CONTENDERS.iter().map(Row::new).collect();
+        for row in &mut rows {
+            session.check(row).unwrap();
+            assert!(!session.written.exists(), "{}", row.contender.name);
+        }
+        let mut turns = 0;
+        for round in 0..2 {
+            session.round(round, &mut rows, || turns += 1).unwrap();
+        }
+        assert_eq!(turns, 2 * rows.len());
+        for row in &rows {
+            for state in [State::Fresh, State::Existing] {
+                let is_for = row.contender.kind.states().contains(&state);
+                let expected = if is_for && row.refused.is_none() {
+                    2
+                } else {
+                    0
+                };
+                let samples = row.samples(state).all();
+                assert_eq!(samples.len(), expected, "{} {state:?}", row.contender.name);
+            }
+        }
+        assert!(rows[0].refused.is_none() && rows[1].refused.is_none());
+    }
+
+    /// Writes nothing where there is a file, and says that all is well.
+    struct Lazy;
+
+    impl Way for Lazy {
+        fn run(&self, stage: &mut Stage<'_>) -> Result<Took, Stop> {
+            if !stage.path.exists() {
+                fs::write(stage.path, stage.source).map_err(Stop::failed("write"))?;
+            }
+            Ok(Took::default())
+        }
+    }
+
+    /// Finds no space.
+    struct Full;
+
+    impl Way for Full {
+        fn run(&self, _: &mut Stage<'_>) -> Result<Took, Stop> {
+            Err(Stop::failed("write")(io::Error::from(
+                io::ErrorKind::StorageFull,
+            )))
+        }
+    }
+
+    fn failure(way: &'static dyn Way) -> Failure {
+        let contender = Box::leak(Box::new(Contender {
+            name: "other",
+            kind: Kind::Write,
+            pattern: CONTENDERS[0].pattern,
+            way,
+        }));
+        let folder = tempfile::tempdir().unwrap();
+        let mut session = Session::new(SIZE, folder.path()).unwrap();
+        session.check(&mut Row::new(contender)).unwrap_err()
+    }
+
+    #[test]
+    fn a_way_that_leaves_an_existing_file_as_it_is_is_found_out() {
+        let failure = failure(&Lazy);
+        let text = failure.to_string();
+        assert!(
+            text.starts_with("wrong data: write: other: byte 0 of the file: expected"),
+            "{text}"
+        );
+        assert_eq!(failure.code(), 1);
+    }
+
+    #[test]
+    fn a_full_file_system_is_named_with_what_to_do() {
+        let text = failure(&Full).to_string();
+        assert!(text.starts_with("cannot write /"), "{text}");
+        assert!(text.contains("/written: "), "{text}");
+        assert!(
+            text.ends_with("choose a smaller --scale or --size or another --dir"),
+            "{text}"
+        );
+    }
+}
