@@ -91,6 +91,11 @@ impl Host {
         }
     }
 
+    /// The folder of its libraries, for a host of PyPI.
+    pub(crate) fn libraries(&self) -> Option<PathBuf> {
+        Some(environment(self.environment?).join("lib"))
+    }
+
     /// The version of the installed package.
     pub(crate) fn version(&self) -> Verdict<String> {
         let line = match self.environment {

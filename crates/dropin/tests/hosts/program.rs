@@ -96,8 +96,14 @@ fn language(source: &Path) -> Option<Language> {
 impl Program {
     /// A C program of a folder below `tests`.
     pub(crate) fn find(folder: &str, name: &str) -> Verdict<Program> {
-        let source = folder_of(folder).join(format!("{name}.c"));
-        Program::read(source, Language::C)
+        Program::find_file(folder, &format!("{name}.c"))
+    }
+
+    /// The program of a source file in a folder below `tests`.
+    pub(crate) fn find_file(folder: &str, file: &str) -> Verdict<Program> {
+        let source = folder_of(folder).join(file);
+        let language = language(&source).ok_or_else(|| format!("{file} is no program"))?;
+        Program::read(source, language)
     }
 
     fn read(source: PathBuf, language: Language) -> Verdict<Self> {

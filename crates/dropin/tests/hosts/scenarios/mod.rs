@@ -8,6 +8,7 @@ mod memory;
 pub(crate) mod mounts;
 mod network;
 mod nodes;
+mod swapped;
 mod switches;
 mod tools;
 
@@ -28,6 +29,7 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     trials.extend(switches::trials(run));
     trials.extend(tools::trials(run));
     trials.extend(command::trials(run));
+    trials.extend(swapped::trials(run));
     trials
 }
 
