@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 
+use super::nodes;
 use crate::host::{Host, Launcher};
 use crate::job::{self, Ended, Line};
 use crate::matrix::{LIMIT, has_checked, is_served, preloaded};
@@ -83,6 +84,10 @@ fn served(
         let program = program()?;
         let ended = run_across(run, host, &program, Common::Folder)?;
         has_checked(&ended, &program.name)?;
+        let spread = format!("pario: transport: {RANKS} ranks on {HOSTS} nodes");
+        if !ended.stderr.contains(&spread) {
+            return Err(ended.complaint("the ranks are not on all hosts"));
+        }
         is_served(&ended)
     })
 }
@@ -122,6 +127,9 @@ fn run_across(run: &Run, host: &Host, program: &Program, common: Common) -> Verd
     fs::create_dir(&files).map_err(|error| error.to_string())?;
     let network = Network::new(place.path(), common)?;
     let mut line = preloaded(run, network.launch(host)?)?;
+    if nodes::needs_threads(host, &program.name) {
+        line = line.word(format!("{}={}", nodes::THREADS.0, nodes::THREADS.1));
+    }
     if let Common::Folder = common {
         line = line.word(NAMED_DRIVER);
     }
@@ -245,7 +253,16 @@ impl Network {
         let options: &[&str] = match host.launcher {
             Launcher::Hydra => &["-launcher", "ssh", "-launcher-exec", shell, "-hosts", nodes],
             Launcher::Orte => &["--mca", "plm_rsh_agent", shell, "--host", nodes],
-            Launcher::Prrte => &["--prtemca", "plm_ssh_agent", shell, "--host", nodes],
+            // One that may put more ranks on a host than it has slots puts all on the first.
+            Launcher::Prrte => &[
+                "--prtemca",
+                "plm_ssh_agent",
+                shell,
+                "--host",
+                nodes,
+                "--map-by",
+                "node:oversubscribe",
+            ],
         };
         let line = host.launch_with(options).words(["-n", &ranks]);
         // UCX and Intel's library know the machine by other things than its namespaces.

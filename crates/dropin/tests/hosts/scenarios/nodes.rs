@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use libtest_mimic::Trial;
 
-use crate::host::Launcher;
+use crate::host::{Host, Launcher};
 use crate::matrix::{Setting, self_checking};
 use crate::program::Program;
 use crate::run::{Effort, Run, trial};
@@ -77,13 +77,10 @@ fn of(
         Effort::Short => &SHORT_PROGRAMS[..],
         Effort::Full => &PROGRAMS[..],
     };
-    let weak = run.host(host).launcher == Launcher::Hydra;
     let one = |name: &&'static str| {
         let (name, mut setting) = (*name, setting.clone());
-        // A rank that waits before it sends needs progress between nodes, which
-        // these MPIs let no one make below MULTIPLE (docs/progress.md).
-        if weak && name == "nonblocking_collective" {
-            setting.variables.push(("PARIO_THREADS", "multiple".into()));
+        if needs_threads(run.host(host), name) {
+            setting.variables.push((THREADS.0, THREADS.1.into()));
         }
         let detail = format!("{name}-{ranks}+{suffix}");
         trial(run, host, "pretended-nodes", &detail, move |run, host| {
@@ -92,4 +89,13 @@ fn of(
         })
     };
     chosen.iter().map(one).collect()
+}
+
+/// Raises the thread level of a program.
+pub(super) const THREADS: (&str, &str) = ("PARIO_THREADS", "multiple");
+
+/// Whether a program has a rank that waits before it sends, under an MPI that lets no one make
+/// progress between nodes below `MPI_THREAD_MULTIPLE` (docs/progress.md).
+pub(super) fn needs_threads(host: &Host, program: &str) -> bool {
+    host.launcher == Launcher::Hydra && program == "nonblocking_collective"
 }
