@@ -23,11 +23,13 @@ enum Pattern {
     Backwards(u64),
     /// All data of two clusters, far apart.
     Clusters,
+    /// Rank 0 has a stretch of this length, the others have nothing.
+    First(u64),
     /// Nothing at all.
     Empty,
 }
 
-use Pattern::{Apart, Backwards, Clusters, Empty, Holed, Interleaved};
+use Pattern::{Apart, Backwards, Clusters, Empty, First, Holed, Interleaved};
 
 const PIECES: u64 = 64;
 
@@ -51,6 +53,7 @@ fn accesses(pattern: Pattern, ranks: u64) -> Vec<Access> {
             0 => dense((1 << 40) + rank * 100, 100),
             _ => dense(rank * 100, 100),
         },
+        First(len) => dense(0, if rank == 0 { len } else { 0 }),
         Empty => dense(0, 0),
     };
     (0..ranks).map(access).collect()
@@ -133,6 +136,9 @@ const TABLE: &[Line] = &[
     (Read,  Interleaved(4 * KIB),   4, Local, "individual", "", "shared"),
     (Read,  Interleaved(4 * MIB),   4, Local, "individual", "", "shared"),
     (Write, Interleaved(8),         1, Local, "individual", "", "shared"),
+    (Read,  First(64 * MIB),        4, Local, "two-phase", "", "shared"),
+    (Read,  First(64 * KIB),        4, Local, "individual", "", "shared"),
+    (Write, First(64 * MIB),        4, Local, "individual", "", "shared"),
     (Write, Holed(256),             4, Local, "individual", "", "shared"),
     (Read,  Holed(256),             4, Local, "two-phase", "", "shared"),
     (Write, Empty,                  4, Local, "individual", "", "shared"),

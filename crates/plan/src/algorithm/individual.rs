@@ -1,7 +1,7 @@
 //! Individual: every rank moves its own data, as in an independent call.
 
 use super::{Algorithm, Choices};
-use crate::{Case, Client, Direction, LockProtocol, Plan, Rewriting, Verdict, coverage};
+use crate::{Access, Case, Client, Direction, LockProtocol, Plan, Rewriting, Verdict, coverage};
 
 /// Every rank for itself.
 #[derive(Debug)]
@@ -18,6 +18,12 @@ const LARGE_WRITE_BYTES: u64 = 16 << 10;
 const SPARSE_PERCENT: u64 = 25;
 /// Smaller pieces cost more as calls than the holes between them.
 const SPARSE_PIECE_BYTES: u64 = 512;
+
+/// A reader keeps about three quarters of what two copies through windows move
+/// together: with more than that of the data it is better helped.
+const LOPSIDED_PERCENT: u64 = 75;
+/// Less is read before others could help.
+const LOPSIDED_BYTES: u64 = 4 << 20;
 
 /// The part of the file that is looked at to see whether pieces touch.
 const SAMPLE_BYTES: u64 = 64 << 10;
@@ -50,6 +56,10 @@ impl Algorithm for Individual {
                 5,
                 format!("pieces of {piece} bytes of several nodes would share locks"),
             ),
+            Client::Kernel if is_lopsided(case) => Verdict::suits(
+                20,
+                "one rank would read nearly everything while the others of the node stand idle",
+            ),
             Client::Kernel if piece >= large_piece(case) => Verdict::suits(
                 80,
                 format!("pieces of {piece} bytes on average go straight to the kernel"),
@@ -79,6 +89,17 @@ fn large_piece(case: &Case<'_>) -> u64 {
         (true, Direction::Write) => LARGE_WRITE_BYTES,
         _ => LARGE_PIECE_BYTES,
     }
+}
+
+/// Whether one rank wants nearly all of what is read on a node, and more than
+/// is over before others could help.
+fn is_lopsided(case: &Case<'_>) -> bool {
+    let most = case.accesses.iter().map(Access::len).max().unwrap_or(0);
+    case.direction == Direction::Read
+        && case.pattern().nodes == 1
+        && !is_sparse(case)
+        && most >= LOPSIDED_BYTES
+        && u128::from(most) * 100 > u128::from(case.bytes()) * u128::from(LOPSIDED_PERCENT)
 }
 
 /// Whether windows would be mostly holes.
