@@ -16,6 +16,16 @@ pub struct Capabilities {
     pub background: Background,
 }
 
+impl Capabilities {
+    /// Of drivers for files that the kernel mounts.
+    pub(crate) const OF_THE_KERNEL: Capabilities = Capabilities {
+        between_processes: true,
+        locks: true,
+        durable: true,
+        background: Background::Kernel,
+    };
+}
+
 /// What carries background transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Background {

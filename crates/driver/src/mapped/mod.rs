@@ -8,7 +8,7 @@ pub(crate) use transfer::transfer;
 use std::{io, path::Path, sync::Arc};
 
 use crate::{
-    Background, Capabilities, Driver, Handle, OpenHow,
+    Capabilities, Driver, Handle, OpenHow,
     posix::{ListMethod, Posix},
 };
 
@@ -32,12 +32,7 @@ impl Driver for Mapped {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            between_processes: true,
-            locks: true,
-            durable: true,
-            background: Background::Kernel,
-        }
+        Capabilities::OF_THE_KERNEL
     }
 
     fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {

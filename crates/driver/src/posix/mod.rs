@@ -14,7 +14,7 @@ pub(crate) use descriptor::{Descriptor, ListMethod};
 
 use std::{io, path::Path, sync::Arc};
 
-use crate::{Background, Capabilities, Driver, FileSystem, Handle, OpenHow};
+use crate::{Capabilities, Driver, FileSystem, Handle, OpenHow};
 use calls::Calls;
 use handle::{PosixHandle, Setup};
 
@@ -68,12 +68,7 @@ impl Driver for Posix {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            between_processes: true,
-            locks: true,
-            durable: true,
-            background: Background::Kernel,
-        }
+        Capabilities::OF_THE_KERNEL
     }
 
     fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {

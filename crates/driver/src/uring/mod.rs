@@ -13,7 +13,7 @@ pub(crate) use ring::require;
 use std::{io, path::Path, sync::Arc};
 
 use crate::{
-    Background, Capabilities, Driver, Handle, OpenHow,
+    Capabilities, Driver, Handle, OpenHow,
     posix::{ListMethod, Posix},
 };
 
@@ -32,12 +32,7 @@ impl Driver for Uring {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            between_processes: true,
-            locks: true,
-            durable: true,
-            background: Background::Kernel,
-        }
+        Capabilities::OF_THE_KERNEL
     }
 
     fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {
