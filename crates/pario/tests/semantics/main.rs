@@ -4,7 +4,7 @@
 //! | rule | what | tested in |
 //! |---|---|---|
 //! | 1 | windows with holes, read-modify-write | `safety`; every combination in `concurrency` |
-//! | 2 | incoherent file systems between nodes | not here: needs a host MPI-IO to hand the file to |
+//! | 2 | incoherent file systems between nodes | `several-hosts` of the drop-in library |
 //! | 3 | no mapped files, no signal handlers | `safety`; `processes` |
 //! | 4 | locks of ranks and of threads | `safety`; the driver's conformance suite |
 //! | 5 | atomic collective writes | `safety` (whole calls, in rank order); `concurrency` |
@@ -15,7 +15,7 @@
 //! | 10 | nothing at load, descriptors, forked children | `processes` |
 //! | 11 | waiting ranks sleep | `processes` |
 //! | 12 | opposite orders of nonblocking operations | `flight` |
-//! | 13 | completion under MPI | not here: needs an MPI |
+//! | 13 | completion under MPI | programs `completion`, `mixed_errors`, `progress` of the drop-in library |
 //! | 14 | pointers, pending requests | `flight` |
 //! | 15 | split calls | `collective` |
 //! | 16 | requests that are dropped or forgotten | `flight` |
@@ -30,8 +30,8 @@
 //! | 25 | copy slice and transfer unit | `scale` (staged chunks and sieve windows) |
 //! | 26 | bounded memory | `processes` (a process of its own to measure) |
 //! | 27 | calls of libc | `interception` |
-//! | 28 | GPU buffers | not here: needs a host MPI |
-//! | 29 | off switch | not here: nothing is intercepted in Rust programs |
+//! | 28 | GPU buffers | `switches` of the drop-in library |
+//! | 29 | off switch | `switches` of the drop-in library |
 //!
 //! `messages` looks at what errors say, `scale` also at sizes past 32 bits.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]

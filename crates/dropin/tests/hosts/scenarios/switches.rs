@@ -1,5 +1,6 @@
 //! Who serves a file: the variables and hints that decide it, and what pario says.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use libtest_mimic::Trial;
@@ -8,6 +9,7 @@ use crate::host::Host;
 use crate::job::{self, Ended, Line};
 use crate::matrix::{LIMIT, has_checked, preloaded};
 use crate::place::{Ground, Place};
+use crate::program::Program;
 use crate::run::{Run, Verdict, trial};
 
 const RANKS: u32 = 2;
@@ -87,15 +89,45 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
             let ended = serve(run, host, &CASES[0])?;
             tells_once(&ended)
         }));
+        trials.push(trial(run, host, "switches", "device", beside_device));
     }
     trials
 }
 
+/// A program with a library for graphics processors is left to the host, with one warning, unless
+/// the user says that such memory never meets a file function.
+fn beside_device(run: &Run, host: &Host) -> Verdict {
+    let tool = Program::find("programs", "device_tool")?.compile(host, &[])?;
+    let launch = || {
+        let mut preload = OsString::from("LD_PRELOAD=");
+        preload.push(run.library()?);
+        preload.push(":");
+        preload.push(&tool);
+        Ok::<Line, String>(host.launch(RANKS).word("env").word(preload))
+    };
+    let ended = serve_by(launch()?, host, &CASES[0])?;
+    let warnings = ended.stderr.lines();
+    let warnings = warnings.filter(|line| line.starts_with("pario: warning: "));
+    let warnings = warnings.count();
+    if warnings != 1 || !ended.says("who: served by the host") {
+        return Err(ended.complaint(&format!("the host should serve it; {warnings} warnings")));
+    }
+    let ended = serve_by(launch()?.word("PARIO_DEVICE_MEMORY=never"), host, &CASES[0])?;
+    match ended.says("who: served by pario") {
+        true => Ok(()),
+        false => Err(ended.complaint("pario should have served the file")),
+    }
+}
+
 fn serve(run: &Run, host: &Host, case: &Case) -> Verdict<Ended> {
+    serve_by(preloaded(run, host.launch(RANKS))?, host, case)
+}
+
+/// Runs the program that asks who serves its file behind what starts it.
+fn serve_by(line: Line, host: &Host, case: &Case) -> Verdict<Ended> {
     let program = super::program("who")?;
     let binary = program.compile(host, &[])?;
     let place = Place::new(Ground::Memory)?;
-    let line: Line = preloaded(run, host.launch(RANKS))?;
     let line = line.words(case.variables).word(binary);
     let line = line.word(place.path()).word("file.dat").words(case.hints);
     let ended = job::run(&line, LIMIT)?.success()?;
