@@ -114,10 +114,13 @@ pub enum FileSystem {
 }
 
 impl FileSystem {
-    /// Whether no other node can have the file's pages.
-    pub fn is_of_one_node(&self) -> bool {
+    /// Whether stores in a mapping are safe and certain: no other node has the
+    /// file's pages, and a page that was made ready for a store has its place on
+    /// the storage from then on. ZFS gives it none until it writes the page, Btrfs
+    /// a new one each time.
+    pub fn keeps_stores(&self) -> bool {
         use FileSystem::*;
-        matches!(self, Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs)
+        matches!(self, Ext | Xfs | F2fs | Tmpfs)
     }
 
     /// Who sees a completed write without further steps.

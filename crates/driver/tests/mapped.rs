@@ -19,7 +19,12 @@ fn list(random: &mut fastrand::Rng, memory: usize) -> Vec<(u64, usize, usize)> {
     while pieces.len() < 3000 {
         let len = random.usize(0..64).min(memory - place);
         let jitter = random.u64(0..16);
-        pieces.push((base + pieces.len() as u64 * stride + jitter, place, len));
+        let far = if len == 0 { 1 << 40 } else { 0 };
+        pieces.push((
+            base + pieces.len() as u64 * stride + jitter + far,
+            place,
+            len,
+        ));
         place = (place + len) % memory;
     }
     match random.u8(0..3) {
@@ -100,4 +105,29 @@ fn writers_of_neighbouring_bytes_do_not_disturb_each_other() {
     let right = |(at, byte): (usize, &u8)| *byte as usize == at / 3 % WRITERS + 1;
     assert_eq!(found.len(), PIECES * WRITERS * 3);
     assert!(found.iter().enumerate().all(right));
+}
+
+#[test]
+fn a_file_is_not_shortened_under_a_store() {
+    const ROUNDS: usize = 300;
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let handle = Mapped
+        .open(&folder.path().join("file"), &how(Access::ReadWrite))
+        .unwrap();
+    let mut memory = [7; 8];
+    let pieces: Vec<_> = (0..20_000).map(|at| (at * 16, 0, 8)).collect();
+    let batch = Batch::gather(Direction::Write, &mut memory, &pieces);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..ROUNDS {
+                handle.set_size(0).unwrap();
+            }
+        });
+        for _ in 0..ROUNDS {
+            assert_eq!(
+                handle.transfer(&batch).into_result().unwrap(),
+                batch.bytes()
+            );
+        }
+    });
 }

@@ -135,9 +135,7 @@ fn reason(transport: &MpiTransport, path: &Path, hints: &Info) -> Reason {
     if has_device_library() {
         return Reason::Device;
     }
-    // Whoever names a driver knows what is mounted there.
-    let forced = hints.get("pario_driver").is_some();
-    if transport.nodes() > 1 && !forced {
+    if transport.nodes() > 1 && !names_driver(path, hints) {
         let coherent = file_system_of(path)
             .is_ok_and(|(file_system, _)| file_system.coherence() == Coherence::Everywhere);
         if !coherent && !pretends_nodes() {
@@ -145,6 +143,14 @@ fn reason(transport: &MpiTransport, path: &Path, hints: &Info) -> Reason {
         }
     }
     Reason::None
+}
+
+/// Whether a hint or the file's name says which driver to take: whoever does
+/// knows what is mounted there.
+fn names_driver(path: &Path, hints: &Info) -> bool {
+    let resolved = Hints::resolve(hints, &Sources::from_environment());
+    resolved.hints.pario_driver.is_some()
+        || engine::driver::resolve(path, None).is_ok_and(|resolved| resolved.path != path)
 }
 
 /// Whether the hints of the environment or of a hints file leave files to the

@@ -8,12 +8,25 @@ use pario_mpi::{Host, MpiTransport};
 /// The variable that asks for a report.
 const VERBOSE: &str = "PARIO_VERBOSE";
 
+fn is_wanted(transport: &MpiTransport) -> bool {
+    transport.rank().0 == 0
+        && std::env::var(VERBOSE).is_ok_and(|value| !matches!(value.trim(), "" | "0"))
+}
+
+/// Reports by which method collective calls were carried out, when the first
+/// file is closed that had any, on rank 0.
+pub(crate) fn report_close(transport: &MpiTransport, file: &File) {
+    static REPORT: Once = Once::new();
+    if let (true, Some(method)) = (is_wanted(transport), file.explain_last_all()) {
+        REPORT.call_once(|| eprintln!("pario: collective {method}"));
+    }
+}
+
 /// Reports the MPI, how the ranks talk, driver and hints, when the first file
 /// is opened, on rank 0.
 pub(crate) fn report_open(host: &Host, transport: &MpiTransport, file: &File) {
     static REPORT: Once = Once::new();
-    let wanted = std::env::var(VERBOSE).is_ok_and(|value| !matches!(value.trim(), "" | "0"));
-    if !wanted || transport.rank().0 != 0 {
+    if !is_wanted(transport) {
         return;
     }
     REPORT.call_once(|| {

@@ -164,6 +164,8 @@ fn with_library(words: &[OsString], variables: &Variables) -> (Vec<OsString>, Wi
     for (index, word) in words.iter().enumerate() {
         let before = |back: usize| index.checked_sub(back).and_then(|at| words[at].to_str());
         let new = match (word.to_str(), before(1), before(2)) {
+            // A list, which `export` takes apart.
+            (_, Some(EXPORT_OPTION), _) => None,
             (Some(PRELOAD), Some("-x"), _) => {
                 Some(assignment(PRELOAD.as_ref(), variables.preload()))
             }
@@ -241,16 +243,23 @@ fn take_export(words: &mut Vec<OsString>) -> Option<(usize, String)> {
     Some((at, value))
 }
 
-/// How many words come before the program: the launcher's options and their values.
+/// Letters of Slurm's options that are followed by a value, and of those that are not.
+const SLURM_VALUED: &str = "AaBbCcDdeFGiJLMmNnopqrSTtWwx";
+const SLURM_FLAGS: &str = "EHhIKklOQsuVvXZ";
+
+/// How many words come before the program: Slurm's options and their values.
 ///
-/// Which options take a value is the launcher's knowledge. A word behind an option is taken for
-/// its value, unless it can be started or the option has its value already.
+/// Whether a long option takes a value is Slurm's knowledge. A word behind one is taken for its
+/// value, unless it can be started or the option has its value already.
 fn before_program(words: &[OsString]) -> usize {
     let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
-    let may_take_value =
-        |word: &OsString| is_option(word) && !word.as_encoded_bytes().contains(&b'=');
+    let is_value = |word: &OsString, before: &OsString| match before.as_encoded_bytes() {
+        [b'-', letter] if SLURM_VALUED.as_bytes().contains(letter) => true,
+        [b'-', letter] if SLURM_FLAGS.as_bytes().contains(letter) => false,
+        option => option.starts_with(b"-") && !option.contains(&b'=') && find(word).is_none(),
+    };
     let is_program = |(at, word): (usize, &OsString)| {
-        let is_value = at > 0 && may_take_value(&words[at - 1]) && find(word).is_none();
+        let is_value = at > 0 && is_value(word, &words[at - 1]);
         !is_option(word) && !is_value
     };
     let program = words.iter().enumerate().position(is_program);

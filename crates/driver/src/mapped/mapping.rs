@@ -59,17 +59,19 @@ impl Mapping {
     /// Stores some pieces of a batch that writes, in their order.
     ///
     /// # Panics
-    /// If a piece is not inside of the mapping.
+    /// If a piece that has bytes is not inside of the mapping.
     pub(super) fn store(&mut self, batch: &Batch<'_>, pieces: Range<usize>) {
         assert_eq!(batch.direction(), Direction::Write, "only writes store");
-        for piece in &batch.pieces()[pieces] {
+        let pieces = batch.pieces()[pieces].iter();
+        for piece in pieces.filter(|piece| piece.len > 0) {
             let at = self.place(piece);
-            // SAFETY: the piece is memory of a live batch, valid for reads;
-            // its place is inside of the mapping, which nothing in this
-            // process refers to but this value.
+            // SAFETY: the piece is memory of a live batch, valid for reads; its
+            // place is inside of the mapping, whose address no one else has.
+            // The same page may be mapped elsewhere, even where the piece is:
+            // hence a copy that allows for both being one.
             unsafe {
                 let target = self.address.as_ptr().add(at);
-                target.copy_from_nonoverlapping(piece.memory, piece.len);
+                target.copy_from(piece.memory, piece.len);
             }
         }
     }

@@ -3,7 +3,7 @@
 mod mapping;
 mod transfer;
 
-pub(crate) use transfer::transfer;
+pub(crate) use transfer::Stores;
 
 use std::{io, path::Path, sync::Arc};
 
@@ -16,13 +16,14 @@ use crate::{
 /// storing them in a mapping of the file: no system call for each, no reading
 /// and writing back of what lies between them, no lock. Everything else goes
 /// as with [`Posix`](crate::Posix), and so do file systems that share files
-/// with other nodes, where a page is more than what is written of it.
+/// with other nodes, where a page is more than what is written of it, and
+/// those that find a place for a page only when they write it.
 ///
 /// Space and storage are asked for before the stores, so that a full disk is
-/// an error. But a file that *another program* shortens at that very moment
-/// kills this one by a signal, libraries that intercept file calls see
-/// nothing of the stores, and `tmpfs` does not date them. So this driver is
-/// never chosen unasked.
+/// an error. But a file that is shortened at that very moment by another
+/// program, or through another handle, kills this program by a signal,
+/// libraries that intercept file calls see nothing of the stores, and `tmpfs`
+/// does not date them. So this driver is never chosen unasked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mapped;
 

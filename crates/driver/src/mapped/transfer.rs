@@ -1,6 +1,14 @@
 //! Which pieces of a list are stored, and which are written by calls.
 
-use std::{io, ops::Range, os::fd::BorrowedFd};
+use std::{
+    io,
+    ops::Range,
+    os::fd::BorrowedFd,
+    sync::{
+        PoisonError, RwLock, RwLockWriteGuard,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
 
 use super::mapping::Mapping;
 use crate::{Batch, Direction, Outcome, Piece, posix::sys};
@@ -13,17 +21,63 @@ const STRETCH_MAX: u64 = 1 << 20;
 /// new page takes as long as about four calls.
 const PIECES_PER_PAGE: u64 = 4;
 
-/// Moves a batch. `by_calls` moves the parts for which a mapping has nothing
-/// to offer, or is not to be had; its errors are the ones that count.
-pub(crate) fn transfer<'a>(
-    file: BorrowedFd<'_>,
+/// The stores in mappings of an open file.
+#[derive(Debug, Default)]
+pub(crate) struct Stores {
+    /// Shared by those who store, taken alone by who shortens the file.
+    gate: RwLock<()>,
+    /// Set once the kernel or the file system has refused a mapping for good.
+    is_refused: AtomicBool,
+}
+
+impl Stores {
+    /// Keeps others from storing while the result lives.
+    pub(crate) fn exclude(&self) -> RwLockWriteGuard<'_, ()> {
+        self.gate.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Moves a batch. `by_calls` moves the parts for which a mapping has
+    /// nothing to offer, or is not to be had; its errors are the ones that count.
+    pub(crate) fn transfer<'a>(
+        &self,
+        file: BorrowedFd<'_>,
+        batch: &Batch<'a>,
+        by_calls: impl Fn(&Batch<'a>) -> Outcome,
+    ) -> Outcome {
+        let few = (batch.pieces().len() as u64) < PIECES_PER_PAGE;
+        if few || batch.direction() == Direction::Read || self.is_refused.load(Relaxed) {
+            return by_calls(batch);
+        }
+        transfer(batch, &by_calls, |stretch| {
+            let _shared = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+            let stored = store(file, batch, stretch, &by_calls);
+            if let Err(error) = &stored
+                && is_final(error)
+            {
+                self.is_refused.store(true, Relaxed);
+            }
+            stored
+        })
+    }
+}
+
+/// Whether the next mapping of the same file would fail as well: the kernel
+/// does not know how, the file may not be mapped so, or its file system maps
+/// none.
+fn is_final(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EINVAL | libc::EACCES | libc::EPERM | libc::ENODEV)
+    )
+}
+
+/// Moves a batch whose dense stretches can be stored.
+fn transfer<'a>(
     batch: &Batch<'a>,
     by_calls: impl Fn(&Batch<'a>) -> Outcome,
+    store: impl Fn(&Stretch) -> io::Result<()>,
 ) -> Outcome {
     let count = batch.pieces().len();
-    if batch.direction() == Direction::Read || (count as u64) < PIECES_PER_PAGE {
-        return by_calls(batch);
-    }
     let mut moved = 0;
     // Everything before this piece is written.
     let mut done = 0;
@@ -37,7 +91,7 @@ pub(crate) fn transfer<'a>(
             };
         }
         done = stretch.pieces.start;
-        if store(file, batch, &stretch, &by_calls).is_ok() {
+        if store(&stretch).is_ok() {
             moved += stretch.bytes;
             done = stretch.pieces.end;
         }
@@ -62,8 +116,9 @@ fn store<'a>(
     let end = stretch.range.end;
     if sys::size(file)? < end {
         // Only a write makes a file longer without cutting what others add
-        // to it meanwhile.
-        by_calls(&batch.some(stretch.last..stretch.last + 1)).into_result()?;
+        // to it meanwhile. Its last byte is enough.
+        let last = batch.some(stretch.last..stretch.last + 1);
+        by_calls(&last.suffix(last.bytes() - 1)).into_result()?;
         if sys::size(file)? < end {
             return Err(io::ErrorKind::WriteZero.into());
         }
@@ -99,14 +154,18 @@ impl Stretch {
 fn stretches(pieces: &[Piece]) -> impl Iterator<Item = Stretch> {
     let mut next = 0;
     std::iter::from_fn(move || {
-        let first = pieces.get(next)?;
+        // Pieces without bytes have no place.
+        let full = |piece: &Piece| piece.len > 0;
+        next += pieces[next..].iter().position(full)?;
+        let first = &pieces[next];
         let mut stretch = Stretch {
             pieces: next..next,
             last: next,
             range: first.offset..first.offset,
             bytes: 0,
         };
-        for (at, piece) in pieces.iter().enumerate().skip(next) {
+        let rest = pieces.iter().enumerate().skip(next);
+        for (at, piece) in rest.filter(|(_, piece)| full(piece)) {
             let start = stretch.range.start.min(piece.offset);
             let piece_end = piece.offset + piece.len as u64;
             let end = stretch.range.end.max(piece_end);
@@ -153,7 +212,6 @@ mod tests {
             (0..2, 0, 40..108, 16),
             (2..3, 2, STRETCH_MAX + 40..STRETCH_MAX + 41, 1),
             (3..4, 3, 0..1 << 22, 1 << 22),
-            (4..5, 4, 9..9, 0),
         ];
         let expected = expected.map(|(pieces, last, range, bytes)| Stretch {
             pieces,

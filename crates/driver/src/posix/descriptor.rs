@@ -12,7 +12,7 @@ use super::{
     sys,
     transfer::{self, step},
 };
-use crate::{Access, Batch, Create, IoMode, OpenHow, Outcome, mapped, uring};
+use crate::{Access, Batch, Create, IoMode, OpenHow, Outcome, mapped::Stores, uring};
 
 /// How the runs of a list of pieces get to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,7 @@ pub(crate) struct Descriptor {
     how: OpenHow,
     calls: Calls,
     lists: ListMethod,
+    stores: Stores,
 }
 
 impl Descriptor {
@@ -58,7 +59,13 @@ impl Descriptor {
             how: how.clone(),
             calls,
             lists,
+            stores: Stores::default(),
         })
+    }
+
+    /// The stores in mappings of the file.
+    pub(super) fn stores(&self) -> &Stores {
+        &self.stores
     }
 
     /// The description that locks are on, and all but direct transfers.
@@ -96,7 +103,8 @@ impl Descriptor {
                 uring::transfer(buffered, batch, |vector| step(calls, buffered, vector))
             }
             ListMethod::Mapping if calls.undisturbed() => {
-                mapped::transfer(buffered, batch, |some| transfer::run(calls, buffered, some))
+                let by_calls = |some: &Batch<'_>| transfer::run(calls, buffered, some);
+                self.stores.transfer(buffered, batch, by_calls)
             }
             _ => transfer::run(calls, buffered, batch),
         }

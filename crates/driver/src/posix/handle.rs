@@ -44,7 +44,9 @@ impl PosixHandle {
         } = setup;
         let file = Descriptor::open(path, how, calls.clone(), lists)?;
         let facts = detect::facts(file.buffered(), assumed.as_ref())?;
-        let file = match facts.file_system.is_of_one_node() {
+        // Blocks longer than pages are huge pages, which are mapped by other rules.
+        let plain_pages = facts.block_size <= sys::page_size();
+        let file = match facts.file_system.keeps_stores() && plain_pages {
             true => file,
             false => file.without_mapping(),
         };
@@ -120,6 +122,7 @@ impl Handle for PosixHandle {
     fn set_size(&self, bytes: u64) -> io::Result<()> {
         let file = self.enter_to_change()?;
         let end = i64::try_from(bytes).map_err(|_| beyond_files(0, bytes))?;
+        let _alone = file.stores().exclude();
         self.calls.make(SystemCall::Truncate, 0, |_| {
             sys::truncate(file.buffered(), end)
         })

@@ -98,6 +98,7 @@ fn open(host: &'static Host, request: Request<'_>) -> Result<Option<FileId>, Fai
 
 /// Closes a file of pario's.
 fn close(host: &Host, open: &OpenFile) -> Outcome {
+    verbose::report_close(&open.transport, &open.file);
     let closed = open.file.close();
     // Pending operations keep it open; any other error comes from a file that
     // is closed all the same.

@@ -150,9 +150,14 @@ pub(crate) fn has_checked(ended: &Ended, name: &str) -> Verdict {
     }
 }
 
-/// Fails unless pario says that it was in use: a preload that did nothing must not look like success.
+/// Fails unless pario says that it opened a file: neither a preload that did nothing nor files left to
+/// the host may look like success.
 pub(crate) fn is_served(ended: &Ended) -> Verdict {
-    if ended.stderr.lines().any(|line| line.starts_with("pario: ")) {
+    if ended
+        .stderr
+        .lines()
+        .any(|line| line.starts_with("pario: MPI: "))
+    {
         Ok(())
     } else {
         Err(ended.complaint("nothing shows that pario was in use"))

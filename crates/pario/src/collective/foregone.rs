@@ -20,6 +20,10 @@ use crate::{
     view::Lowered,
 };
 
+/// What such a call is told to be.
+pub(super) const REASON: &str =
+    "accesses by individual: every rank sees one stretch of the file, all on one node";
+
 /// Whether ranks and hints leave the choice to the views.
 #[derive(Debug, Default)]
 pub(super) struct Freedom {

@@ -5,7 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pario_transport::Transport;
 
-use super::{foregone::Freedom, planning::PlanMemory, windows::Windows};
+use super::{
+    foregone::{self, Freedom},
+    planning::PlanMemory,
+    windows::Windows,
+};
 use crate::Result;
 
 /// Windows in flight: exchange of some overlaps the transfer of others.
@@ -23,6 +27,8 @@ pub(super) struct LaneState {
     windows: Ring,
     pub(super) memory: PlanMemory,
     pub(super) freedom: Freedom,
+    /// Whether the last call was foregone.
+    pub(super) was_foregone: bool,
 }
 
 /// Shared windows, once they are needed.
@@ -39,10 +45,20 @@ impl Lane {
             windows: Ring::Unmade,
             memory: PlanMemory::default(),
             freedom: Freedom::default(),
+            was_foregone: false,
         };
         Lane {
             comm,
             state: Mutex::new(state),
+        }
+    }
+
+    /// How its last call was carried out, and why.
+    pub(crate) fn explain(&self) -> Option<String> {
+        let state = self.state();
+        match state.was_foregone {
+            true => Some(foregone::REASON.to_owned()),
+            false => state.memory.explain(),
         }
     }
 

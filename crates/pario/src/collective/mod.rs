@@ -123,7 +123,11 @@ fn run_prepared(
         Ok(operation) => operation.shared_view(),
         Err(_) => file.view(),
     };
-    let foregone = lane.state().freedom.is_foregone(file, comm, &view);
+    let foregone = {
+        let mut state = lane.state();
+        state.was_foregone = state.freedom.is_foregone(file, comm, &view);
+        state.was_foregone
+    };
     let result = match foregone {
         true => entry::finish_individual(comm, prepared.and_then(|operation| operation.run())),
         false => {

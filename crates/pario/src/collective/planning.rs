@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pario_driver::Direction;
-use pario_hints::{Hints, Rmw};
+use pario_hints::{Hints, Rmw, Sieving, Way};
 pub(super) use pario_plan::Exchange;
 use pario_plan::{
     Access, Answers, Asked, Case, Client, Decision, Facts, History, LockProtocol, Members, Plan,
@@ -77,6 +77,32 @@ impl Decided {
 }
 
 impl PlanMemory {
+    /// What was decided last, and why.
+    pub(super) fn explain(&self) -> Option<String> {
+        let Decided {
+            direction,
+            decision,
+            is_individual,
+            ..
+        } = self.decided.as_ref()?;
+        let verb = match direction {
+            Direction::Read => "reads",
+            Direction::Write => "writes",
+        };
+        let algorithm = decision.algorithm.name();
+        let verdicts = &decision.algorithms.verdicts;
+        let verdict = verdicts.iter().find(|(name, _)| *name == algorithm);
+        let reason = verdict.map_or("", |(_, verdict)| verdict.reason());
+        Some(match is_individual {
+            true => format!("{verb} by {algorithm}: {reason}"),
+            false => format!(
+                "{verb} by {algorithm}, partition {}, exchange {}: {reason}",
+                decision.partition.name(),
+                decision.exchange
+            ),
+        })
+    }
+
     /// Whether it is known, without a look at the ranks' views, that every
     /// rank moves its own data.
     pub(super) fn knows_individual(&self, operation: &Operation, entries: &[Entry]) -> bool {
@@ -253,9 +279,12 @@ impl Holes {
 /// only if no rank has another write under way.
 pub(super) fn holes(operation: &Operation) -> Holes {
     let mode = operation.mode();
-    if !mode.can_read() {
+    let hints = operation.hints();
+    let unwanted = hints.romio_ds_write == Sieving::Disable
+        || matches!(hints.pario_way_write, Way::Direct | Way::List);
+    if unwanted || !mode.can_read() {
         Holes::Leave
-    } else if operation.hints().pario_rmw == Rmw::Locked {
+    } else if hints.pario_rmw == Rmw::Locked {
         Holes::RewriteLocked
     } else if mode.contains(Mode::UNIQUE_OPEN) {
         Holes::Rewrite

@@ -36,14 +36,17 @@ pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<Progress> {
 
 /// How many ranks write at the same time: one where the kernel lets one writer
 /// at a time into a file, as those of a node's own file systems do. A second
-/// one would wait there, where it cannot copy meanwhile.
+/// one would wait there, where it cannot copy meanwhile; unless it has holes to
+/// fill first.
 fn writers(work: &Work<'_>, slots: u32) -> u32 {
     use FileSystem::{Btrfs, Ext, F2fs, Overlay, Tmpfs, Xfs, Zfs};
     let operation = work.operation;
     match operation.handle().facts().file_system {
         _ if operation.hints().direct_write => slots,
-        _ if work.holes != Holes::Leave => slots.min(2),
-        Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs | Overlay => 1,
+        Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs | Overlay => match work.holes {
+            Holes::Leave => 1,
+            Holes::Rewrite | Holes::RewriteLocked => slots.min(2),
+        },
         _ => slots,
     }
 }

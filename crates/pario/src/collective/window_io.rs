@@ -4,6 +4,7 @@
 use std::{io, ops::Range};
 
 use pario_driver::{Batch, Direction, LockMode, Outcome};
+use pario_hints::{Sieving, Way};
 use pario_plan::{
     Access, Window,
     coverage::{self, Proof},
@@ -72,16 +73,56 @@ impl<'a> WindowIo<'a> {
             if useful.is_empty() {
                 continue;
             }
-            let mut batch = Batch::new(Direction::Read);
-            within(part, &extent, &useful).push(&mut batch, useful.start);
-            let Outcome { bytes, error } = self.operation.handle().transfer(&batch);
-            if bytes < useful.end - useful.start {
-                let end = useful.start + bytes;
-                progress.stop_at(end, error.map(|error| Error::from(error).at_offset(end)));
-                return end;
+            for some in self.read_runs(members, useful).chunks(self.list_pieces()) {
+                let Outcome { bytes, error } = self.transfer(Direction::Read, some, &extent, part);
+                if bytes < some.iter().map(|run| run.end - run.start).sum() {
+                    let end = offset_in(some, bytes);
+                    progress.stop_at(end, error.map(|error| Error::from(error).at_offset(end)));
+                    return end;
+                }
             }
         }
         u64::MAX
+    }
+
+    /// What is read of the useful part of an extent: all of it where pieces lie
+    /// close together, otherwise the runs that ranks want.
+    fn read_runs(&self, members: &[u32], useful: Range<u64>) -> Vec<Range<u64>> {
+        let hints = self.operation.hints();
+        let of_members = || members.iter().map(|rank| &self.accesses[*rank as usize]);
+        let whole = match (hints.pario_way_read, hints.romio_ds_read) {
+            (Way::Sieve, _) | (Way::Automatic, Sieving::Enable) => true,
+            (Way::Direct | Way::List, _) | (Way::Automatic, Sieving::Disable) => false,
+            (Way::Automatic, Sieving::Automatic) => {
+                let pieces = |access: &Access| access.stats_in(useful.clone()).pieces;
+                let pieces: u64 = of_members().map(pieces).sum();
+                (useful.end - useful.start) / pieces.max(1) <= hints.pario_sieve_extent
+            }
+        };
+        match whole {
+            true => vec![useful],
+            false => coverage::covered(of_members(), useful),
+        }
+    }
+
+    /// Moves runs of an extent.
+    fn transfer(
+        &self,
+        direction: Direction,
+        runs: &[Range<u64>],
+        extent: &Range<u64>,
+        buffer: WindowBuffer<'_>,
+    ) -> Outcome {
+        let mut batch = Batch::new(direction);
+        for run in runs {
+            within(buffer, extent, run).push(&mut batch, run.start);
+        }
+        self.operation.handle().transfer(&batch)
+    }
+
+    /// The most runs of one call.
+    fn list_pieces(&self) -> usize {
+        (self.operation.hints().pario_list_pieces as usize).max(1)
     }
 
     /// The stretches of an extent that the ranks have filled.
@@ -141,10 +182,16 @@ impl<'a> WindowIo<'a> {
     }
 
     /// Coloma 2006's condition: holes are rewritten where a run and its gap are
-    /// short on average, and left where they are long.
+    /// short on average, and left where they are long, or where the runs are
+    /// whole blocks, which a file system writes without reading them.
     fn rewrites(&self, runs: &[Range<u64>], span: &Range<u64>) -> bool {
         let limit = self.operation.hints().pario_sieve_extent;
-        runs.len() > 1 && (span.end - span.start) / runs.len() as u64 <= limit
+        let block = self.operation.handle().facts().block_size.max(1);
+        let is_whole =
+            |run: &Range<u64>| run.start.is_multiple_of(block) && run.end.is_multiple_of(block);
+        runs.len() > 1
+            && (span.end - span.start) / runs.len() as u64 <= limit
+            && !runs.iter().all(is_whole)
     }
 
     fn write_list(
@@ -153,13 +200,8 @@ impl<'a> WindowIo<'a> {
         buffer: WindowBuffer<'_>,
         runs: &[Range<u64>],
     ) -> Result<(), Stopped> {
-        let most = self.operation.hints().pario_list_pieces as usize;
-        for some in runs.chunks(most.max(1)) {
-            let mut batch = Batch::new(Direction::Write);
-            for run in some {
-                within(buffer, extent, run).push(&mut batch, run.start);
-            }
-            let Outcome { bytes, error } = self.operation.handle().transfer(&batch);
+        for some in runs.chunks(self.list_pieces()) {
+            let Outcome { bytes, error } = self.transfer(Direction::Write, some, extent, buffer);
             if let Some(error) = error {
                 return Err((offset_in(some, bytes), error));
             }
@@ -192,9 +234,8 @@ impl<'a> WindowIo<'a> {
             // Past the end of the file, holes are zeros once it grows.
             within(buffer, extent, &(kept.end..hole.end)).clear();
         }
-        let mut batch = Batch::new(Direction::Write);
-        within(buffer, extent, &span).push(&mut batch, span.start);
-        let Outcome { bytes, error } = handle.transfer(&batch);
+        let whole = std::slice::from_ref(&span);
+        let Outcome { bytes, error } = self.transfer(Direction::Write, whole, extent, buffer);
         match error {
             None => Ok(()),
             Some(error) => Err((span.start + bytes, error)),

@@ -147,6 +147,12 @@ impl File {
         self.inner.handle.facts()
     }
 
+    /// How the last blocking collective access was carried out, and why;
+    /// nothing before the first.
+    pub fn explain_last_all(&self) -> Option<String> {
+        self.inner.lane.explain()
+    }
+
     /// Which driver, shared pointer and hints are in force, and why.
     pub fn explain_open(&self) -> String {
         let inner = &self.inner;

@@ -22,6 +22,8 @@ const SPARSE_PIECE_BYTES: u64 = 512;
 /// A reader keeps about three quarters of what two copies through windows move
 /// together: with more than that of the data it is better helped.
 const LOPSIDED_PERCENT: u64 = 75;
+/// Where less of the region is data, windows would read too much in vain.
+const DENSE_PERCENT: u64 = 75;
 /// Less is read before others could help.
 const LOPSIDED_BYTES: u64 = 4 << 20;
 
@@ -97,9 +99,15 @@ fn is_lopsided(case: &Case<'_>) -> bool {
     let most = case.accesses.iter().map(Access::len).max().unwrap_or(0);
     case.direction == Direction::Read
         && case.pattern().nodes == 1
-        && !is_sparse(case)
+        && is_mostly_data(case)
         && most >= LOPSIDED_BYTES
         && u128::from(most) * 100 > u128::from(case.bytes()) * u128::from(LOPSIDED_PERCENT)
+}
+
+/// Whether windows would hold little that no one wants.
+fn is_mostly_data(case: &Case<'_>) -> bool {
+    let pattern = case.pattern();
+    u128::from(pattern.bytes) * 100 >= u128::from(pattern.region_bytes) * u128::from(DENSE_PERCENT)
 }
 
 /// Whether windows would be mostly holes.

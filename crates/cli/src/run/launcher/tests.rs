@@ -97,6 +97,15 @@ fn slurm_exports_what_it_was_told_and_ours() {
         "a tool stays in front"
     );
     assert_eq!(
+        line(Means::Slurm, "--export LD_PRELOAD=/t.so,ALL ./a"),
+        "--export=ALL,LD_PRELOAD=/t.so:/p.so ./a"
+    );
+    assert_eq!(
+        line(Means::Slurm, "-J test -l --export=ALL,A=1 ./a"),
+        "-J test -l --export=ALL,A=1,LD_PRELOAD=/p.so ./a",
+        "a job may have the name of a program"
+    );
+    assert_eq!(
         line(Means::Slurm, "--export=ALL,LD_PRELOAD ./a"),
         "--export=ALL,LD_PRELOAD=/p.so ./a"
     );
@@ -111,6 +120,7 @@ fn words_of_the_program_are_not_slurms() {
     for (given, expected) in [
         ("-n 2 ./a --export=x", "-n 2 ./a --export=x"),
         ("--label sh --export x", "--label sh --export x"),
+        ("-l ./absent --export=x", "-l ./absent --export=x"),
         ("./a --export=NONE", "./a --export=NONE"),
         (
             "-n 2 --mpi=pmi2 ./a --export=x",

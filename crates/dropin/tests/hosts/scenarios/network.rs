@@ -103,10 +103,14 @@ fn unknown_coherence(run: &Arc<Run>, host: &'static str) -> Trial {
         let warnings = warnings
             .filter(|line| line.starts_with("pario: warning: "))
             .count();
-        if warnings == 1 && ended.says("who: served by the host") {
-            return Ok(());
+        if warnings != 1 || !ended.says("who: served by the host") {
+            return Err(ended.complaint(&format!("the host should serve it; {warnings} warnings")));
         }
-        Err(ended.complaint(&format!("the host should serve it; {warnings} warnings")))
+        let ended = run_across(run, host, &program, Common::NamedOverlay)?;
+        match ended.says("who: served by pario") {
+            true => Ok(()),
+            false => Err(ended.complaint("the driver is named: pario should serve it")),
+        }
     })
 }
 
@@ -118,6 +122,8 @@ enum Common {
     Folder,
     /// A file system of which pario does not know whether it is coherent between nodes.
     Overlay,
+    /// The same, and the driver is named: the user knows.
+    NamedOverlay,
 }
 
 fn run_across(run: &Run, host: &Host, program: &Program, common: Common) -> Verdict<Ended> {
@@ -130,7 +136,7 @@ fn run_across(run: &Run, host: &Host, program: &Program, common: Common) -> Verd
     if nodes::needs_threads(host, &program.name) {
         line = line.word(format!("{}={}", nodes::THREADS.0, nodes::THREADS.1));
     }
-    if let Common::Folder = common {
+    if let Common::Folder | Common::NamedOverlay = common {
         line = line.word(NAMED_DRIVER);
     }
     let line = line.word(binary).word(&files);
@@ -278,7 +284,7 @@ impl Network {
 fn ground(place: &Path, common: Common) -> Verdict<Keeper> {
     let mount = match common {
         Common::Folder => "true".to_owned(),
-        Common::Overlay => {
+        Common::Overlay | Common::NamedOverlay => {
             let place = place.display();
             format!(
                 "cd '{place}' && mkdir lower upper work && mount -t overlay overlay \

@@ -141,7 +141,7 @@ fn tells_once(ended: &Ended) -> Verdict {
     let told: Vec<&str> = lines
         .filter_map(|line| line.strip_prefix("pario: "))
         .collect();
-    for topic in ["MPI: ", "transport: ", "driver"] {
+    for topic in ["MPI: ", "transport: ", "driver", "collective "] {
         let matching = told.iter().filter(|line| line.starts_with(topic));
         let count = matching.count();
         if count != 1 {
