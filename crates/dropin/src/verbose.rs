@@ -5,12 +5,12 @@ use std::sync::Once;
 use engine::{File, Transport};
 use pario_mpi::{Host, MpiTransport};
 
-/// The variable that asks for a report.
-const VERBOSE: &str = "PARIO_VERBOSE";
+/// The variables that ask for a report; the second is ROMIO's.
+const VERBOSE: [&str; 2] = ["PARIO_VERBOSE", "ROMIO_PRINT_HINTS"];
 
 fn is_wanted(transport: &MpiTransport) -> bool {
-    transport.rank().0 == 0
-        && std::env::var(VERBOSE).is_ok_and(|value| !matches!(value.trim(), "" | "0"))
+    let asks = |name| std::env::var(name).is_ok_and(|value| !matches!(value.trim(), "" | "0"));
+    transport.rank().0 == 0 && VERBOSE.into_iter().any(asks)
 }
 
 /// Reports by which method collective calls were carried out, when the first

@@ -7,8 +7,7 @@ use std::fmt::Write;
 const INTRODUCTION: &str = "\
 # Hints
 
-<!-- Generated from crates/hints/src/table.rs: \
-PARIO_BLESS=1 cargo test -p pario-hints documentation -->
+<!-- Generated from crates/hints/src/table.rs by `cargo xtask docs` -->
 
 A hint tells pario something about a file or asks for a way to treat it. Hints
 are given as keys and values in the info argument of a call, in a file, or in
@@ -25,10 +24,26 @@ Where several give the same hint, the strongest counts, from the weakest:
    have no other way to try a hint on a program.
 
 `PARIO_HINTS` holds `key=value` pairs separated by `;`, or, without any `=`, the
-name of a file. Files hold one hint a line, `key value` or `key=value`; `#`
+name of a file. `ROMIO_FSTYPE_FORCE=ufs` is `pario_driver=ufs` there. Files hold one hint a line, `key value` or `key=value`; `#`
 starts a comment. Words are read without regard to case. A hint that pario does
 not know is ignored; a malformed value of one that it knows is ignored with a
 warning. The info that a file returns lists the hints in force.
+";
+
+/// Names that exist elsewhere and do nothing here.
+const WITHOUT_EFFECT: &str = "
+## Hints of others that have no effect
+
+Programs and libraries may set them; they are ignored without a word.
+
+| hint | why |
+|---|---|
+| `striping_factor`, `striping_unit`, `start_iodevice`, `romio_lustre_co_ratio` | striping is set when a file is created, by the file system's own tools; pario reads it from the file |
+| `romio_no_indep_rw` | every rank opens the file |
+| `romio_cb_fr_type`, `romio_min_fdomain_size` | `pario_partition` says how the file is divided |
+| `romio_aggregator_list`, `io_node_list`, `num_io_nodes` | `cb_nodes` and `cb_config_list` say who aggregates |
+| `cb_block_size`, `chunked`, `chunked_item`, `chunked_size` | layouts are taken from the views |
+| `romio_synchronized_flush`, `romio_visibility_immediate` | data is handed to the file system in every call |
 ";
 
 /// The page `docs/hints.md`.
@@ -43,6 +58,7 @@ pub fn markdown() -> String {
             page.push_str(&section(definition));
         }
     }
+    page.push_str(WITHOUT_EFFECT);
     page
 }
 

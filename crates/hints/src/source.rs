@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 const PARIO_VARIABLE: &str = "PARIO_HINTS";
 /// ROMIO's variable: the name of a file.
 const ROMIO_VARIABLE: &str = "ROMIO_HINTS";
+/// ROMIO's variable that names the driver of all files.
+const ROMIO_DRIVER_VARIABLE: &str = "ROMIO_FSTYPE_FORCE";
 /// The file that ROMIO reads where its variable is not set.
 const ROMIO_FILE: &str = "/etc/romio-hints";
 /// A larger hints file is something else, like the data file by mistake.
@@ -86,7 +88,8 @@ impl Sources {
         Sources::default()
     }
 
-    /// The hints of `PARIO_HINTS` and `ROMIO_HINTS` of this process.
+    /// The hints of `PARIO_HINTS`, `ROMIO_HINTS` and `ROMIO_FSTYPE_FORCE` of
+    /// this process.
     pub fn from_environment() -> Sources {
         Sources::from_variables(|name| std::env::var_os(name))
     }
@@ -103,6 +106,13 @@ impl Sources {
                 sources.read_file(Path::new(ROMIO_FILE), ROMIO_FILE, Source::HintsFile);
             }
             None => {}
+        }
+        // Before PARIO_HINTS, which overrides it.
+        if let Some(forced) = variable(ROMIO_DRIVER_VARIABLE)
+            && let Some(name) = forced.to_str()
+        {
+            let name = name.trim().trim_end_matches(':').to_owned();
+            sources.environment.push(("pario_driver".to_owned(), name));
         }
         if let Some(value) = variable(PARIO_VARIABLE) {
             sources.read_pario_variable(value);

@@ -104,7 +104,7 @@ hints! {
     /// together are at most this long on average. Past it, separate calls are
     /// faster however dense the data.
     pario_sieve_extent: u64 = 16 * KIB, Bytes(0..=BUFFER_MAX);
-    Noncontiguous, Rank, Always;
+    Noncontiguous, Rank, Always, alias "romio_cb_ds_threshold";
 
     /// The automatic choice sieves only where at least this percentage of the
     /// bytes between the first and the last are wanted.
@@ -254,8 +254,8 @@ hints! {
     File, File, Open;
 
     /// The driver that carries the file, by its name (`ufs`, `uring`,
-    /// `mapped`, `mem`, ...). Not set, the prefix of the file name or else the
-    /// type of the file system says which. `mapped` stores small pieces that
+    /// `mapped`, `mem`, ...). Not set, the prefix of the file name says which, or
+    /// else it is `posix`. `mapped` stores small pieces that
     /// lie close together in a mapping of the file, on local file systems: a
     /// program whose file another one shortens at that moment is ended by a
     /// signal, and profilers do not see the stores.

@@ -443,3 +443,17 @@ fn info_lists_what_is_in_force() {
         "too long for an info"
     );
 }
+
+#[test]
+fn romio_s_variable_forces_a_driver_unless_pario_s_does() {
+    let forced = |name: &str| (name == "ROMIO_FSTYPE_FORCE").then(|| "ufs:".into());
+    let hints = Hints::resolve(&Info::new(), &Sources::from_variables(forced)).hints;
+    assert_eq!(hints.pario_driver.as_deref(), Some("ufs"));
+    let both = |name: &str| match name {
+        "ROMIO_FSTYPE_FORCE" => Some("ufs:".into()),
+        "PARIO_HINTS" => Some("pario_driver=mem".into()),
+        _ => None,
+    };
+    let hints = Hints::resolve(&Info::new(), &Sources::from_variables(both)).hints;
+    assert_eq!(hints.pario_driver.as_deref(), Some("mem"));
+}
