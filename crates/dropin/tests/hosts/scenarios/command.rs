@@ -1,4 +1,5 @@
-//! The command `pario`: ranks that it gives the library, by each kind of launcher, and its stub.
+//! The ways a program comes to the library: the command `pario` under each kind of launcher, its stub,
+//! and linking.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -44,6 +45,8 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
         }
         trials.push(trial(run, host, "pario-stub", "linked", linked));
         trials.push(trial(run, host, "pario-stub", "looked-up", looked_up));
+        trials.push(trial(run, host, "library", "linked", linked_first));
+        trials.push(trial(run, host, "library", "exports", exports));
     }
     trials
 }
@@ -101,6 +104,35 @@ fn passes_nothing_on(run: &Run, host: &Host, batch: Batch) -> Verdict {
         .variable("LD_PRELOAD", run.library()?)
         .variable("SLURM_EXPORT_ENV", "NONE");
     served_by(&ask(line, host, &place)?, "the host")
+}
+
+/// The library linked before the MPI, and nothing preloaded.
+fn linked_first(run: &Run, host: &Host) -> Verdict {
+    let place = Place::new(Ground::Memory)?;
+    let program = super::program("linked")?;
+    let folder = run.library()?.parent().expect("a library is in a folder");
+    let folder = folder.display();
+    let flags = [
+        format!("-L{folder}"),
+        "-lpario".to_owned(),
+        format!("-Wl,-rpath,{folder}"),
+    ];
+    let binary = program.compile(host, &flags)?;
+    let line = host.launch(RANKS).words(["env", "PARIO_VERBOSE=1"]);
+    let ended = job::run(&line.word(binary).word(place.path()), LIMIT)?.success()?;
+    has_checked(&ended, &program.name)?;
+    is_served(&ended)?;
+    served_by(&ended, "pario")
+}
+
+/// Every function of the standard is there, under both names.
+fn exports(run: &Run, host: &Host) -> Verdict {
+    let place = Place::new(Ground::Memory)?;
+    let program = super::program("exports")?;
+    let binary = program.compile(host, &[])?;
+    let line = host.launch(1).word(binary).word(place.path());
+    let ended = job::run(&line.word(run.library()?), LIMIT)?.success()?;
+    has_checked(&ended, &program.name)
 }
 
 /// A stub under the name of the MPI's library, which the program finds first.
