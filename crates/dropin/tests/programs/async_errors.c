@@ -1,4 +1,4 @@
-/* ranks: 1 2 3
+/* ranks: 1 2 3 4 7
  * Errors that come after a nonblocking call has returned: a file-size limit stops the write, and the
  * completion call says so, through the handler of the file.
  */

@@ -1,4 +1,4 @@
-/* ranks: 1 2 3 4
+/* ranks: 1 2 3 4 7
  * The completion calls on mixtures of file requests, messages, inactive and null requests.
  */
 #include "check.h"

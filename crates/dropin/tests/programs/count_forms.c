@@ -1,4 +1,4 @@
-/* ranks: 1 2 3 4
+/* ranks: 1 2 3 4 7
  * The thirty functions with counts of type MPI_Count, on every host: headers may lack them, so they
  * are declared here and looked up at run time.
  */

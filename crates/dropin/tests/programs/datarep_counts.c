@@ -1,4 +1,4 @@
-/* ranks: 1 2 3 4
+/* ranks: 1 2 3 4 7
  * Data representations with functions for large counts, registered by MPI_Register_datarep_c: the
  * counts and positions that the functions are given, through views and buffers with holes, what
  * they return, and names. Headers may lack the function, so it is looked up at run time.

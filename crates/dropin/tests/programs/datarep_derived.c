@@ -1,4 +1,4 @@
-/* ranks: 1 2 3 4
+/* ranks: 1 2 3 4 7
  * Conversion functions see the datatype that the program passed, or one like it, and positions in it:
  * in blocking, collective and nonblocking calls, and when the program has freed its datatype meanwhile.
  */

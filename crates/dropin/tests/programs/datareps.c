@@ -1,4 +1,4 @@
-/* ranks: 1 2 3 4
+/* ranks: 1 2 3 4 7
  * Data representations: native, internal, external32, and those that a program registers.
  */
 #include "check.h"

@@ -1,4 +1,4 @@
-/* ranks: 1 2 3
+/* ranks: 1 2 3 4 7
  * The error classes of files: each provoked, with a text that says something.
  */
 #include "check.h"

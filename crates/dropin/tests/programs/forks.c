@@ -1,4 +1,4 @@
-/* ranks: 1 2 3
+/* ranks: 1 2 3 4 7
  * Children in the middle of it: whatever they do at their end, the parent's files are unharmed.
  */
 #include "check.h"

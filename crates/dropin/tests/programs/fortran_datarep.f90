@@ -1,4 +1,4 @@
-! ranks: 1 2 3 4
+! ranks: 1 2 3 4 7
 ! needs: fortran
 ! Data representations that Fortran programs register: their functions take everything by
 ! reference, and datatypes as integers. (mpif.h)

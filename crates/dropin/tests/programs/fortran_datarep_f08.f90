@@ -1,4 +1,4 @@
-! ranks: 1 2 3 4
+! ranks: 1 2 3 4 7
 ! needs: fortran f08
 ! Data representations that Fortran programs register, with `use mpi_f08`: datatypes are
 ! structures, buffers C addresses.

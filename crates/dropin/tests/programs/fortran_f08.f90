@@ -1,4 +1,4 @@
-! ranks: 1 2 3 4
+! ranks: 1 2 3 4 7
 ! needs: fortran f08
 ! Files from Fortran, with `use mpi_f08`: open, views, all kinds of access, hints, error handlers.
 ! The handler is a module's procedure: one inside the program would need an executable stack.

@@ -1,4 +1,4 @@
-/* ranks: 1 2
+/* ranks: 1 2 3 4 7
  * Looking at several requests at once, which MPI-4.1 brought: mixtures with messages, and errors.
  */
 #include "check.h"

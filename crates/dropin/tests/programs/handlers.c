@@ -1,4 +1,4 @@
-/* ranks: 1 2 3
+/* ranks: 1 2 3 4 7
  * Error handlers: the default of files, inheritance, each file's own, and calls from the program.
  */
 #include "check.h"

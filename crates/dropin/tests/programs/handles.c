@@ -1,4 +1,4 @@
-/* ranks: 1 2
+/* ranks: 1 2 3 4 7
  * File handles as Fortran integers and as C integers, and back.
  */
 #include "check.h"

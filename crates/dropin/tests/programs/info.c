@@ -1,4 +1,4 @@
-/* ranks: 1 2 3 4
+/* ranks: 1 2 3 4 7
  * Hints: what is given at open, with a view and later; what comes back; what nobody knows.
  */
 #include "check.h"

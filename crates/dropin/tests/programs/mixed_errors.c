@@ -1,4 +1,4 @@
-/* ranks: 1 2 3
+/* ranks: 1 2 3 4 7
  * Requests that fail among others: file operations past a size limit, messages that are too long for
  * their buffer, beside ones that succeed; and handles that the host uses again for other requests.
  */

@@ -1,4 +1,4 @@
-/* ranks: 1 2 3 4
+/* ranks: 1 2 3 4 7
  * Seeking, positions and byte offsets, with and without holes in the view.
  */
 #include "check.h"

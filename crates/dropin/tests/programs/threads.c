@@ -1,4 +1,4 @@
-/* ranks: 1 2 3
+/* ranks: 1 2 3 4 7
  * Several threads of each rank: on one handle, on handles of their own, and in collective calls on
  * different files at once.
  */
