@@ -41,9 +41,10 @@ impl Ring {
     }
 
     /// Writes all pieces, none longer than 2 GiB. After an error nothing more is submitted; what
-    /// was under way has ended when this returns.
+    /// was under way has ended when this returns. The queues are used up: after an error they may
+    /// hold requests that the kernel has not taken.
     pub(super) fn write_all<'a>(
-        &mut self,
+        mut self,
         file: &File,
         mut pieces: impl Iterator<Item = Piece<'a>>,
     ) -> io::Result<()> {
@@ -159,7 +160,7 @@ mod tests {
     #[test]
     fn every_piece_is_written() {
         for pace in [BATCH, ROLLING] {
-            let Ok(mut ring) = Ring::new(pace) else {
+            let Ok(ring) = Ring::new(pace) else {
                 println!("skipped: no io_uring here");
                 return;
             };
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn an_error_ends_it_after_what_was_under_way() {
-        let Ok(mut ring) = Ring::new(BATCH) else {
+        let Ok(ring) = Ring::new(BATCH) else {
             println!("skipped: no io_uring here");
             return;
         };
@@ -184,11 +185,9 @@ mod tests {
         std::fs::write(&path, []).unwrap();
         let read_only = File::open(&path).unwrap();
         let source = [1; 100];
-        let pieces = || source.chunks(8).zip((0..).step_by(8));
-        assert!(ring.write_all(&read_only, pieces()).is_err());
-        let file = tempfile::tempfile().unwrap();
-        ring.write_all(&file, pieces()).unwrap();
-        assert_eq!(file.metadata().unwrap().len(), 100);
+        let pieces = source.chunks(8).zip((0..).step_by(8));
+        assert!(ring.write_all(&read_only, pieces).is_err());
+        assert_eq!(read_only.metadata().unwrap().len(), 0);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(in crate::limits) struct Submitted {
 impl Way for Submitted {
     fn run(&self, stage: &mut Stage<'_>) -> Result<Took, Stop> {
         let file = stage.open()?;
-        let mut ring = Ring::new(self.pace)
+        let ring = Ring::new(self.pace)
             .map_err(|error| Stop::Refused(format!("io_uring is not available here ({error})")))?;
         let pieces = stage.pattern.pieces(0..stage.span());
         let pieces = pieces.map(|piece| {
