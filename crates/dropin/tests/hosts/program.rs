@@ -152,7 +152,9 @@ impl Program {
             variables: Vec::new(),
         };
         line = line.words(["-O1", "-g"]).word(&self.source);
-        line = line.word("-o").word(&binary).words(&compiler.words[1..]);
+        // Libraries of the test's come before the MPI's.
+        line = line.word("-o").word(&binary).words(flags);
+        line = line.words(&compiler.words[1..]);
         line = match self.language {
             Language::C => line.words(["-std=gnu11", "-pthread", "-ldl", "-lm"]),
             Language::Fortran => {
@@ -167,7 +169,6 @@ impl Program {
         if self.needs(Need::Tool) {
             line = line.words(["-shared", "-fPIC"]);
         }
-        line = line.words(flags);
         let inputs = self.inputs(&line)?;
         let stamp = folder.join(format!("{}.inputs", self.name));
         if binary.exists() && fs::read(&stamp).is_ok_and(|stored| stored == inputs) {
