@@ -135,14 +135,17 @@ fn reason(transport: &MpiTransport, path: &Path, hints: &Info) -> Reason {
     if has_device_library() {
         return Reason::Device;
     }
-    if transport.nodes() > 1 && !names_driver(path, hints) {
-        let coherent = file_system_of(path)
-            .is_ok_and(|(file_system, _)| file_system.coherence() == Coherence::Everywhere);
-        if !coherent && !pretends_nodes() {
-            return Reason::Incoherent;
-        }
+    let several = transport.nodes() > 1 && !pretends_nodes();
+    // Hints last: looking for them may read a file.
+    match several && !is_coherent(path) && !names_driver(path, hints) {
+        true => Reason::Incoherent,
+        false => Reason::None,
     }
-    Reason::None
+}
+
+fn is_coherent(path: &Path) -> bool {
+    file_system_of(path)
+        .is_ok_and(|(file_system, _)| file_system.coherence() == Coherence::Everywhere)
 }
 
 /// Whether a hint or the file's name says which driver to take: whoever does

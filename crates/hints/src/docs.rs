@@ -24,10 +24,11 @@ Where several give the same hint, the strongest counts, from the weakest:
    have no other way to try a hint on a program.
 
 `PARIO_HINTS` holds `key=value` pairs separated by `;`, or, without any `=`, the
-name of a file. `ROMIO_FSTYPE_FORCE=ufs` is `pario_driver=ufs` there. Files hold one hint a line, `key value` or `key=value`; `#`
-starts a comment. Words are read without regard to case. A hint that pario does
-not know is ignored; a malformed value of one that it knows is ignored with a
-warning. The info that a file returns lists the hints in force.
+name of a file. `ROMIO_FSTYPE_FORCE=ufs` is `pario_driver=ufs` there. Files hold
+one hint a line, `key value` or `key=value`; `#` starts a comment. Words are read
+without regard to case. A hint that pario does not know is ignored; a malformed
+value of one that it knows is ignored with a warning. The info that a file
+returns lists the hints in force.
 ";
 
 /// Names that exist elsewhere and do nothing here.

@@ -255,10 +255,10 @@ hints! {
 
     /// The driver that carries the file, by its name (`ufs`, `uring`,
     /// `mapped`, `mem`, ...). Not set, the prefix of the file name says which, or
-    /// else it is `posix`. `mapped` stores small pieces that
-    /// lie close together in a mapping of the file, on local file systems: a
-    /// program whose file another one shortens at that moment is ended by a
-    /// signal, and profilers do not see the stores.
+    /// else it is `posix`. `mapped` stores small pieces that lie close together
+    /// in a mapping of the file, on tmpfs, ext4, XFS and F2FS: a program whose
+    /// file another one shortens at that moment is ended by a signal, and
+    /// profilers do not see the stores.
     pario_driver: Option<String> = None, Maybe(Name);
     File, File, Open, alias "romio_filesystem_type";
 

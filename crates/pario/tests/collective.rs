@@ -1,7 +1,13 @@
 //! Collective calls against what a byte-by-byte writer would do.
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
-use pario::{Basic, Datatype, File, Info, Mode, View, threads::World};
+use std::sync::Arc;
+
+use pario::{
+    Basic, Datatype, File, Info, Mode, View,
+    driver::{Around, Log, Operation, Posix},
+    threads::World,
+};
 
 const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
 
@@ -253,4 +259,59 @@ fn views_that_move_show_what_they_would_if_they_were_new() {
     assert!(found == &expected[..199_000]);
     shared.sort_unstable();
     assert_eq!(shared, [1, 2, 3]);
+}
+
+/// The stretches of the file that windows read or wrote, in a call whose hints
+/// are these: two ranks, pieces of 8 bytes, `gap` bytes after each round.
+fn places(operation: Operation, gap: u64, hints: &[(&str, &str)]) -> Vec<(u64, u64)> {
+    const PIECES: u64 = 16;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("traced");
+    std::fs::write(&path, vec![7; ((16 + gap) * PIECES) as usize]).unwrap();
+    let log = Log::new();
+    let mut info = Info::new();
+    for (key, value) in [("pario_algorithm", "two-phase")].iter().chain(hints) {
+        info.set(key, value).unwrap();
+    }
+    let results = World::new(2).run(|comm| -> pario::Result<()> {
+        let driver = Arc::new(Around::new(Arc::new(Posix::new()), log.clone()));
+        let mode = Mode::READ_WRITE | Mode::UNIQUE_OPEN;
+        let file = File::open_with(&comm, driver, &path, mode, &info)?;
+        let long = Datatype::basic(Basic::Int64);
+        let tile = Datatype::resized(&long, 0, (16 + gap) as i64)?;
+        file.set_view(&View::new(u64::from(comm.rank().0) * 8, &long, &tile))?;
+        let mut numbers = [1i64; PIECES as usize];
+        match operation {
+            Operation::Read => file.read_at_all(0, &mut numbers)?,
+            _ => file.write_at_all(0, &numbers)?,
+        };
+        file.close()
+    });
+    for result in results {
+        result.expect("no panic").unwrap();
+    }
+    let events = log.take().into_iter();
+    let moved = events.filter(|event| event.operation == operation);
+    moved.flat_map(|event| event.places).collect()
+}
+
+#[test]
+fn windows_leave_holes_alone_if_a_hint_says_so() {
+    let whole = places(Operation::Write, 16, &[]);
+    assert_eq!(whole, [(0, 16 * 32 - 16)], "the holes are rewritten");
+    let runs: Vec<_> = (0..16).map(|at| (at * 32, 16)).collect();
+    for hint in [("romio_ds_write", "disable"), ("pario_way_write", "list")] {
+        assert_eq!(places(Operation::Write, 16, &[hint]), runs, "{hint:?}");
+    }
+}
+
+#[test]
+fn windows_read_far_pieces_by_themselves() {
+    let near = places(Operation::Read, 16, &[]);
+    assert_eq!(near, [(0, 16 * 32 - 16)]);
+    let runs: Vec<_> = (0..16).map(|at| (at * 1040, 16)).collect();
+    let limit = ("pario_sieve_extent", "256");
+    assert_eq!(places(Operation::Read, 1024, &[limit]), runs);
+    let whole = places(Operation::Read, 1024, &[limit, ("romio_ds_read", "enable")]);
+    assert_eq!(whole, [(0, 15 * 1040 + 16)]);
 }

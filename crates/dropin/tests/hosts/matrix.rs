@@ -163,3 +163,21 @@ pub(crate) fn is_served(ended: &Ended) -> Verdict {
         Err(ended.complaint("nothing shows that pario was in use"))
     }
 }
+
+/// Fails unless a program says that this one served its file: pario, or the host.
+pub(crate) fn served_by(ended: &Ended, program: &str, server: &str) -> Verdict {
+    if ended.says(&format!("{program}: served by {server}\n")) {
+        return Ok(());
+    }
+    Err(ended.complaint(&format!("{server} should have served the file")))
+}
+
+/// Fails unless pario left the file of the program `who` to the host, and warned once of it.
+pub(crate) fn is_left_to_host(ended: &Ended) -> Verdict {
+    let lines = ended.stderr.lines();
+    let warnings = lines.filter(|line| line.starts_with("pario: warning: "));
+    match warnings.count() {
+        1 => served_by(ended, "who", "the host"),
+        count => Err(ended.complaint(&format!("there are {count} warnings, not one"))),
+    }
+}

@@ -12,7 +12,7 @@ use libtest_mimic::Trial;
 use crate::host::Host;
 use crate::job::{self, Ended, Line};
 use crate::library::target_folder;
-use crate::matrix::{LIMIT, has_checked, is_served};
+use crate::matrix::{LIMIT, has_checked, is_served, served_by};
 use crate::place::{Ground, Place};
 use crate::run::{Run, Verdict, trial};
 
@@ -73,7 +73,7 @@ fn own_launcher(run: &Run, host: &Host) -> Verdict {
     let line = followed_by(pario_run(run)?.word("--"), &host.launch(RANKS));
     let ended = ask(line, host, &place)?;
     is_served(&ended)?;
-    served_by(&ended, "pario")
+    served_by(&ended, WHO, "pario")
 }
 
 /// `pario run -- srun -n 2 ./who`, and its kin.
@@ -88,7 +88,7 @@ fn through_batch(run: &Run, host: &Host, case: &batch::Case) -> Verdict {
     }
     let ended = ask(line, host, &place)?;
     is_served(&ended)?;
-    served_by(&ended, "pario")?;
+    served_by(&ended, WHO, "pario")?;
     match case.said.iter().find(|text| !ended.says(text)) {
         Some(text) => Err(ended.complaint(&format!("`{text}` is not said"))),
         None => Ok(()),
@@ -103,7 +103,7 @@ fn passes_nothing_on(run: &Run, host: &Host, batch: Batch) -> Verdict {
         .words(["-n", &RANKS.to_string()])
         .variable("LD_PRELOAD", run.library()?)
         .variable("SLURM_EXPORT_ENV", "NONE");
-    served_by(&ask(line, host, &place)?, "the host")
+    served_by(&ask(line, host, &place)?, WHO, "the host")
 }
 
 /// The library linked before the MPI, and nothing preloaded.
@@ -122,7 +122,7 @@ fn linked_first(run: &Run, host: &Host) -> Verdict {
     let ended = job::run(&line.word(binary).word(place.path()), LIMIT)?.success()?;
     has_checked(&ended, &program.name)?;
     is_served(&ended)?;
-    served_by(&ended, "pario")
+    served_by(&ended, WHO, "pario")
 }
 
 /// Every function of the standard is there, under both names.
@@ -146,7 +146,7 @@ fn linked(run: &Run, host: &Host) -> Verdict {
     let line = host.launch(RANKS).words(["env", &search]);
     let ended = ask(line.word("PARIO_VERBOSE=1"), host, &place)?;
     is_served(&ended)?;
-    served_by(&ended, "pario")
+    served_by(&ended, WHO, "pario")
 }
 
 /// A program that looks functions up in the library that it is told to load.
@@ -161,7 +161,7 @@ fn looked_up(run: &Run, host: &Host) -> Verdict {
         let line = host.launch(RANKS).word(&binary).word(place.path());
         let ended = job::run(&line.word(library), LIMIT)?.success()?;
         has_checked(&ended, &program.name)?;
-        served_by(&ended, server)?;
+        served_by(&ended, &program.name, server)?;
     }
     Ok(())
 }
@@ -194,13 +194,6 @@ fn ask(launcher: Line, host: &Host, place: &Place) -> Verdict<Ended> {
     let ended = job::run(&line, LIMIT)?.success()?;
     has_checked(&ended, &program.name)?;
     Ok(ended)
-}
-
-fn served_by(ended: &Ended, server: &str) -> Verdict {
-    if ended.says(&format!("served by {server}\n")) {
-        return Ok(());
-    }
-    Err(ended.complaint(&format!("{server} should have served the file")))
 }
 
 /// A command that starts another one.

@@ -15,7 +15,7 @@ use libtest_mimic::Trial;
 use super::nodes;
 use crate::host::{Host, Launcher};
 use crate::job::{self, Ended, Line};
-use crate::matrix::{LIMIT, has_checked, is_served, preloaded};
+use crate::matrix::{LIMIT, has_checked, is_left_to_host, is_served, preloaded, served_by};
 use crate::place::{Ground, Place};
 use crate::program::Program;
 use crate::run::{Effort, Run, Skip, Verdict, skipped, trial};
@@ -93,24 +93,15 @@ fn served(
 }
 
 /// Nothing says that an overlay is coherent between the hosts: the host's own MPI-IO serves the
-/// files, with one warning.
+/// files, with one warning; unless the driver is named.
 fn unknown_coherence(run: &Arc<Run>, host: &'static str) -> Trial {
     trial(run, host, SUITE, "unknown-coherence", |run, host| {
         let program = super::program("who")?;
         let ended = run_across(run, host, &program, Common::Overlay)?;
         has_checked(&ended, &program.name)?;
-        let warnings = ended.stderr.lines();
-        let warnings = warnings
-            .filter(|line| line.starts_with("pario: warning: "))
-            .count();
-        if warnings != 1 || !ended.says("who: served by the host") {
-            return Err(ended.complaint(&format!("the host should serve it; {warnings} warnings")));
-        }
+        is_left_to_host(&ended)?;
         let ended = run_across(run, host, &program, Common::NamedOverlay)?;
-        match ended.says("who: served by pario") {
-            true => Ok(()),
-            false => Err(ended.complaint("the driver is named: pario should serve it")),
-        }
+        served_by(&ended, &program.name, "pario")
     })
 }
 

@@ -7,12 +7,15 @@ use libtest_mimic::Trial;
 
 use crate::host::Host;
 use crate::job::{self, Ended, Line};
-use crate::matrix::{LIMIT, has_checked, preloaded};
+use crate::matrix::{LIMIT, has_checked, is_left_to_host, preloaded, served_by};
 use crate::place::{Ground, Place};
 use crate::program::Program;
 use crate::run::{Run, Verdict, trial};
 
 const RANKS: u32 = 2;
+
+/// The program that says who serves its file.
+const WHO: &str = "who";
 
 /// A way to switch pario on or off, and who then serves the file.
 struct Case {
@@ -78,11 +81,7 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     for host in super::hosts(run, &["mpich", "openmpi"]) {
         for case in &CASES {
             trials.push(trial(run, host, "switches", case.name, move |run, host| {
-                let ended = serve(run, host, case)?;
-                if ended.says(&format!("who: served by {}", case.server)) {
-                    return Ok(());
-                }
-                Err(ended.complaint(&format!("{} should have served the file", case.server)))
+                served_by(&serve(run, host, case)?, WHO, case.server)
             }));
         }
         trials.push(trial(run, host, "switches", "verbose", |run, host| {
@@ -105,18 +104,9 @@ fn beside_device(run: &Run, host: &Host) -> Verdict {
         preload.push(&tool);
         Ok::<Line, String>(host.launch(RANKS).word("env").word(preload))
     };
-    let ended = serve_by(launch()?, host, &CASES[0])?;
-    let warnings = ended.stderr.lines();
-    let warnings = warnings.filter(|line| line.starts_with("pario: warning: "));
-    let warnings = warnings.count();
-    if warnings != 1 || !ended.says("who: served by the host") {
-        return Err(ended.complaint(&format!("the host should serve it; {warnings} warnings")));
-    }
-    let ended = serve_by(launch()?.word("PARIO_DEVICE_MEMORY=never"), host, &CASES[0])?;
-    match ended.says("who: served by pario") {
-        true => Ok(()),
-        false => Err(ended.complaint("pario should have served the file")),
-    }
+    is_left_to_host(&serve_by(launch()?, host, &CASES[0])?)?;
+    let never = launch()?.word("PARIO_DEVICE_MEMORY=never");
+    served_by(&serve_by(never, host, &CASES[0])?, WHO, "pario")
 }
 
 fn serve(run: &Run, host: &Host, case: &Case) -> Verdict<Ended> {
@@ -125,7 +115,7 @@ fn serve(run: &Run, host: &Host, case: &Case) -> Verdict<Ended> {
 
 /// Runs the program that asks who serves its file behind what starts it.
 fn serve_by(line: Line, host: &Host, case: &Case) -> Verdict<Ended> {
-    let program = super::program("who")?;
+    let program = super::program(WHO)?;
     let binary = program.compile(host, &[])?;
     let place = Place::new(Ground::Memory)?;
     let line = line.words(case.variables).word(binary);
