@@ -266,6 +266,10 @@ impl Layout {
         if data.is_empty() || data.end > row.limit {
             return None;
         }
+        if row.is_gapless() {
+            let at = |byte: u64| row.at + byte.cast_signed();
+            return Some((at(data.start), at(data.end)));
+        }
         let size = row.shape.size;
         let (first, last) = (data.start / size, (data.end - 1) / size);
         let (head, tail) = (data.start - first * size, data.end - last * size);

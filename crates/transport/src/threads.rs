@@ -58,7 +58,7 @@ impl World {
     pub fn new(ranks: u32) -> Self {
         World {
             nodes: fabric::one_node(ranks),
-            patience: Patience::DEFAULT,
+            patience: Patience::DEFAULT.among(ranks),
         }
     }
 

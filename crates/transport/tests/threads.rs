@@ -21,6 +21,7 @@ const DEFAULT: Threads = Threads {
 /// failure, not a delay.
 const SLEEPY: Threads = Threads {
     patience: Patience {
+        looks: 1,
         yield_for: Duration::from_micros(1),
         first_sleep: Duration::from_secs(1000),
         longest_sleep: Duration::from_secs(1000),

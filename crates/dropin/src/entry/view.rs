@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // C functions
 
 use std::ffi::c_char;
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 
 use engine::{Displacement, ErrorKind, View};
 use pario_mpi::host::combiner::Combiner;
@@ -58,14 +58,21 @@ fn set_view(open: &OpenFile, arguments: Arguments, hints: Raw) -> Outcome {
         Ok(view) => view,
         Err(error) => return Err(open.file.decline("set_view", error).into()),
     };
+    let before = open.file.view();
     open.file.set_view_with(&view, &hints)?;
     let flavour = host.flavour();
+    let etype = Datatype(flavour.from_register(arguments.etype));
+    // A view that is only moved keeps its handles: a duplicate costs as much as
+    // the rest of the call.
+    if open.types().etype == etype && before.filetype() == view.filetype() {
+        return Ok(());
+    }
     let types = ViewTypes {
-        etype: copy(host, Datatype(flavour.from_register(arguments.etype)))?,
+        etype: copy(host, etype)?,
         filetype: copy(host, Datatype(flavour.from_register(arguments.filetype)))?,
     };
     open.free_types(host);
-    *open.types.lock().unwrap_or_else(PoisonError::into_inner) = types;
+    *open.types() = types;
     Ok(())
 }
 
@@ -82,6 +89,10 @@ fn is_named(host: &Host, datatype: Datatype) -> Result<bool, MpiError> {
 }
 
 impl OpenFile {
+    fn types(&self) -> MutexGuard<'_, ViewTypes> {
+        self.types.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Frees the duplicates of the view's types.
     pub(crate) fn free_types(&self, host: &Host) {
         let byte = host.predefined().byte;
@@ -89,8 +100,7 @@ impl OpenFile {
             etype: byte,
             filetype: byte,
         };
-        let mut types = self.types.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = std::mem::replace(&mut *types, none);
+        let old = std::mem::replace(&mut *self.types(), none);
         for datatype in [old.etype, old.filetype] {
             // Nothing to be done about an error: the duplicate is lost.
             if let Ok(false) = is_named(host, datatype) {
@@ -112,7 +122,7 @@ file_functions! {
             Displacement::Bytes(bytes) => Offset::try_from(bytes).unwrap_or(Offset::MAX),
             Displacement::Current => host.constants().displacement_current,
         };
-        let types = *open.types.lock().unwrap_or_else(PoisonError::into_inner);
+        let types = *open.types();
         // SAFETY: the program's promises are those of the standard.
         unsafe {
             memory::put(displacement, start, "the displacement")?;

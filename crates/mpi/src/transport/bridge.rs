@@ -32,6 +32,7 @@ const IDLE_LOOKS: usize = 8;
 
 /// How ranks wait while an MPI needs their attention: never asleep for long.
 pub(super) const PATIENCE: Patience = Patience {
+    looks: Patience::DEFAULT.looks,
     yield_for: Duration::from_micros(50),
     first_sleep: Duration::from_micros(200),
     longest_sleep: Duration::from_millis(1),

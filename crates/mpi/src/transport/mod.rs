@@ -106,7 +106,8 @@ impl MpiTransport {
             hooks::carry_attended();
         };
         let meanwhile = Meanwhile::new(carry);
-        let joined = node::join(memory, ranks, me, bridge::PATIENCE, meanwhile);
+        let patience = bridge::PATIENCE.among(ranks);
+        let joined = node::join(memory, ranks, me, patience, meanwhile);
         Ok(Some(joined))
     }
 
@@ -247,7 +248,8 @@ impl Transport for MpiTransport {
     }
 
     fn patience(&self) -> Patience {
-        bridge::PATIENCE
+        let node = self.node.as_ref();
+        node.map_or(bridge::PATIENCE, |node| node.patience())
     }
 
     /// An MPI ends the whole job when a rank is lost.

@@ -102,6 +102,17 @@ impl<'a> MemorySpan<'a> {
         self.first..self.first + self.len
     }
 
+    /// All of it as one piece of the file, which starts at `offset`; `None` if it
+    /// has gaps.
+    pub(crate) fn at(&self, offset: u64) -> Option<Shared<'a>> {
+        self.layout.is_dense().then(|| Shared {
+            offset,
+            memory: self.origin.wrapping_add(self.first as usize),
+            len: self.len,
+            lifetime: PhantomData,
+        })
+    }
+
     /// Gathers all its data bytes into `packed`, which has their length.
     pub(crate) fn pack_into(&self, packed: &mut [u8]) {
         assert_eq!(packed.len() as u64, self.len);

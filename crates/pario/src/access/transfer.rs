@@ -129,6 +129,9 @@ impl Transfer<'_> {
         if self.view.layout().size() == 0 {
             return self.run_without_file();
         }
+        if let Some(batch) = self.straight() {
+            return Ok(self.moved(self.handle.transfer(&batch)));
+        }
         let converter = converter(self.view, self.memory)?;
         let bytes = match &converter {
             None => self.memory.bytes(),
@@ -161,6 +164,26 @@ impl Transfer<'_> {
             Staging::Packed => stage.run_packed(),
             Staging::Converted(converter) => stage.run_converted(&converter),
         }
+    }
+
+    /// The access as one piece, where neither side has gaps and nothing is to be
+    /// done on the way. Small accesses are mostly so, and are no longer than what
+    /// it takes to choose.
+    fn straight(&self) -> Option<Batch<'_>> {
+        let plain = self.locking == Locking::None
+            && self.view.layout().is_dense()
+            && self.memory.datatype().layout().is_dense()
+            && self.view.representation().is_identity();
+        if !plain {
+            return None;
+        }
+        let piece = MemorySpan::of(self.memory).at(self.view.displacement() + self.first)?;
+        if trails(self.direction, piece.offset, piece.address(), piece.len) {
+            return None;
+        }
+        let mut batch = Batch::new(self.direction);
+        piece.push(&mut batch);
+        Some(batch)
     }
 
     /// A view without data: a read is at its end, a write has no place.

@@ -137,6 +137,7 @@ fn wake_ups(transport: &Arc<dyn Transport>, hold: Duration, rounds: u64) -> Resu
     let attend = || transport.attend();
     let long = Duration::from_secs(60);
     let waiter = Waiter::new(&attend).patience(Patience {
+        looks: 1,
         yield_for: Duration::from_micros(5),
         first_sleep: long,
         longest_sleep: long,

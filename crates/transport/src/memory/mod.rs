@@ -1,5 +1,6 @@
 //! Memory that ranks share, and how they wait for each other in it.
 
+mod cores;
 mod event;
 mod futex;
 mod mapping;

@@ -5,18 +5,24 @@ use std::hint;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Event;
+use super::{Event, cores};
 use crate::{Result, TransportError};
 
-/// How often to look before the first yield: an answer that is under way comes
-/// sooner than a yield returns.
-const LOOKS: usize = 8;
+/// How often to look before the first yield where others may need the core: an
+/// answer that is under way comes sooner than a yield returns.
+const LOOKS_CROWDED: u32 = 8;
+
+/// The same where every rank has a core: a few microseconds, as long as a small
+/// access of the file takes.
+const LOOKS_ALONE: u32 = 200;
 
 /// How a rank waits: it yields its core for a short time, because the peer may
 /// be about to answer or may need this very core; then it sleeps, for a bounded
 /// time, again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
+    /// How often to look before the first yield.
+    pub looks: u32,
     /// How long to yield before the first sleep.
     pub yield_for: Duration,
     /// The bound of the first sleep; each next one is twice as long.
@@ -30,11 +36,23 @@ pub struct Patience {
 impl Patience {
     /// Yields for 50 µs and never gives up.
     pub const DEFAULT: Patience = Patience {
+        looks: LOOKS_CROWDED,
         yield_for: Duration::from_micros(50),
         first_sleep: Duration::from_millis(1),
         longest_sleep: Duration::from_millis(16),
         give_up_after: None,
     };
+
+    /// The same, for one of so many ranks on this machine: where each has a core,
+    /// it looks for longer before it yields for the first time.
+    #[must_use]
+    pub fn among(self, ranks: u32) -> Patience {
+        let looks = match ranks <= cores::online() {
+            true => LOOKS_ALONE,
+            false => LOOKS_CROWDED,
+        };
+        Patience { looks, ..self }
+    }
 }
 
 impl Default for Patience {
@@ -80,7 +98,7 @@ impl<'a> Waiter<'a> {
         if let Some(found) = ready()? {
             return Ok(found);
         }
-        for _ in 0..LOOKS {
+        for _ in 0..self.patience.looks {
             hint::spin_loop();
             if let Some(found) = ready()? {
                 return Ok(found);

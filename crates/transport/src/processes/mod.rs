@@ -88,7 +88,7 @@ impl World {
     pub fn new(ranks: u32) -> Self {
         World {
             nodes: fabric::one_node(ranks),
-            patience: Patience::DEFAULT,
+            patience: Patience::DEFAULT.among(ranks),
             segment_memory: vec![
                 SegmentMemory::Nameless,
                 SegmentMemory::Folder(SHARED_MEMORY_FOLDER.into()),
