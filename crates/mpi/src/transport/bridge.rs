@@ -14,6 +14,7 @@ use pario_transport::{Patience, Rank, Result, Tag, TransportError};
 
 use super::hooks;
 use super::permission::Callers;
+use super::process::Process;
 use super::wire::{Departure, MESSAGE_BYTES_MAX, Wire};
 use crate::Host;
 
@@ -29,6 +30,9 @@ const ARRIVALS_AT_ONCE: usize = 64;
 /// How many times to look for messages when nothing comes: long messages of
 /// the program itself move on by one piece a look in some MPIs.
 const IDLE_LOOKS: usize = 8;
+
+/// Looking into an MPI takes as long as so many looks into shared memory.
+const LOOKS_A_CARRY: u32 = 8;
 
 /// How ranks wait while an MPI needs their attention: never asleep for long.
 pub(super) const PATIENCE: Patience = Patience {
@@ -53,6 +57,8 @@ struct Inbox {
     partial: HashMap<Rank, Vec<u8>>,
     /// Why no more messages will come.
     broken: Option<TransportError>,
+    /// Threads that sleep until something comes.
+    sleepers: usize,
 }
 
 /// Whether messages were taken from or to the wire.
@@ -87,7 +93,7 @@ pub(super) struct Bridge {
     wire: Box<dyn Wire>,
     callers: Callers,
     /// The process whose MPI it is: a child that it forks has none.
-    process: u32,
+    process: Process,
     outbox: Mutex<VecDeque<(Rank, Box<[u8]>)>>,
     inbox: Mutex<Inbox>,
     arrival: Condvar,
@@ -103,7 +109,7 @@ impl Bridge {
         Bridge {
             wire,
             callers,
-            process: std::process::id(),
+            process: Process::this(),
             outbox: Mutex::default(),
             inbox: Mutex::default(),
             arrival: Condvar::new(),
@@ -184,17 +190,26 @@ impl Bridge {
         context: u64,
         from: Rank,
         tag: Tag,
+        patience: Patience,
         attend: impl Fn() -> Result<()>,
     ) -> Result<Vec<u8>> {
         let address = Address { context, from, tag };
-        let start = Instant::now();
-        let mut sleep = PATIENCE.first_sleep;
-        loop {
-            self.carry();
+        let carries = self.may_carry();
+        let carry = |looks| carries.then(|| self.carry_looking(looks));
+        for _ in 0..patience.looks / LOOKS_A_CARRY {
+            carry(1);
             if let Some(message) = self.take(address)? {
                 return Ok(message);
             }
-            if start.elapsed() < PATIENCE.yield_for {
+        }
+        let start = Instant::now();
+        let mut sleep = patience.first_sleep;
+        loop {
+            carry(IDLE_LOOKS);
+            if let Some(message) = self.take(address)? {
+                return Ok(message);
+            }
+            if start.elapsed() < patience.yield_for {
                 thread::yield_now();
                 continue;
             }
@@ -203,10 +218,13 @@ impl Bridge {
             let missing = |inbox: &mut Inbox| {
                 inbox.broken.is_none() && !inbox.messages.contains_key(&address)
             };
-            let inbox = lock(&self.inbox);
+            let mut inbox = lock(&self.inbox);
+            inbox.sleepers += 1;
             let waited = self.arrival.wait_timeout_while(inbox, sleep, missing);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
-            sleep = (sleep * 2).min(PATIENCE.longest_sleep);
+            let (mut inbox, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            inbox.sleepers -= 1;
+            drop(inbox);
+            sleep = (sleep * 2).min(patience.longest_sleep);
         }
     }
 
@@ -245,24 +263,35 @@ impl Bridge {
         let mut inbox = lock(&self.inbox);
         let queue = inbox.messages.entry(address).or_default();
         queue.push_back(message);
-        self.arrival.notify_all();
+        // Waking costs a system call, even of nobody.
+        if inbox.sleepers > 0 {
+            self.arrival.notify_all();
+        }
     }
 
     /// Carries messages between boxes and wire, if this thread may call the
     /// MPI and no other is at it.
     pub(super) fn carry(&self) -> Moved {
-        self.carry_looking(IDLE_LOOKS)
+        match self.may_carry() {
+            true => self.carry_looking(IDLE_LOOKS),
+            false => Moved::Nothing,
+        }
     }
 
     /// As [`carry`](Self::carry) for those who come by often.
     pub(super) fn carry_briefly(&self) -> Moved {
-        self.carry_looking(1)
+        match self.may_carry() {
+            true => self.carry_looking(1),
+            false => Moved::Nothing,
+        }
+    }
+
+    /// Whether this thread may call the MPI.
+    fn may_carry(&self) -> bool {
+        self.callers.include_me() && self.process.is_this()
     }
 
     fn carry_looking(&self, idle_looks: usize) -> Moved {
-        if !self.callers.include_me() || self.process != std::process::id() {
-            return Moved::Nothing;
-        }
         let mut moved = Moved::Nothing;
         loop {
             // Whoever has the lock does the work; a hook of the MPI may bring

@@ -47,9 +47,15 @@ pub(super) fn all_gather(transport: &MpiTransport, mine: &[u8]) -> Result<Vec<Ve
         let message = transport.receive(leader, ACROSS)?;
         unpack(&message, placement.ranks_of(node), leader, &mut all)?;
     }
-    let message = pack((0..transport.size()).map(Rank), &all);
-    for rank in placement.ranks_of(here).filter(|rank| *rank != me) {
-        transport.send(rank, DOWN, &message)?;
+    let mut others = placement
+        .ranks_of(here)
+        .filter(|rank| *rank != me)
+        .peekable();
+    if others.peek().is_some() {
+        let message = pack((0..transport.size()).map(Rank), &all);
+        for rank in others {
+            transport.send(rank, DOWN, &message)?;
+        }
     }
     Ok(all)
 }

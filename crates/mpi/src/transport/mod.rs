@@ -13,6 +13,7 @@ mod hooks;
 mod mpi_wire;
 mod permission;
 mod placement;
+mod process;
 mod wire;
 
 use std::sync::Arc;
@@ -221,12 +222,12 @@ impl Transport for MpiTransport {
 
     fn receive(&self, from: Rank, tag: Tag) -> Result<Vec<u8>> {
         self.check_rank(from)?;
-        let bridge = &self.shared.bridge;
-        match (self.nearby(from), &self.node) {
-            (Some((node, from)), _) => node.receive(from, tag),
-            (None, Some(node)) => bridge.receive(self.context, from, tag, || node.attend()),
-            (None, None) => bridge.receive(self.context, from, tag, || Ok(())),
+        if let Some((node, from)) = self.nearby(from) {
+            return node.receive(from, tag);
         }
+        let attend = || self.node.as_ref().map_or(Ok(()), |node| node.attend());
+        let bridge = &self.shared.bridge;
+        bridge.receive(self.context, from, tag, self.patience(), attend)
     }
 
     fn try_receive(&self, from: Rank, tag: Tag) -> Result<Option<Vec<u8>>> {

@@ -97,7 +97,7 @@ impl Inner {
 
     fn prepare_turn(&self) -> Result<()> {
         match self.comm.rank() {
-            Rank(0) => self.shared_pointer.prepare_turn(0),
+            Rank(0) => self.shared_pointer.prepare_turn(),
             _ => Ok(()),
         }
     }

@@ -1,10 +1,13 @@
 //! The shared pointer in memory that the ranks of a node share.
 
-use std::{io, sync::atomic::Ordering};
+use std::{
+    io,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use pario_transport::Segment;
 
-use super::Method;
+use super::{Method, Turn};
 
 /// Each place has a cache line of its own.
 const PLACE_BYTES: usize = 64;
@@ -19,6 +22,10 @@ impl Memory {
     pub(super) fn new(segment: Segment) -> Memory {
         Memory { segment }
     }
+
+    fn place(&self, turn: Turn) -> &AtomicU64 {
+        self.segment.atomic_u64(turn.place() * PLACE_BYTES)
+    }
 }
 
 impl Method for Memory {
@@ -26,8 +33,13 @@ impl Method for Memory {
         "memory"
     }
 
-    fn update(&self, place: usize, change: &dyn Fn(u64) -> Option<u64>) -> io::Result<u64> {
-        let value = self.segment.atomic_u64(place * PLACE_BYTES);
+    fn prepare(&self, turn: Turn) -> io::Result<()> {
+        self.place(turn).store(0, Ordering::Release);
+        Ok(())
+    }
+
+    fn update(&self, turn: Turn, change: &dyn Fn(u64) -> Option<u64>) -> io::Result<u64> {
+        let value = self.place(turn);
         // Both results carry the value found: refusing is not failing.
         let (Ok(old) | Err(old)) = value.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
         Ok(old)

@@ -25,9 +25,22 @@ use crate::{Error, ErrorKind, Result, agree};
 trait Method: Send + Sync + Debug {
     /// Its name, for explanations.
     fn name(&self) -> &'static str;
-    /// Replaces the value of a place by what `change` makes of it and returns
-    /// the old one. `change` may refuse by `None`, which leaves the value.
-    fn update(&self, place: usize, change: &dyn Fn(u64) -> Option<u64>) -> io::Result<u64>;
+    /// Sees to it that a turn, to which no rank has come, starts at zero.
+    fn prepare(&self, turn: Turn) -> io::Result<()>;
+    /// Replaces the value by what `change` makes of it and returns the old one.
+    /// `change` may refuse by `None`, which leaves the value.
+    fn update(&self, turn: Turn, change: &dyn Fn(u64) -> Option<u64>) -> io::Result<u64>;
+}
+
+/// How often the pointer was reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Turn(u64);
+
+impl Turn {
+    /// The place that is in use.
+    fn place(self) -> usize {
+        (self.0 % 2) as usize
+    }
 }
 
 /// Which method to use.
@@ -46,7 +59,6 @@ pub(crate) enum Preference {
 pub(crate) struct SharedPointer {
     /// Or why there is none, for those who use it.
     method: Result<Box<dyn Method>>,
-    /// How often the pointer was reset: says which place is in use.
     turns: AtomicU64,
 }
 
@@ -104,19 +116,19 @@ impl SharedPointer {
         }
     }
 
-    fn place(&self) -> usize {
-        (self.turns.load(Ordering::Relaxed) % 2) as usize
+    fn now(&self) -> Turn {
+        Turn(self.turns.load(Ordering::Relaxed))
     }
 
     /// Where it stands.
     pub(crate) fn load(&self) -> Result<u64> {
-        Ok(self.method()?.update(self.place(), &Some)?)
+        Ok(self.method()?.update(self.now(), &Some)?)
     }
 
     /// Moves it on by an amount and returns where it stood.
     pub(crate) fn advance(&self, by: u64) -> Result<u64> {
         let past = std::cell::Cell::new(false);
-        let old = self.method()?.update(self.place(), &|old| {
+        let old = self.method()?.update(self.now(), &|old| {
             let new = old.checked_add(by);
             past.set(new.is_none());
             new
@@ -131,14 +143,15 @@ impl SharedPointer {
 
     /// Sets it. The caller sees to it that no rank uses it meanwhile.
     pub(crate) fn store(&self, position: u64) -> Result<()> {
-        self.method()?.update(self.place(), &|_| Some(position))?;
+        self.method()?.update(self.now(), &|_| Some(position))?;
         Ok(())
     }
 
-    /// Rank 0, before the ranks meet: the value after the next turn.
-    pub(crate) fn prepare_turn(&self, position: u64) -> Result<()> {
+    /// Rank 0, before the ranks meet.
+    pub(crate) fn prepare_turn(&self) -> Result<()> {
         if let Ok(method) = self.method() {
-            method.update(1 - self.place(), &|_| Some(position))?;
+            let Turn(turn) = self.now();
+            method.prepare(Turn(turn + 1))?;
         }
         Ok(())
     }
@@ -165,7 +178,7 @@ mod tests {
                     taken.push((round, pointer.advance(2).unwrap()));
                 }
                 if comm.rank() == Rank(0) {
-                    pointer.prepare_turn(1000 * (round + 1)).unwrap();
+                    pointer.prepare_turn().unwrap();
                 }
                 comm.barrier().unwrap();
                 pointer.turn();
@@ -178,7 +191,7 @@ mod tests {
             .collect();
         all.sort_unstable();
         let expected: Vec<_> = (0..50)
-            .flat_map(|round| (0..12).map(move |step| (round, 1000 * round + 2 * step)))
+            .flat_map(|round| (0..12).map(move |step| (round, 2 * step)))
             .collect();
         assert_eq!(all, expected);
         assert_eq!(

@@ -18,10 +18,11 @@ use std::{
 use pario_driver::{Access, Driver, Handle, LockMode, OpenHow, Posix};
 use pario_transport::{Rank, Transport};
 
-use super::Method;
+use super::{Method, Turn};
 use crate::{Error, ErrorKind, Result, agree};
 
-const PLACE_BYTES: u64 = 8;
+/// A turn and the position in it.
+const PLACE_BYTES: u64 = 16;
 const PLACES_BYTES: u64 = 2 * PLACE_BYTES;
 const NONCE_BYTES: usize = 16;
 
@@ -56,9 +57,17 @@ impl SideFile {
         result
     }
 
-    fn place(place: usize) -> u64 {
-        place as u64 * PLACE_BYTES
+    /// Writes a place that is locked.
+    fn put(&self, turn: Turn, position: u64) -> io::Result<()> {
+        let mut bytes = [0; PLACE_BYTES as usize];
+        bytes[..8].copy_from_slice(&turn.0.to_le_bytes());
+        bytes[8..].copy_from_slice(&position.to_le_bytes());
+        self.file.write_all_at(&bytes, offset(turn))
     }
+}
+
+fn offset(turn: Turn) -> u64 {
+    turn.place() as u64 * PLACE_BYTES
 }
 
 impl Method for SideFile {
@@ -66,14 +75,24 @@ impl Method for SideFile {
         "file"
     }
 
-    fn update(&self, place: usize, change: &dyn Fn(u64) -> Option<u64>) -> io::Result<u64> {
-        let at = SideFile::place(place);
+    /// What is left of an earlier turn counts as zero: views are set often, and
+    /// the pointer is hardly ever used.
+    fn prepare(&self, _turn: Turn) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn update(&self, turn: Turn, change: &dyn Fn(u64) -> Option<u64>) -> io::Result<u64> {
+        let at = offset(turn);
         let _lock = self.locks.lock(at..at + PLACE_BYTES, LockMode::Exclusive)?;
         let mut bytes = [0; PLACE_BYTES as usize];
         self.file.read_exact_at(&mut bytes, at)?;
-        let old = u64::from_le_bytes(bytes);
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+        let old = match word(0) == turn.0 {
+            true => word(8),
+            false => 0,
+        };
         if let Some(new) = change(old).filter(|new| *new != old) {
-            self.file.write_all_at(&new.to_le_bytes(), at)?;
+            self.put(turn, new)?;
         }
         Ok(old)
     }

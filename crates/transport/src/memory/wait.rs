@@ -10,7 +10,7 @@ use crate::{Result, TransportError};
 
 /// How often to look before the first yield where others may need the core: an
 /// answer that is under way comes sooner than a yield returns.
-const LOOKS_CROWDED: u32 = 8;
+const LOOKS_CROWDED: u32 = 2;
 
 /// The same where every rank has a core: a few microseconds, as long as a small
 /// access of the file takes.
