@@ -8,6 +8,9 @@ use crate::failure::Failure;
 /// Bytes of a page.
 pub(crate) const PAGE: usize = 4096;
 
+/// Bytes of room besides those asked for: the start of a page and any distance from it are there.
+const AROUND: usize = 2 * PAGE;
+
 /// Bytes of memory, without data at first.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
@@ -26,13 +29,18 @@ impl Buffer {
             ))
         };
         let length = usize::try_from(bytes).map_err(|_| too_much())?;
-        let with_pages = length.checked_add(2 * PAGE).ok_or_else(too_much)?;
+        let with_pages = length.checked_add(AROUND).ok_or_else(too_much)?;
         let mut room = Vec::new();
         room.try_reserve_exact(with_pages).map_err(|_| too_much())?;
         let pointer: *const u8 = room.as_ptr();
         let origin = pointer.align_offset(PAGE) + offset % PAGE;
         room.resize(origin + length, value);
         Ok(Buffer { room, origin })
+    }
+
+    /// Memory that a buffer of so many bytes takes.
+    pub(crate) fn footprint(bytes: u64) -> u64 {
+        bytes.saturating_add(AROUND as u64)
     }
 
     /// The bytes.

@@ -26,47 +26,81 @@ fn word(index: u64, round: u64) -> [u8; WORD as usize] {
 
 /// Gives the bytes from `offset` on their values in a round.
 pub(crate) fn fill(bytes: &mut [u8], offset: u64, round: u64) {
-    let mut rest = bytes;
-    let mut index = offset / WORD;
-    let mut within = (offset % WORD) as usize;
-    while !rest.is_empty() {
-        let word = word(index, round);
-        let part = (word.len() - within).min(rest.len());
-        let (now, later) = rest.split_at_mut(part);
-        now.copy_from_slice(&word[within..within + part]);
-        (rest, index, within) = (later, index + 1, 0);
+    let (index, within) = (offset / WORD, (offset % WORD) as usize);
+    // Up to the next word; none if one starts there.
+    let before = ((WORD as usize - within) % WORD as usize).min(bytes.len());
+    let (head, rest) = bytes.split_at_mut(before);
+    head.copy_from_slice(&word(index, round)[within..within + before]);
+    let mut words = rest.chunks_exact_mut(WORD as usize);
+    let mut index = offset.div_ceil(WORD);
+    for bytes in &mut words {
+        bytes.copy_from_slice(&word(index, round));
+        index += 1;
     }
+    let tail = words.into_remainder();
+    tail.copy_from_slice(&word(index, round)[..tail.len()]);
 }
 
 /// The first wrong byte among those from `offset` on.
 pub(crate) fn first_wrong(bytes: &[u8], offset: u64, round: u64) -> Option<WrongByte> {
-    let mut rest = bytes;
-    let mut at = offset;
-    while !rest.is_empty() {
-        let word = word(at / WORD, round);
-        let within = (at % WORD) as usize;
-        let part = (word.len() - within).min(rest.len());
-        let (now, later) = rest.split_at(part);
-        let right = &word[within..within + part];
-        if now != right {
-            let wrong = now
+    /// As many bytes as are compared at once: few enough for pieces of a word to be checked fast.
+    const RUN: usize = 256;
+    let mut right = [0; RUN];
+    (offset..)
+        .step_by(RUN)
+        .zip(bytes.chunks(RUN))
+        .find_map(|(at, found)| {
+            let right = &mut right[..found.len()];
+            fill(right, at, round);
+            if found == right {
+                return None;
+            }
+            let wrong = found
                 .iter()
-                .zip(right)
-                .position(|(found, right)| found != right)?;
-            return Some(WrongByte {
+                .zip(&*right)
+                .position(|(it, right)| it != right)?;
+            Some(WrongByte {
                 offset: at + wrong as u64,
                 expected: right[wrong],
-                found: now[wrong],
-            });
-        }
-        (rest, at) = (later, at + part as u64);
-    }
-    None
+                found: found[wrong],
+            })
+        })
+}
+
+/// The first byte that has another value than all of those from `offset` on should have.
+pub(crate) fn first_unlike(bytes: &[u8], expected: u8, offset: u64) -> Option<WrongByte> {
+    /// As many bytes as are compared without looking whether one differs, which is faster.
+    const RUN: usize = 4096;
+    let is_unlike = |run: &[u8]| run.iter().fold(0, |bits, byte| bits | (byte ^ expected)) != 0;
+    let start = bytes.chunks(RUN).position(is_unlike)? * RUN;
+    let within = bytes[start..].iter().position(|byte| *byte != expected)?;
+    Some(WrongByte {
+        offset: offset + (start + within) as u64,
+        expected,
+        found: bytes[start + within],
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_unlike_byte_is_found() {
+        let mut bytes = vec![7; 10_000];
+        assert_eq!(first_unlike(&bytes, 7, 5), None);
+        assert_eq!(first_unlike(&[], 7, 5), None);
+        bytes[9999] = 9;
+        for at in [9998, 4097, 4096, 4095, 0] {
+            bytes[at] = 8;
+            let wrong = WrongByte {
+                offset: 5 + at as u64,
+                expected: 7,
+                found: 8,
+            };
+            assert_eq!(first_unlike(&bytes, 7, 5), Some(wrong));
+        }
+    }
 
     #[test]
     fn parts_agree_with_the_whole() {
@@ -84,7 +118,7 @@ mod tests {
 
     #[test]
     fn any_wrong_byte_is_found() {
-        let mut bytes = vec![0; 40];
+        let mut bytes = vec![0; 600];
         fill(&mut bytes, 5, 1);
         for at in 0..bytes.len() {
             let expected = bytes[at];

@@ -1,62 +1,41 @@
 //! A rank's memory: a buffer for each call, and what must be in it.
 
+use std::ops::Range;
+
 use super::buffer::Buffer;
 use super::content::{self, WrongByte};
+use super::share::Share;
 use super::wrong::{Fault, Place};
 use crate::failure::Failure;
 use crate::workload::{Job, Step};
 
 /// What bytes hold that no one asked to fill; reading must leave them so.
-const GAP: u8 = 0xa5;
+pub(crate) const GAP: u8 = 0xa5;
 
 /// What a rank needs for its calls, made before the clock starts.
 pub(crate) struct Memory {
     rank: u32,
     /// What it gives to each call.
     pub(crate) steps: Vec<Step>,
-    /// The buffer of each call.
+    /// The buffer of each call, once they are made.
     pub(crate) buffers: Vec<Buffer>,
-    /// What each buffer must be after a read.
-    images: Vec<Buffer>,
-    /// The contiguous share that plain POSIX calls move, and where it starts.
-    pub(crate) share: Buffer,
-    /// Where the share starts in the file.
-    pub(crate) share_start: u64,
+    /// The contiguous share that plain POSIX calls move.
+    pub(crate) share: Share,
     /// Distance of buffers from the start of a page.
     offset: usize,
 }
 
 impl Memory {
-    /// Memory for a rank, touched once so that page faults stay out of the timing.
+    /// What is known of a rank, in any process: its calls. They have no buffers yet.
     pub(crate) fn new(job: &dyn Job, rank: u32, offset: usize) -> Result<Self, Failure> {
-        let steps = steps(job, rank)?;
-        let buffers = || {
-            steps
-                .iter()
-                .map(|step| Buffer::new(step.memory_bytes, GAP, offset))
-                .collect::<Result<Vec<_>, _>>()
-        };
+        let steps = (0..job.calls()).map(|call| job.step(rank, call));
+        let steps = steps.collect::<Result<_, _>>();
         Ok(Memory {
             rank,
-            buffers: buffers()?,
-            images: buffers()?,
-            share: Buffer::default(),
-            share_start: 0,
-            offset,
-            steps,
-        })
-    }
-
-    /// What is known of a rank whose memory another process has: its calls.
-    pub(crate) fn elsewhere(job: &dyn Job, rank: u32) -> Result<Self, Failure> {
-        Ok(Memory {
-            rank,
-            steps: steps(job, rank)?,
+            steps: steps.map_err(|error| Failure::Arguments(error.to_string()))?,
             buffers: Vec::new(),
-            images: Vec::new(),
-            share: Buffer::default(),
-            share_start: 0,
-            offset: 0,
+            share: Share::default(),
+            offset,
         })
     }
 
@@ -65,25 +44,36 @@ impl Memory {
         self.steps.iter().map(Step::bytes).sum()
     }
 
-    /// Makes room for the share that plain POSIX calls move.
-    pub(crate) fn share(&mut self, start: u64, bytes: u64) -> Result<(), Failure> {
-        self.share_start = start;
-        self.share = Buffer::new(bytes, GAP, self.offset)?;
-        Ok(())
+    /// Memory that it takes when it is made.
+    pub(crate) fn footprint(&self) -> u64 {
+        let buffers = self
+            .steps
+            .iter()
+            .map(|it| Buffer::footprint(it.memory_bytes));
+        buffers.fold(self.share.footprint(), u64::saturating_add)
+    }
+
+    /// Makes all buffers, touched once so that page faults stay out of the timing.
+    pub(crate) fn make(&mut self) -> Result<(), Failure> {
+        let buffer = |step: &Step| Buffer::new(step.memory_bytes, GAP, self.offset);
+        self.buffers = self.steps.iter().map(buffer).collect::<Result<_, _>>()?;
+        self.share.make(self.offset)
+    }
+
+    /// Whether it is made, in this process.
+    pub(crate) fn is_made(&self) -> bool {
+        self.buffers.len() == self.steps.len()
     }
 
     /// Gives all data the values of a round.
     pub(crate) fn fill(&mut self, job: &dyn Job, round: u64) {
-        for (call, image) in (0..).zip(&mut self.images) {
+        for (call, buffer) in (0..).zip(&mut self.buffers) {
             job.pieces(self.rank, call, &mut |piece| {
                 let memory = piece.memory as usize..(piece.memory + piece.bytes) as usize;
-                content::fill(&mut image.bytes_mut()[memory], piece.file, round);
+                content::fill(&mut buffer.bytes_mut()[memory], piece.file, round);
             });
         }
-        for (buffer, image) in self.buffers.iter_mut().zip(&self.images) {
-            buffer.bytes_mut().copy_from_slice(image.bytes());
-        }
-        content::fill(self.share.bytes_mut(), self.share_start, round);
+        self.share.fill(round);
     }
 
     /// Forgets the data of the calls, so that a read that moves nothing is found out.
@@ -93,71 +83,40 @@ impl Memory {
         }
     }
 
-    /// Forgets the share.
-    pub(crate) fn clear_share(&mut self) {
-        self.share.bytes_mut().fill(GAP);
+    /// Fails unless all buffers have the values of a round, and gaps between them what they had.
+    pub(crate) fn check(&self, job: &dyn Job, round: u64) -> Result<(), Fault> {
+        let calls = (0..).zip(&self.buffers);
+        let mut faults =
+            calls.filter_map(|(call, buffer)| self.first_fault(job, round, call, buffer.bytes()));
+        faults.next().map_or(Ok(()), Err)
     }
 
-    /// Fails unless all buffers are what they must be.
-    pub(crate) fn check(&self, job: &dyn Job) -> Result<(), Fault> {
-        for ((call, buffer), image) in (0..).zip(&self.buffers).zip(&self.images) {
-            if buffer.bytes() != image.bytes() {
-                return Err(self.first_fault(job, call, buffer.bytes(), image.bytes()));
-            }
-        }
-        Ok(())
-    }
-
-    /// Fails unless the share has the values of a round.
-    pub(crate) fn check_share(&self, round: u64) -> Result<(), Fault> {
-        match content::first_wrong(self.share.bytes(), self.share_start, round) {
-            None => Ok(()),
-            Some(byte) => Err(Fault::Byte {
-                place: Place::Memory { rank: self.rank },
-                byte,
-            }),
-        }
-    }
-
-    fn first_fault(&self, job: &dyn Job, call: u64, buffer: &[u8], image: &[u8]) -> Fault {
+    /// What is wrong first in the buffer of a call.
+    fn first_fault(&self, job: &dyn Job, round: u64, call: u64, buffer: &[u8]) -> Option<Fault> {
         let rank = self.rank;
-        let at = buffer
-            .iter()
-            .zip(image)
-            .position(|(found, right)| found != right)
-            .unwrap_or(image.len().min(buffer.len()).saturating_sub(1));
-        let mut offset = None;
+        let fault = |place: Place| move |byte: WrongByte| Fault::Byte { place, byte };
+        let in_gap = |gap: Range<usize>| {
+            let byte = content::first_unlike(&buffer[gap.clone()], GAP, gap.start as u64);
+            byte.map(fault(Place::Gap { rank, call }))
+        };
+        let (mut first, mut done) = (None, 0);
+        // Pieces ascend in memory, so that what lies between them is a gap.
         job.pieces(rank, call, &mut |piece| {
-            if (piece.memory..piece.memory + piece.bytes).contains(&(at as u64)) {
-                offset = Some(piece.file + at as u64 - piece.memory);
-            }
+            let memory = piece.memory as usize..(piece.memory + piece.bytes) as usize;
+            first = first.or_else(|| in_gap(done..memory.start)).or_else(|| {
+                let byte = content::first_wrong(&buffer[memory.clone()], piece.file, round);
+                byte.map(fault(Place::Memory { rank }))
+            });
+            done = memory.end;
         });
-        let (expected, found) = (image[at], buffer[at]);
-        let (place, offset) = match offset {
-            Some(offset) => (Place::Memory { rank }, offset),
-            None => (Place::Gap { rank, call }, at as u64),
-        };
-        let byte = WrongByte {
-            offset,
-            expected,
-            found,
-        };
-        Fault::Byte { place, byte }
+        first.or_else(|| in_gap(done..buffer.len()))
     }
-}
-
-/// What a rank gives to each call.
-fn steps(job: &dyn Job, rank: u32) -> Result<Vec<Step>, Failure> {
-    let steps = (0..job.calls()).map(|call| job.step(rank, call));
-    steps
-        .collect::<Result<_, _>>()
-        .map_err(|error| Failure::Arguments(error.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Parameters, Setting, by_name};
+    use crate::workload::{Parameters, Setting, WORKLOADS, by_name};
 
     fn job() -> Box<dyn Job> {
         let workload = by_name("flash").unwrap();
@@ -170,35 +129,42 @@ mod tests {
         workload.job(&setting).unwrap()
     }
 
+    /// The memory of rank 1 with the values of a round.
+    fn filled(job: &dyn Job, round: u64) -> Memory {
+        let mut memory = Memory::new(job, 1, 16).unwrap();
+        memory.share = Share::new(1, 2, 100);
+        assert!(!memory.is_made());
+        memory.make().unwrap();
+        assert!(memory.is_made());
+        memory.fill(job, round);
+        memory
+    }
+
     #[test]
     fn filled_memory_passes_and_cleared_memory_does_not() {
         let job = job();
-        let mut memory = Memory::new(&*job, 1, 16).unwrap();
-        memory.share(100, 50).unwrap();
-        memory.fill(&*job, 3);
-        assert_eq!(
-            (memory.check(&*job), memory.check_share(3)),
-            (Ok(()), Ok(()))
-        );
-        assert!(memory.check_share(4).is_err());
+        let mut memory = filled(&*job, 3);
+        assert_eq!(memory.check(&*job, 3), Ok(()));
+        assert!(memory.check(&*job, 4).is_err());
         memory.clear();
-        memory.clear_share();
-        assert!(memory.check(&*job).is_err() && memory.check_share(3).is_err());
+        assert!(memory.check(&*job, 3).is_err());
     }
 
     #[test]
     fn any_changed_byte_is_found() {
         let job = job();
-        let mut memory = Memory::new(&*job, 1, 16).unwrap();
-        memory.fill(&*job, 0);
+        let mut memory = filled(&*job, 0);
         let mut gaps = 0;
         for byte in 0..memory.buffers[5].bytes().len() {
             memory.buffers[5].bytes_mut()[byte] ^= 1;
-            match memory.check(&*job) {
+            match memory.check(&*job, 0) {
                 Err(Fault::Byte {
                     place: Place::Gap { rank: 1, call: 5 },
-                    ..
-                }) => gaps += 1,
+                    byte: wrong,
+                }) => {
+                    assert_eq!((wrong.offset, wrong.expected), (byte as u64, GAP));
+                    gaps += 1;
+                }
                 Err(Fault::Byte {
                     place: Place::Memory { rank: 1 },
                     ..
@@ -208,5 +174,24 @@ mod tests {
             memory.buffers[5].bytes_mut()[byte] ^= 1;
         }
         assert_eq!(gaps, memory.buffers[5].bytes().len() - 2 * 27 * 8);
+    }
+
+    #[test]
+    fn pieces_of_all_workloads_ascend_in_memory() {
+        for (workload, ranks) in WORKLOADS.iter().flat_map(|it| [(it, 1), (it, 3), (it, 4)]) {
+            let setting = Setting {
+                ranks,
+                scale: 0.002,
+                parameters: Parameters::default(),
+            };
+            let job = workload.job(&setting).unwrap();
+            for (rank, call) in (0..ranks).flat_map(|it| (0..job.calls()).map(move |c| (it, c))) {
+                let mut done = 0;
+                job.pieces(rank, call, &mut |piece| {
+                    assert!(piece.memory >= done, "{}", workload.name());
+                    done = piece.memory + piece.bytes;
+                });
+            }
+        }
     }
 }

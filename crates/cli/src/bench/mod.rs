@@ -15,8 +15,11 @@ pub(crate) mod options;
 mod outcome;
 mod plan;
 pub(crate) mod report;
+mod room;
 mod row;
 mod session;
+mod share;
+mod stored;
 #[cfg(test)]
 mod tests;
 pub(crate) mod timing;
@@ -35,6 +38,7 @@ use folder::Folder;
 use method::Method;
 use mpi::Mpi;
 use options::{Format, Options, Target};
+use room::Kept;
 use row::{Comparison, Row};
 use session::{Cache, Session};
 use world::{Kind, World};
@@ -197,7 +201,8 @@ fn measure(
 ) -> Result<Comparison, Failure> {
     let name = target.workload.name();
     let job = target.job().map_err(Failure::Arguments)?;
-    let mut session = Session::new(&*job, world, folder.path(), options)?;
+    let kept = Kept::of(folder, methods, world);
+    let mut session = Session::new(&*job, world, folder.path(), kept, options)?;
     let raw = std::iter::once(Method::raw());
     let mut rows: Vec<_> = raw.chain(methods.iter().cloned()).map(Row::new).collect();
     let fitness = Fitness(pario::plan_facts(folder.facts(), world.nodes().to_vec()));

@@ -8,6 +8,8 @@ use std::time::Duration;
 pub(crate) struct Outcome {
     /// From the barrier that lets all ranks start to the end of its close.
     pub(crate) span: Range<u64>,
+    /// From the end of its open to the start of its close.
+    pub(crate) calls: Range<u64>,
     /// When it was moving data between memory and file, if that was recorded.
     pub(crate) transfers: Vec<Range<u64>>,
 }
@@ -55,7 +57,8 @@ impl Outcome {
         let stopped = |tag: u8, text: &String| [&[tag], text.as_bytes()].concat();
         match result {
             Ok(outcome) => {
-                let ranges = std::iter::once(&outcome.span).chain(&outcome.transfers);
+                let ranges = [&outcome.span, &outcome.calls].into_iter();
+                let ranges = ranges.chain(&outcome.transfers);
                 let numbers = ranges.flat_map(|it| [it.start, it.end]);
                 let mut bytes = vec![DONE];
                 bytes.extend(numbers.flat_map(u64::to_ne_bytes));
@@ -91,15 +94,33 @@ impl Outcome {
         let mut ranges = numbers.chunks_exact(2).map(|it| it[0]..it[1]);
         Outcome {
             span: ranges.next().unwrap_or_default(),
+            calls: ranges.next().unwrap_or_default(),
             transfers: ranges.collect(),
         }
     }
 }
 
-/// Time from the earliest start to the latest end.
+/// Time of it all.
 pub(crate) fn elapsed(outcomes: &[Outcome]) -> Duration {
-    let start = outcomes.iter().map(|it| it.span.start).min();
-    let end = outcomes.iter().map(|it| it.span.end).max();
+    stretch(outcomes.iter().map(|it| it.span.clone()))
+}
+
+/// Time of the calls.
+pub(crate) fn calls_elapsed(outcomes: &[Outcome]) -> Duration {
+    stretch(outcomes.iter().map(|it| it.calls.clone()))
+}
+
+/// Time of open and of close.
+pub(crate) fn open_close_elapsed(outcomes: &[Outcome]) -> Duration {
+    let open = stretch(outcomes.iter().map(|it| it.span.start..it.calls.start));
+    let close = stretch(outcomes.iter().map(|it| it.calls.end..it.span.end));
+    open + close
+}
+
+/// Time of what all ranks do: from the earliest start to the latest end.
+fn stretch(ranks: impl Iterator<Item = Range<u64>> + Clone) -> Duration {
+    let start = ranks.clone().map(|it| it.start).min();
+    let end = ranks.map(|it| it.end).max();
     let nanoseconds = end.unwrap_or(0).saturating_sub(start.unwrap_or(0));
     Duration::from_nanos(nanoseconds)
 }
@@ -128,6 +149,7 @@ mod tests {
     fn results_survive_the_way_between_processes() {
         let outcome = Outcome {
             span: 3..1 << 40,
+            calls: 5..1 << 39,
             transfers: vec![4..5, 7..9],
         };
         for result in [
@@ -148,6 +170,7 @@ mod tests {
         let rank = |span: Range<u64>, transfers: &[Range<u64>]| Outcome {
             span,
             transfers: transfers.to_vec(),
+            ..Outcome::default()
         };
         let outcomes = [
             rank(0..90, &[10..20, 15..30]),
@@ -156,5 +179,19 @@ mod tests {
         assert_eq!(elapsed(&outcomes), Duration::from_nanos(100));
         assert!((transfer_share(&outcomes) - 0.4).abs() < 1e-9);
         assert_eq!(transfer_share(&[]), 0.0);
+    }
+
+    #[test]
+    fn open_calls_and_close_last_from_the_first_rank_to_the_last() {
+        let rank = |span, calls| Outcome {
+            span,
+            calls,
+            transfers: Vec::new(),
+        };
+        let outcomes = [rank(10..90, 20..80), rank(0..100, 25..70)];
+        assert_eq!(elapsed(&outcomes), Duration::from_nanos(100));
+        assert_eq!(calls_elapsed(&outcomes), Duration::from_nanos(60));
+        assert_eq!(open_close_elapsed(&outcomes), Duration::from_nanos(25 + 30));
+        assert_eq!(open_close_elapsed(&[]), Duration::ZERO);
     }
 }

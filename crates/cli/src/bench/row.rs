@@ -8,8 +8,12 @@ use super::timing::Samples;
 /// The results of one method in one direction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Side {
-    /// Times of the repeats.
+    /// Times of the repeats, from open to close.
     pub(crate) samples: Samples,
+    /// Times of their calls, without open and close.
+    pub(crate) calls: Samples,
+    /// Times of their open and close.
+    pub(crate) open_close: Samples,
     /// The share of the time in which data moved between memory and file.
     pub(crate) transfer_share: Option<f64>,
     /// Why the method cannot do this here.
@@ -85,9 +89,15 @@ impl Side {
         (!took.is_zero()).then(|| raw.as_secs_f64() / took.as_secs_f64())
     }
 
-    /// Microseconds of the best repeat that each of some calls took.
+    /// Microseconds that each of some calls took with its set_view, in the repeat where they took
+    /// the least.
     pub(crate) fn microseconds_a_call(&self, calls: u64) -> Option<f64> {
-        let took = self.samples.best()?;
+        let took = self.calls.best()?;
         Some(took.as_secs_f64() * 1e6 / calls.max(1) as f64)
+    }
+
+    /// Microseconds that open and close took, in the repeat where they took the least.
+    pub(crate) fn microseconds_open_close(&self) -> Option<f64> {
+        Some(self.open_close.best()?.as_secs_f64() * 1e6)
     }
 }

@@ -1,22 +1,22 @@
 //! A job with all methods: rounds, interleaved, each checked.
 
-use std::fs;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use pario::{ErrorKind, File, Info, Mode, threads};
+use pario::{ErrorKind, File, Info};
 
 use super::cold;
 use super::fitness::Fitness;
 use super::memory::Memory;
 use super::method::{Calls, Method};
 use super::options::Options;
-use super::outcome::{Outcome, Stop, elapsed, transfer_share};
+use super::outcome::{Outcome, Stop, calls_elapsed, elapsed, open_close_elapsed, transfer_share};
+use super::room::{Kept, Need};
 use super::row::{Row, Side};
+use super::share::Share;
+use super::stored::{Written, check_file, check_in_memory};
 use super::trial::{Direction, Record, Trial};
 use super::world::World;
-use super::wrong::check_file;
 use crate::failure::Failure;
 use crate::workload::Job;
 
@@ -37,40 +37,40 @@ pub(crate) struct Session<'a> {
     /// The file that methods write; removed before each write and with the folder at the end.
     path: PathBuf,
     cache: Cache,
-    /// What the file holds, when it is compared; kept because fresh memory is slow.
-    stored: Vec<u8>,
+    /// What the file must be.
+    written: Written<'a>,
+    /// A part of the file, when it is compared; kept because fresh memory is slow.
+    part: Vec<u8>,
 }
 
 impl<'a> Session<'a> {
-    /// Makes every rank's memory.
+    /// Makes every rank's memory, if the machine has room for it.
     pub(crate) fn new(
         job: &'a dyn Job,
         world: &'a World,
         folder: &Path,
+        kept: Kept,
         options: &Options,
     ) -> Result<Self, Failure> {
         let mut memories = (0..world.ranks())
-            .map(|rank| match world.holds(rank) {
-                true => Memory::new(job, rank, options.buffer_offset),
-                false => Memory::elsewhere(job, rank),
-            })
+            .map(|rank| Memory::new(job, rank, options.buffer_offset))
             .collect::<Result<Vec<_>, _>>()?;
-        let bytes: u64 = memories.iter().map(Memory::bytes).sum();
-        let ranks = u64::from(world.ranks());
-        let bound = |rank: u64| (u128::from(bytes) * u128::from(rank) / u128::from(ranks)) as u64;
+        let bytes = memories.iter().map(Memory::bytes).sum();
         for (rank, memory) in (0..).zip(&mut memories) {
-            if !world.holds(rank as u32) {
-                continue;
-            }
-            memory.share(bound(rank), bound(rank + 1) - bound(rank))?;
+            memory.share = Share::new(rank, world.ranks(), bytes);
         }
+        // All ranks ask before one of them takes any.
+        world.agree(Need::new(&memories, world).check(folder, kept))?;
+        let mut held = (0..).zip(&mut memories).filter(|it| world.holds(it.0));
+        world.agree(held.try_for_each(|(_, memory)| memory.make()))?;
         Ok(Session {
             job,
             world,
             memories: memories.into_iter().map(Mutex::new).collect(),
             path: folder.join("data"),
             cache: options.cache(),
-            stored: Vec::new(),
+            written: Written::new(job, world.ranks()),
+            part: Vec::new(),
         })
     }
 
@@ -214,39 +214,21 @@ impl<'a> Session<'a> {
             // Its read compares every byte of the same file.
             return Ok(());
         }
-        self.stored.clear();
-        match method.driver {
-            "mem" => {
-                self.stored = stored_in_memory(&self.path).map_err(|stop| failure(stop, method))?;
+        let fault = match method.driver {
+            "mem" => check_in_memory(&self.written, round, &self.path)
+                .map_err(|stop| failure(stop, method))?,
+            _ => {
+                if self.part.is_empty() {
+                    self.part = self.written.part();
+                }
+                check_file(&self.written, round, &self.path, &mut self.part)?
             }
-            _ => fs::File::open(&self.path)
-                .and_then(|mut file| file.read_to_end(&mut self.stored))
-                .map(drop)
-                .map_err(|source| Failure::Storage {
-                    action: "read",
-                    path: self.path.clone(),
-                    source,
-                })?,
+        };
+        match fault {
+            None => Ok(()),
+            Some(fault) => Err(failure(Stop::Wrong(fault.to_string()), method)),
         }
-        let checked = check_file(self.job, self.world.ranks(), round, &mut self.stored);
-        checked.map_err(|fault| failure(Stop::Wrong(fault.to_string()), method))
     }
-}
-
-/// A file that no other program can see.
-fn stored_in_memory(path: &Path) -> Result<Vec<u8>, Stop> {
-    let name = format!("mem:{}", path.display());
-    let read = |comm| -> Result<Vec<u8>, Stop> {
-        let file = File::open(&comm, &name, Mode::READ_ONLY, &Info::new())?;
-        let length = usize::try_from(file.size()?).map_err(io::Error::other)?;
-        let mut bytes = vec![0; length];
-        file.read_at(0, bytes.as_mut_slice())?;
-        file.close()?;
-        Ok(bytes)
-    };
-    let mut ranks = threads::run(1, read);
-    let rank = ranks.pop().expect("there is one rank");
-    rank.map_err(|panic| Stop::Failed(panic.to_string()))?
 }
 
 /// Takes down what a run took, or why it cannot be.
@@ -260,7 +242,11 @@ fn note(
         Ok(outcomes) if record == Record::Transfers => {
             side.transfer_share = Some(transfer_share(&outcomes));
         }
-        Ok(outcomes) => side.samples.push(elapsed(&outcomes)),
+        Ok(outcomes) => {
+            side.samples.push(elapsed(&outcomes));
+            side.calls.push(calls_elapsed(&outcomes));
+            side.open_close.push(open_close_elapsed(&outcomes));
+        }
         Err(Stop::Unavailable(reason)) => side.missing = Some(reason),
         Err(stop) => return Err(failure(stop, method)),
     }

@@ -95,6 +95,10 @@ fn what_makes_no_sense_is_said() {
         ),
         ("--hint colour=red", "`colour` is no hint"),
         ("-w btio --size 7", "--size is for dist3d"),
+        (
+            "-w strided:record=1M --scale 4096 --ranks 64",
+            "choose a smaller --scale",
+        ),
         ("--ranks 2 --nodes 3", "2 ranks cannot be on 3 nodes"),
         (
             "--size 2x2x2 --ranks 64",

@@ -2,7 +2,6 @@
 
 use std::fs::OpenOptions;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -14,6 +13,7 @@ use super::buffer::Buffer;
 use super::memory::Memory;
 use super::method::{Calls, Method};
 use super::outcome::{Outcome, Stop};
+use super::share::Share;
 use super::wrong::Fault;
 use crate::workload::{Job, Step};
 
@@ -54,7 +54,8 @@ pub(crate) struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// The life of a rank. Its memory holds the round's values before and after.
+    /// The life of a rank. Its memory holds the round's values before and after; that of a forked
+    /// process is made here.
     pub(crate) fn rank(
         &self,
         comm: &Arc<dyn Transport>,
@@ -62,14 +63,21 @@ impl Trial<'_> {
     ) -> Result<Outcome, Stop> {
         let memory = memories[comm.rank().index()].lock();
         let mut memory = memory.unwrap_or_else(PoisonError::into_inner);
+        if !memory.is_made() {
+            let made = memory.make();
+            made.map_err(|failure| Stop::Failed(failure.to_string()))?;
+            memory.fill(self.job, self.round);
+        }
         let is_read = self.direction == Direction::Read;
         if self.method.calls == Calls::Raw {
             if is_read {
-                memory.clear_share();
+                memory.share.clear();
             }
-            let outcome = self.raw(comm, &mut memory)?;
+            let outcome = self.raw(comm, &mut memory.share)?;
             if is_read {
-                memory.check_share(self.round).map_err(wrong)?;
+                let rank = comm.rank().0;
+                let checked = memory.share.check(self.path, self.round, rank)?;
+                checked.map_err(wrong)?;
             }
             return Ok(outcome);
         }
@@ -78,7 +86,7 @@ impl Trial<'_> {
         }
         let outcome = self.calls(comm, &mut memory)?;
         if is_read {
-            memory.check(self.job).map_err(wrong)?;
+            memory.check(self.job, self.round).map_err(wrong)?;
         }
         Ok(outcome)
     }
@@ -88,23 +96,25 @@ impl Trial<'_> {
     }
 
     /// One contiguous share a rank, by plain system calls.
-    fn raw(&self, comm: &Arc<dyn Transport>, memory: &mut Memory) -> Result<Outcome, Stop> {
+    fn raw(&self, comm: &Arc<dyn Transport>, share: &mut Share) -> Result<Outcome, Stop> {
+        let mut options = OpenOptions::new();
+        match self.direction {
+            Direction::Write => options.write(true).create(true).truncate(false),
+            Direction::Read => options.read(true),
+        };
         comm.barrier().map_err(pario::Error::from)?;
         let start = self.now();
-        let at = memory.share_start;
+        let file = options.open(self.path)?;
+        let opened = self.now();
         match self.direction {
-            Direction::Write => OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(self.path)?
-                .write_all_at(memory.share.bytes(), at)?,
-            Direction::Read => {
-                std::fs::File::open(self.path)?.read_exact_at(memory.share.bytes_mut(), at)?;
-            }
+            Direction::Write => share.write(&file)?,
+            Direction::Read => share.read(&file)?,
         }
+        let moved = self.now();
+        drop(file);
         Ok(Outcome {
             span: start..self.now(),
+            calls: opened..moved,
             transfers: Vec::new(),
         })
     }
@@ -116,11 +126,13 @@ impl Trial<'_> {
         comm.barrier().map_err(pario::Error::from)?;
         let start = self.now();
         let file = self.open(comm, &info, log.as_ref().map(|(_, log)| log))?;
+        let opened = self.now();
         let mut found = 0;
         for (call, view) in views.iter().enumerate() {
             file.set_view(view)?;
             found += self.call(&file, &memory.steps[call], &mut memory.buffers[call])?;
         }
+        let called = self.now();
         file.close()?;
         let span = start..self.now();
         let expected = memory.bytes();
@@ -135,6 +147,7 @@ impl Trial<'_> {
         let transfers = log.map(|(began, log)| transfers(began, &log));
         Ok(Outcome {
             span,
+            calls: opened..called,
             transfers: transfers.unwrap_or_default(),
         })
     }

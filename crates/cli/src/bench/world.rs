@@ -74,9 +74,21 @@ impl World {
         self.mpi.as_ref().map(Mpi::about)
     }
 
-    /// Whether this process has the memory of a rank.
+    /// Whether this process has the memory of a rank. Forked ranks make their own: what this one
+    /// had would stay beside what they change.
     pub(crate) fn holds(&self, rank: u32) -> bool {
-        self.mpi.as_ref().is_none_or(|mpi| mpi.rank() == rank)
+        match &self.mpi {
+            None => self.kind == Kind::Threads,
+            Some(mpi) => mpi.rank() == rank,
+        }
+    }
+
+    /// Whether a rank is on this machine.
+    pub(crate) fn is_here(&self, rank: u32) -> bool {
+        let node = |rank: u32| self.nodes[rank as usize];
+        self.mpi
+            .as_ref()
+            .is_none_or(|mpi| node(mpi.rank()) == node(rank))
     }
 
     /// Whether this process speaks for all ranks.

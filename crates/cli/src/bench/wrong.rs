@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::content::{self, WrongByte};
-use crate::workload::Job;
+use super::content::WrongByte;
 
 /// Where wrong data was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,106 +87,9 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Compares a whole file with what a job writes in a round: its pieces by the formula, and zeroes
-/// where no one wrote. What was compared is cleared.
-pub(crate) fn check_file(
-    job: &dyn Job,
-    ranks: u32,
-    round: u64,
-    file: &mut [u8],
-) -> Result<(), Fault> {
-    let (mut end, mut fault) = (0, None);
-    for rank in 0..ranks {
-        for call in 0..job.calls() {
-            job.pieces(rank, call, &mut |piece| {
-                end = end.max(piece.file + piece.bytes);
-                let length = file.len() as u64;
-                let inside = piece.file.min(length) as usize
-                    ..(piece.file + piece.bytes).min(length) as usize;
-                let wrong = content::first_wrong(&file[inside.clone()], piece.file, round);
-                fault = fault.or(wrong);
-                file[inside].fill(0);
-            });
-        }
-    }
-    let found = file.len() as u64;
-    let hole = || {
-        let offset = file.iter().position(|byte| *byte != 0)?;
-        Some(WrongByte {
-            offset: offset as u64,
-            expected: 0,
-            found: file[offset],
-        })
-    };
-    let place = Place::File;
-    match fault.or_else(hole) {
-        Some(byte) => Err(Fault::Byte { place, byte }),
-        None if found != end => Err(Fault::Length {
-            expected: end,
-            found,
-        }),
-        None => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Parameters, Setting, by_name};
-
-    /// A job with holes, and its file.
-    fn job_and_file() -> (Box<dyn Job>, Vec<u8>) {
-        let setting = Setting {
-            ranks: 2,
-            scale: 0.0001,
-            parameters: Parameters::default(),
-        };
-        let job = by_name("hpio").unwrap().job(&setting).unwrap();
-        let mut file = Vec::new();
-        for rank in 0..2 {
-            job.pieces(rank, 0, &mut |piece| {
-                let end = (piece.file + piece.bytes) as usize;
-                file.resize(file.len().max(end), 0);
-                content::fill(&mut file[piece.file as usize..end], piece.file, 2);
-            });
-        }
-        (job, file)
-    }
-
-    #[test]
-    fn the_right_file_passes() {
-        let (job, mut file) = job_and_file();
-        assert_eq!(check_file(&*job, 2, 2, &mut file), Ok(()));
-    }
-
-    #[test]
-    fn any_wrong_byte_is_named() {
-        let (job, file) = job_and_file();
-        for at in [0, 9, 255, 256, 300, file.len() - 1] {
-            let mut file = file.clone();
-            file[at] ^= 0x10;
-            let byte = WrongByte {
-                offset: at as u64,
-                expected: file[at] ^ 0x10,
-                found: file[at],
-            };
-            let place = Place::File;
-            let wrong = Err(Fault::Byte { place, byte });
-            assert_eq!(check_file(&*job, 2, 2, &mut file), wrong);
-        }
-    }
-
-    #[test]
-    fn a_wrong_length_is_named() {
-        let (job, file) = job_and_file();
-        let expected = file.len() as u64;
-        for found in [expected - 3, expected + 1] {
-            let mut file = file.clone();
-            file.resize(found as usize, 0);
-            let wrong = Err(Fault::Length { expected, found });
-            assert_eq!(check_file(&*job, 2, 2, &mut file), wrong);
-        }
-    }
 
     #[test]
     fn the_message_has_offset_expected_and_found() {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::super::row::{Comparison, Side};
 
 const HEADER: &str = "workload,choices,swept,ranks,calls,bytes,method,direction,seconds,MB/s,\
-                      of_raw,io_share,us_a_call,doubt,missing";
+                      of_raw,io_share,us_a_call,us_open_close,doubt,missing";
 
 /// Prints all comparisons.
 pub(crate) fn csv(comparisons: &[Comparison], out: &mut impl Write) -> io::Result<()> {
@@ -49,6 +49,7 @@ fn line(
         number(side.fraction(raw)),
         number(side.transfer_share),
         number(side.microseconds_a_call(comparison.calls)),
+        number(side.microseconds_open_close()),
         side.samples.doubt().map_or("", |it| it.name()).to_owned(),
         side.missing.clone().unwrap_or_default(),
     ];
@@ -82,6 +83,10 @@ mod tests {
         }
         assert!(
             lines[3].contains("list,write,0.020000,500.000000,0.500000"),
+            "{text}"
+        );
+        assert!(
+            lines[3].contains(",0.250000,18000.000000,2000.000000,spread,"),
             "{text}"
         );
     }

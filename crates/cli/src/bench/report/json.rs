@@ -17,8 +17,8 @@ fn comparison(comparison: &Comparison) -> String {
         .rows
         .iter()
         .map(|row| {
-            let write = side(&row.write, raw.map(|raw| &raw.write), comparison.bytes);
-            let read = side(&row.read, raw.map(|raw| &raw.read), comparison.bytes);
+            let write = side(&row.write, raw.map(|raw| &raw.write), comparison);
+            let read = side(&row.read, raw.map(|raw| &raw.read), comparison);
             let method = quoted(&row.method.name);
             format!("\n    {{\"method\": {method}, \"write\": {write}, \"read\": {read}}}")
         })
@@ -40,7 +40,7 @@ fn comparison(comparison: &Comparison) -> String {
     )
 }
 
-fn side(side: &Side, raw: Option<&Side>, bytes: u64) -> String {
+fn side(side: &Side, raw: Option<&Side>, comparison: &Comparison) -> String {
     let number = |it: Option<f64>| it.map_or_else(|| "null".to_owned(), |it| format!("{it:.6}"));
     let seconds: Vec<_> = side
         .samples
@@ -51,11 +51,13 @@ fn side(side: &Side, raw: Option<&Side>, bytes: u64) -> String {
     let text = |text: Option<&str>| text.map_or_else(|| "null".to_owned(), quoted);
     format!(
         "{{\"seconds\": [{}], \"megabytes_per_second\": {}, \"of_raw\": {}, \"io_share\": {}, \
-         \"doubt\": {}, \"missing\": {}}}",
+         \"microseconds_a_call\": {}, \"microseconds_open_close\": {}, \"doubt\": {}, \"missing\": {}}}",
         seconds.join(", "),
-        number(side.samples.megabytes_per_second(bytes)),
+        number(side.samples.megabytes_per_second(comparison.bytes)),
         number(raw.and_then(|raw| side.fraction(raw))),
         number(side.transfer_share),
+        number(side.microseconds_a_call(comparison.calls)),
+        number(side.microseconds_open_close()),
         text(side.samples.doubt().map(|it| it.name())),
         text(side.missing.as_deref()),
     )
@@ -77,6 +79,12 @@ mod tests {
         }
         assert!(
             text.contains("\"seconds\": [0.020000000, 0.040000000]"),
+            "{text}"
+        );
+        assert!(
+            text.contains(
+                "\"microseconds_a_call\": 18000.000000, \"microseconds_open_close\": 2000.000000"
+            ),
             "{text}"
         );
         assert!(text.contains("\"missing\": \"it only reads\""), "{text}");

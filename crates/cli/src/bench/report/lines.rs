@@ -143,21 +143,28 @@ fn latency(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "a call takes, in microseconds, with its share of open and close:"
+        "a call with its set_view takes, in microseconds; and opening and closing the file:"
     )?;
-    for row in &comparison.rows[1..] {
-        let microseconds = |side: &Side| {
-            let took = side.microseconds_a_call(calls);
-            took.map_or_else(|| "-".to_owned(), |took| format!("{took:.1}"))
-        };
-        let (write, read) = (microseconds(&row.write), microseconds(&row.read));
-        writeln!(
-            out,
-            "  {:<22} write {write:>8}  read {read:>8}",
-            row.method.name
-        )?;
+    let mut table = Table::new([
+        ("method", Align::Left),
+        ("write", Align::Right),
+        ("open+close", Align::Right),
+        ("read", Align::Right),
+        ("open+close", Align::Right),
+    ]);
+    // The yardstick's calls are other ones.
+    let rows = comparison.rows.iter().skip(1);
+    for row in rows.filter(|row| !row.is_missing()) {
+        let cell = |took: Option<f64>| took.map_or_else(|| "-".to_owned(), |it| format!("{it:.1}"));
+        table.push([
+            row.method.name.clone(),
+            cell(row.write.microseconds_a_call(calls)),
+            cell(row.write.microseconds_open_close()),
+            cell(row.read.microseconds_a_call(calls)),
+            cell(row.read.microseconds_open_close()),
+        ]);
     }
-    Ok(())
+    table.print(out)
 }
 
 /// What to make of doubtful numbers.
@@ -201,5 +208,28 @@ mod tests {
         );
         assert_eq!(lines[4], "not for this: resonant: no servers", "{text}");
         assert!(lines.last().unwrap().starts_with("~ "), "{text}");
+    }
+
+    #[test]
+    fn many_calls_have_their_time_and_that_of_open_and_close() {
+        let mut comparison = comparison();
+        comparison.calls = 1000;
+        let mut text = Vec::new();
+        table(&comparison, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let (_, latency) = text.split_once("opening and closing the file:\n").unwrap();
+        let rows: Vec<Vec<_>> = latency
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                vec!["method", "write", "open+close", "read", "open+close"],
+                vec!["list", "18.0", "2000.0", "36.0", "4000.0"],
+                vec!["private-sieve", "-", "-", "18.0", "2000.0"],
+            ],
+            "{text}"
+        );
     }
 }
