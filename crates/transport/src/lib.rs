@@ -39,7 +39,7 @@ pub use error::{Loss, Result, TransportError};
 pub use fabric::Meanwhile;
 pub use memory::{Event, Patience, Segment, Waiter};
 pub use rank::{Node, Rank, Tag};
-pub use transport::Transport;
+pub use transport::{SEND_ROOM, Transport};
 
 /// Collectives and segments made by means of messages, for transports that have
 /// none of their own: the provided methods of [`Transport`] are these.

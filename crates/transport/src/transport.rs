@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use crate::{Node, Patience, Rank, Result, Segment, Tag, collectives, sharing};
 
+/// Bytes that [`Transport::send_owned`] may add to a message.
+pub const SEND_ROOM: usize = 32;
+
 /// How the ranks of one world talk.
 ///
 /// Messages are bytes. A collective is called by all ranks, in the same order;
@@ -44,6 +47,13 @@ pub trait Transport: Send + Sync + Debug {
     /// first send to each other and then receive do not deadlock, however long
     /// the messages are.
     fn send(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()>;
+
+    /// Sends a message that the caller needs no more, which saves a copy where
+    /// messages are kept until they leave; one more if the vector has no room
+    /// for [`SEND_ROOM`] bytes besides.
+    fn send_owned(&self, to: Rank, tag: Tag, message: Vec<u8>) -> Result<()> {
+        self.send(to, tag, &message)
+    }
 
     /// Receives the next message of `from` with this tag.
     fn receive(&self, from: Rank, tag: Tag) -> Result<Vec<u8>>;

@@ -206,7 +206,10 @@ impl Host {
     }
 
     /// Receives a matched message into a buffer at least as long as it.
-    pub fn mrecv(&self, matched: Matched, buffer: &mut [u8]) -> Result<(), MpiError> {
+    ///
+    /// # Safety
+    /// `buffer` must be memory that may be written, initialized or not.
+    pub unsafe fn mrecv(&self, matched: Matched, buffer: *mut [u8]) -> Result<(), MpiError> {
         let (address, count) = (address_mut(buffer), self.length(buffer.len())?);
         let (byte, ignore) = (self.predefined().byte, self.status_ignore());
         let mut slot = Slot::new(self.flavour(), matched.message.0);

@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pario_transport::{Patience, Rank, Result, Tag, TransportError};
+use pario_transport::{Patience, Rank, Result, SEND_ROOM, Tag, TransportError};
 
 use super::hooks;
 use super::permission::Callers;
@@ -23,6 +23,7 @@ use crate::Host;
 /// moved to become the message.
 const TRAILER_BYTES: usize = 8 + 4 + 8;
 const PIECE_BYTES_MAX: usize = MESSAGE_BYTES_MAX - TRAILER_BYTES;
+const _: () = assert!(TRAILER_BYTES <= SEND_ROOM);
 
 /// How many messages to take in before looking at what they bring.
 const ARRIVALS_AT_ONCE: usize = 64;
@@ -32,7 +33,7 @@ const ARRIVALS_AT_ONCE: usize = 64;
 const IDLE_LOOKS: usize = 8;
 
 /// Looking into an MPI takes as long as so many looks into shared memory.
-const LOOKS_A_CARRY: u32 = 8;
+const LOOKS_A_CARRY: u32 = 4;
 
 /// How ranks wait while an MPI needs their attention: never asleep for long.
 pub(super) const PATIENCE: Patience = Patience {
@@ -48,6 +49,15 @@ struct Address {
     context: u64,
     from: Rank,
     tag: Tag,
+}
+
+impl Address {
+    /// Ends a piece of a message by what it is about and how much is to follow.
+    fn put_behind(self, piece: &mut Vec<u8>, left: u64) {
+        piece.extend(self.context.to_le_bytes());
+        piece.extend(self.tag.0.to_le_bytes());
+        piece.extend(left.to_le_bytes());
+    }
 }
 
 #[derive(Debug, Default)]
@@ -94,7 +104,7 @@ pub(super) struct Bridge {
     callers: Callers,
     /// The process whose MPI it is: a child that it forks has none.
     process: Process,
-    outbox: Mutex<VecDeque<(Rank, Box<[u8]>)>>,
+    outbox: Mutex<VecDeque<(Rank, Vec<u8>)>>,
     inbox: Mutex<Inbox>,
     arrival: Condvar,
     carrier: Mutex<Carrier>,
@@ -137,9 +147,12 @@ impl Bridge {
 
     /// Sends a message; its bytes are copied.
     pub(super) fn send(&self, context: u64, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()> {
+        let address = Address {
+            context,
+            from: self.rank(),
+            tag,
+        };
         if to == self.rank() {
-            let from = to;
-            let address = Address { context, from, tag };
             self.deposit(address, bytes.to_vec());
             return Ok(());
         }
@@ -156,16 +169,40 @@ impl Bridge {
             };
             message.try_reserve_exact(bytes).map_err(too_large)?;
             message.extend(piece);
-            message.extend(context.to_le_bytes());
-            message.extend(tag.0.to_le_bytes());
-            message.extend((left as u64).to_le_bytes());
-            outbox.push_back((to, message.into_boxed_slice()));
+            address.put_behind(&mut message, left as u64);
+            outbox.push_back((to, message));
             if left == 0 {
                 break;
             }
         }
         drop(outbox);
-        self.carry();
+        self.carry_briefly();
+        self.check()
+    }
+
+    /// Sends a message whose bytes stay where they are, if they fit one piece.
+    pub(super) fn send_owned(
+        &self,
+        context: u64,
+        to: Rank,
+        tag: Tag,
+        mut message: Vec<u8>,
+    ) -> Result<()> {
+        if message.len() > PIECE_BYTES_MAX {
+            return self.send(context, to, tag, &message);
+        }
+        let address = Address {
+            context,
+            from: self.rank(),
+            tag,
+        };
+        if to == self.rank() {
+            self.deposit(address, message);
+            return Ok(());
+        }
+        address.put_behind(&mut message, 0);
+        lock(&self.outbox).push_back((to, message));
+        self.carry_briefly();
         self.check()
     }
 

@@ -222,11 +222,8 @@ mod tests {
             2
         }
 
-        fn depart(&self, to: Rank, bytes: Box<[u8]>) -> Result<Box<dyn Departure>> {
-            self.sent[to.index()]
-                .lock()
-                .unwrap()
-                .push_back(bytes.into_vec());
+        fn depart(&self, to: Rank, bytes: Vec<u8>) -> Result<Box<dyn Departure>> {
+            self.sent[to.index()].lock().unwrap().push_back(bytes);
             Ok(Box::new(Gone))
         }
 

@@ -220,6 +220,15 @@ impl Transport for MpiTransport {
         }
     }
 
+    fn send_owned(&self, to: Rank, tag: Tag, message: Vec<u8>) -> Result<()> {
+        self.check_rank(to)?;
+        let bridge = &self.shared.bridge;
+        match self.nearby(to) {
+            Some((node, to)) => node.send_owned(to, tag, message),
+            None => bridge.send_owned(self.context, to, tag, message),
+        }
+    }
+
     fn receive(&self, from: Rank, tag: Tag) -> Result<Vec<u8>> {
         self.check_rank(from)?;
         if let Some((node, from)) = self.nearby(from) {

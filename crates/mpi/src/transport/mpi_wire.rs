@@ -64,12 +64,12 @@ impl Wire for MpiWire {
         Some(self.host)
     }
 
-    fn depart(&self, to: Rank, bytes: Box<[u8]>) -> Result<Box<dyn Departure>> {
+    fn depart(&self, to: Rank, bytes: Vec<u8>) -> Result<Box<dyn Departure>> {
         // SAFETY: the bytes are on the heap and belong to the departure, which
         // is kept until it is over.
         let request = unsafe {
             self.host
-                .isend(&raw const *bytes, to.index(), TAG, self.comm)
+                .isend(&raw const *bytes.as_slice(), to.index(), TAG, self.comm)
         };
         Ok(Box::new(MpiDeparture {
             host: self.host,
@@ -90,8 +90,13 @@ impl Wire for MpiWire {
             bytes: length as u64,
         };
         message.try_reserve_exact(length).map_err(too_large)?;
-        message.resize(length, 0);
-        self.host.mrecv(matched, &mut message).map_err(host_error)?;
+        let room = std::ptr::slice_from_raw_parts_mut(message.as_mut_ptr(), length);
+        // SAFETY: the room is reserved, and the message has told its length: when it is received,
+        // all of the room is written.
+        unsafe {
+            self.host.mrecv(matched, room).map_err(host_error)?;
+            message.set_len(length);
+        }
         Ok(Some((from, message)))
     }
 }
@@ -101,7 +106,7 @@ struct MpiDeparture {
     host: &'static Host,
     request: Request,
     /// What is being sent.
-    _bytes: Box<[u8]>,
+    _bytes: Vec<u8>,
 }
 
 impl Departure for MpiDeparture {

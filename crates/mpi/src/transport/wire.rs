@@ -26,7 +26,7 @@ pub(super) trait Wire: Send + Sync + Debug {
 
     /// Starts to send at most [`MESSAGE_BYTES_MAX`] bytes, which stay where
     /// they are until the departure is over.
-    fn depart(&self, to: Rank, bytes: Box<[u8]>) -> Result<Box<dyn Departure>>;
+    fn depart(&self, to: Rank, bytes: Vec<u8>) -> Result<Box<dyn Departure>>;
 
     /// The next message that has arrived, and who sent it. Messages of one
     /// sender arrive in order. Keeps the progress of the MPI moving.

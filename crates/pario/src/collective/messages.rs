@@ -11,7 +11,7 @@ use std::{borrow::Cow, iter::Peekable};
 use pario_driver::Direction;
 use pario_layout::Layout;
 use pario_plan::{Access, Schedule, Turn, Window};
-use pario_transport::{Rank, Tag};
+use pario_transport::{Rank, SEND_ROOM, Tag};
 
 use super::{
     Progress, Work,
@@ -118,9 +118,9 @@ impl Messages<'_> {
     fn write_round(&mut self, round: &[Part]) -> Result<()> {
         for part in round.iter().filter(|part| self.takes_part(part)) {
             match self.routes.of(self.me, part.owner) {
-                Route::Direct => self.send(part.owner, DATA, &self.pack_mine(part))?,
+                Route::Direct => self.send(part.owner, DATA, self.pack_mine(part))?,
                 Route::Through(leader) if leader == self.me => {}
-                Route::Through(leader) => self.send(leader, NODE, &self.pack_mine(part))?,
+                Route::Through(leader) => self.send(leader, NODE, self.pack_mine(part))?,
             }
         }
         for part in round {
@@ -152,23 +152,23 @@ impl Messages<'_> {
                 false => bundle.extend(self.receive(rank, NODE)?),
             }
         }
-        self.send(part.owner, BUNDLE, &bundle)
+        self.send(part.owner, BUNDLE, bundle)
     }
 
     /// As the owner: puts every rank's bytes into the window, in rank order.
     fn collect(&self, part: &Part, window: &mut [u8]) -> Result<()> {
         let mut bundles = Bundles::default();
         for rank in self.speakers(part).iter().copied() {
+            if rank == self.me {
+                self.exchange_mine(part, window, u64::MAX);
+                continue;
+            }
             let access = self.access(rank);
-            let mut packed = if rank == self.me {
-                self.pack_mine(part)
-            } else {
-                let expected = window_io::bytes_in(access, &part.turn.window) as usize;
-                match self.routes.of(rank, self.me) {
-                    Route::Direct => self.receive(rank, DATA)?,
-                    Route::Through(leader) => {
-                        bundles.take(leader, expected, || self.receive(leader, BUNDLE))?
-                    }
+            let expected = window_io::bytes_in(access, &part.turn.window) as usize;
+            let mut packed = match self.routes.of(rank, self.me) {
+                Route::Direct => self.receive(rank, DATA)?,
+                Route::Through(leader) => {
+                    bundles.take(leader, expected, || self.receive(leader, BUNDLE))?
                 }
             };
             if !part.serves(rank) {
@@ -218,11 +218,16 @@ impl Messages<'_> {
     fn distribute(&self, part: &Part, window: &mut [u8], end: u64) -> Result<()> {
         let mut bundles: Vec<(u32, Vec<u8>)> = Vec::new();
         for rank in self.speakers(part).iter().copied() {
+            if rank == self.me {
+                self.exchange_mine(part, window, end);
+                continue;
+            }
             let access = self.access(rank);
             let mut packed = Vec::new();
             if part.serves(rank) {
-                let available = window_io::bytes_below_in(access, &part.turn.window, end);
-                packed.resize(available as usize, 0);
+                let available = window_io::bytes_below_in(access, &part.turn.window, end) as usize;
+                packed.reserve_exact(available + SEND_ROOM);
+                packed.resize(available, 0);
                 self.place(
                     Direction::Read,
                     access,
@@ -232,12 +237,8 @@ impl Messages<'_> {
                     end,
                 );
             }
-            if rank == self.me {
-                self.unpack_mine(part, &packed);
-                continue;
-            }
             match self.routes.of(rank, self.me) {
-                Route::Direct => self.send(rank, DATA, &packed)?,
+                Route::Direct => self.send(rank, DATA, packed)?,
                 Route::Through(leader) => {
                     let known = bundles.iter().position(|(node, _)| *node == leader);
                     let place = known.unwrap_or(bundles.len());
@@ -250,8 +251,8 @@ impl Messages<'_> {
             }
         }
         bundles
-            .iter()
-            .try_for_each(|(leader, bundle)| self.send(*leader, BUNDLE, bundle))
+            .into_iter()
+            .try_for_each(|(leader, bundle)| self.send(leader, BUNDLE, bundle))
     }
 
     /// As the leader of a node: takes the owner's message apart.
@@ -269,7 +270,7 @@ impl Messages<'_> {
             let (packed, after) = after.split_at(len.min(after.len()));
             match rank == self.me {
                 true => self.unpack_mine(part, packed),
-                false => self.send(rank, NODE, packed)?,
+                false => self.send(rank, NODE, packed.to_vec())?,
             }
             rest = after;
         }
@@ -280,13 +281,33 @@ impl Messages<'_> {
         &self.work.accesses[rank as usize]
     }
 
+    /// As the owner: copies its own bytes below `end` between memory and the window.
+    fn exchange_mine(&self, part: &Part, window: &mut [u8], end: u64) {
+        if !part.serves(self.me) {
+            return;
+        }
+        let memory = MemorySpan::of(self.work.operation.memory());
+        let direction = self.work.operation.direction();
+        let buffer = WindowBuffer::new(window);
+        window_io::exchange(
+            direction,
+            self.work.mine(),
+            &memory,
+            &part.turn.window,
+            buffer,
+            end,
+        );
+    }
+
     /// This rank's bytes of a window, packed.
     fn pack_mine(&self, part: &Part) -> Vec<u8> {
         if !part.serves(self.me) {
             return Vec::new();
         }
         let memory = MemorySpan::of(self.work.operation.memory());
-        let mut packed = vec![0; window_io::bytes_in(self.work.mine(), &part.turn.window) as usize];
+        let bytes = window_io::bytes_in(self.work.mine(), &part.turn.window) as usize;
+        let mut packed = Vec::with_capacity(bytes + SEND_ROOM);
+        packed.resize(bytes, 0);
         let mut rest = packed.as_mut_slice();
         for (_, data) in window_io::data_parts(self.work.mine(), &part.turn.window, u64::MAX) {
             let (here, after) = rest.split_at_mut((data.end - data.start) as usize);
@@ -332,8 +353,8 @@ impl Messages<'_> {
         }
     }
 
-    fn send(&self, to: u32, tag: Tag, bytes: &[u8]) -> Result<()> {
-        Ok(self.work.comm.send(Rank(to), tag, bytes)?)
+    fn send(&self, to: u32, tag: Tag, message: Vec<u8>) -> Result<()> {
+        Ok(self.work.comm.send_owned(Rank(to), tag, message)?)
     }
 
     fn receive(&self, from: u32, tag: Tag) -> Result<Vec<u8>> {
