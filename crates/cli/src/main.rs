@@ -6,6 +6,7 @@ mod doctor;
 mod explain;
 mod facts;
 mod failure;
+mod free;
 mod json;
 mod limits;
 mod pages;

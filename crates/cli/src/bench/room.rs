@@ -1,7 +1,6 @@
 //! Whether memory and folder have room for a job. Memory that runs out ends this program or another
 //! without a word, so it is asked for before it is taken.
 
-use std::fs;
 use std::path::Path;
 
 use pario_driver::FileSystem;
@@ -13,8 +12,8 @@ use super::memory::Memory;
 use super::method::Method;
 use super::stored::PART;
 use super::world::{Kind, World};
-use crate::compare::machine::field;
 use crate::failure::Failure;
+use crate::free;
 use crate::workload::Step;
 
 /// Where the file's bytes stay.
@@ -63,8 +62,8 @@ impl Need {
 
     /// Fails unless a folder has room for the file, and the machine for all that stays in memory.
     pub(crate) fn check(&self, folder: &Path, kept: Kept) -> Result<(), Failure> {
-        self.check_space(free_space(folder)?, folder)?;
-        self.check_memory(free_memory(), kept)
+        self.check_space(free::space(folder)?, folder)?;
+        self.check_memory(free::memory(), kept)
     }
 
     fn check_space(&self, free: Option<u64>, folder: &Path) -> Result<(), Failure> {
@@ -113,26 +112,6 @@ fn file_space(steps: &[&[Step]]) -> u64 {
         end = access.span().end.max(end);
     }
     end.min(touched)
-}
-
-/// Bytes that we may take in a folder; `None` where the file system does not tell.
-fn free_space(folder: &Path) -> Result<Option<u64>, Failure> {
-    let found = rustix::fs::statvfs(folder).map_err(|errno| Failure::Storage {
-        action: "ask for the free space of",
-        path: folder.to_owned(),
-        source: errno.into(),
-    })?;
-    // A tmpfs without bounds has no blocks at all.
-    Ok((found.f_blocks > 0).then(|| found.f_bavail.saturating_mul(found.f_frsize)))
-}
-
-/// Bytes of memory that programs can have without pushing others out; `None` if the kernel does not
-/// tell.
-fn free_memory() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let kibibytes = field(&text, "MemAvailable", ':')?;
-    let kibibytes: u64 = kibibytes.strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes.saturating_mul(1024))
 }
 
 fn mebibytes(bytes: u64) -> u64 {

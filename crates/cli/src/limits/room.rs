@@ -1,13 +1,10 @@
 //! Whether files and memory have room. A mapping that finds no space ends the process, and memory
 //! that runs out may end others: both are asked for before anything is written.
 
-use std::fs;
 use std::path::Path;
 
-use rustix::fs::StatVfs;
-
-use crate::compare::machine::field;
 use crate::failure::Failure;
+use crate::free;
 
 /// Files at a time: one that is read, one that is written.
 const FILES: u64 = 2;
@@ -21,14 +18,14 @@ const MEMORIES: u64 = 5;
 pub(super) fn require(folder: &Path, size: u64) -> Result<(), Failure> {
     let place = folder.display().to_string();
     enough(
-        free_space(folder)?,
+        free::space(folder)?,
         size,
         FILES,
         &place,
         "a smaller --size or another --dir",
     )?;
     enough(
-        free_memory(),
+        free::memory(),
         size,
         MEMORIES,
         "the machine's memory",
@@ -53,31 +50,6 @@ fn enough(
         free >> 20,
         size >> 20
     )))
-}
-
-/// Bytes that we may take in a folder; `None` where the file system does not tell.
-fn free_space(folder: &Path) -> Result<Option<u64>, Failure> {
-    let found = rustix::fs::statvfs(folder).map_err(|errno| Failure::Storage {
-        action: "ask for the free space of",
-        path: folder.to_owned(),
-        source: errno.into(),
-    })?;
-    Ok(free(&found))
-}
-
-/// Bytes that a file system has for us; `None` where it does not tell.
-pub(super) fn free(found: &StatVfs) -> Option<u64> {
-    // A tmpfs without bounds has no blocks at all.
-    (found.f_blocks > 0).then(|| found.f_bavail.saturating_mul(found.f_frsize))
-}
-
-/// Bytes of memory that programs can have without pushing others out; `None` if the kernel does not
-/// tell.
-fn free_memory() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let kibibytes = field(&text, "MemAvailable", ':')?;
-    let kibibytes: u64 = kibibytes.strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes.saturating_mul(1024))
 }
 
 #[cfg(test)]
@@ -108,6 +80,5 @@ mod tests {
             failure.to_string().contains("choose a smaller --size"),
             "{failure}"
         );
-        assert!(free_memory().is_some());
     }
 }

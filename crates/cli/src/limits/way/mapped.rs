@@ -9,8 +9,8 @@ use super::super::crew::together;
 use super::super::huge_pages;
 use super::super::mapping::Mapping;
 use super::super::pattern::{Share, split};
-use super::super::room;
 use super::{Stage, Stop, Took, Way, timed};
+use crate::free;
 
 /// So many threads, each with a part of the mapping.
 pub(in crate::limits) struct Mapped {
@@ -82,7 +82,7 @@ impl Stores {
 /// process. Others may take the space between this look and the last store; that cannot be helped.
 fn require_space(file: &File, length: usize) -> io::Result<()> {
     let is_new = file.metadata()?.len() < length as u64;
-    let space = room::free(&rustix::fs::fstatvfs(file)?);
+    let space = free::of(&rustix::fs::fstatvfs(file)?);
     match space {
         Some(space) if is_new && space < length as u64 => Err(io::ErrorKind::StorageFull.into()),
         _ => Ok(()),
