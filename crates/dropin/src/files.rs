@@ -47,10 +47,23 @@ impl FileId {
 }
 
 /// The types of a view as the program gave them, for `MPI_File_get_view`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ViewTypes {
     pub(crate) etype: Datatype,
     pub(crate) filetype: Datatype,
+    /// What the filetype describes, if it is a duplicate of a derived type.
+    pub(crate) duplicated: Option<engine::Datatype>,
+}
+
+impl ViewTypes {
+    /// Those of a named type.
+    pub(crate) fn named(datatype: Datatype) -> ViewTypes {
+        ViewTypes {
+            etype: datatype,
+            filetype: datatype,
+            duplicated: None,
+        }
+    }
 }
 
 /// An open file.

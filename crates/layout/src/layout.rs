@@ -267,7 +267,7 @@ impl Layout {
             return None;
         }
         if row.is_gapless() {
-            let at = |byte: u64| row.at + byte.cast_signed();
+            let at = |byte: u64| row.at.wrapping_add(byte.cast_signed());
             return Some((at(data.start), at(data.end)));
         }
         let size = row.shape.size;

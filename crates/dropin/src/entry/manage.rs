@@ -88,10 +88,7 @@ fn open(host: &'static Host, request: Request<'_>) -> Result<Option<FileId>, Fai
         transport,
         amode,
         handler: Mutex::new(errhandler::default_handler()),
-        types: Mutex::new(ViewTypes {
-            etype: byte,
-            filetype: byte,
-        }),
+        types: Mutex::new(ViewTypes::named(byte)),
         split: Mutex::default(),
     })))
 }

@@ -58,21 +58,24 @@ fn set_view(open: &OpenFile, arguments: Arguments, hints: Raw) -> Outcome {
         Ok(view) => view,
         Err(error) => return Err(open.file.decline("set_view", error).into()),
     };
-    let before = open.file.view();
     open.file.set_view_with(&view, &hints)?;
     let flavour = host.flavour();
     let etype = Datatype(flavour.from_register(arguments.etype));
+    let filetype = Datatype(flavour.from_register(arguments.filetype));
+    let is_derived = !is_named(host, filetype)?;
     // A view that is only moved keeps its handles: a duplicate costs as much as
     // the rest of the call.
-    if open.types().etype == etype && before.filetype() == view.filetype() {
+    let kept = open.types().clone();
+    if is_derived && kept.etype == etype && kept.duplicated.as_ref() == Some(view.filetype()) {
         return Ok(());
     }
-    let types = ViewTypes {
-        etype: copy(host, etype)?,
-        filetype: copy(host, Datatype(flavour.from_register(arguments.filetype)))?,
-    };
     open.free_types(host);
-    *open.types() = types;
+    let etype = copy(host, etype)?;
+    *open.types() = ViewTypes {
+        filetype: copy(host, filetype).inspect_err(|_| free(host, etype))?,
+        etype,
+        duplicated: is_derived.then(|| view.filetype().clone()),
+    };
     Ok(())
 }
 
@@ -81,6 +84,14 @@ fn copy(host: &Host, datatype: Datatype) -> Result<Datatype, MpiError> {
     match is_named(host, datatype)? {
         true => Ok(datatype),
         false => host.type_dup(datatype),
+    }
+}
+
+/// Frees a handle that [`copy`] gave.
+fn free(host: &Host, datatype: Datatype) {
+    // Nothing to be done about an error: the duplicate is lost.
+    if let Ok(false) = is_named(host, datatype) {
+        let _ = host.type_free(datatype);
     }
 }
 
@@ -95,18 +106,10 @@ impl OpenFile {
 
     /// Frees the duplicates of the view's types.
     pub(crate) fn free_types(&self, host: &Host) {
-        let byte = host.predefined().byte;
-        let none = ViewTypes {
-            etype: byte,
-            filetype: byte,
-        };
+        let none = ViewTypes::named(host.predefined().byte);
         let old = std::mem::replace(&mut *self.types(), none);
-        for datatype in [old.etype, old.filetype] {
-            // Nothing to be done about an error: the duplicate is lost.
-            if let Ok(false) = is_named(host, datatype) {
-                let _ = host.type_free(datatype);
-            }
-        }
+        free(host, old.etype);
+        free(host, old.filetype);
     }
 }
 
@@ -122,7 +125,7 @@ file_functions! {
             Displacement::Bytes(bytes) => Offset::try_from(bytes).unwrap_or(Offset::MAX),
             Displacement::Current => host.constants().displacement_current,
         };
-        let types = *open.types();
+        let types = open.types().clone();
         // SAFETY: the program's promises are those of the standard.
         unsafe {
             memory::put(displacement, start, "the displacement")?;

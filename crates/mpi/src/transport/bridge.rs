@@ -200,6 +200,11 @@ impl Bridge {
             self.deposit(address, message);
             return Ok(());
         }
+        let bytes = (message.len() + TRAILER_BYTES) as u64;
+        let too_large = |_| TransportError::TooLarge { bytes };
+        message
+            .try_reserve_exact(TRAILER_BYTES)
+            .map_err(too_large)?;
         address.put_behind(&mut message, 0);
         lock(&self.outbox).push_back((to, message));
         self.carry_briefly();

@@ -223,7 +223,7 @@ fn choose(pattern: &Pattern, hints: &Hints) -> (Way, Reason) {
 }
 
 /// The way that a hint names for this direction.
-fn asked(direction: Direction, hints: &Hints) -> Option<(Way, &'static str)> {
+pub(super) fn asked(direction: Direction, hints: &Hints) -> Option<(Way, &'static str)> {
     let (way, hint, sieving, sieving_hint) = match direction {
         Direction::Read => (
             hints.pario_way_read,

@@ -166,11 +166,12 @@ impl Transfer<'_> {
         }
     }
 
-    /// The access as one piece, where neither side has gaps and nothing is to be
-    /// done on the way. Small accesses are mostly so, and are no longer than what
+    /// The access as one piece, where neither side has gaps, nothing is to be
+    /// done on the way and no hint asks for another one. Small accesses are mostly so, and are no longer than what
     /// it takes to choose.
     fn straight(&self) -> Option<Batch<'_>> {
-        let plain = self.locking == Locking::None
+        let plain = choose::asked(self.direction, self.hints).is_none()
+            && self.locking == Locking::None
             && self.view.layout().is_dense()
             && self.memory.datatype().layout().is_dense()
             && self.view.representation().is_identity();

@@ -145,7 +145,9 @@ impl Messages<'_> {
         if led.is_empty() {
             return Ok(());
         }
-        let mut bundle = Vec::new();
+        let bytes = |rank: &u32| window_io::bytes_in(self.access(*rank), &part.turn.window);
+        let bytes: u64 = led.iter().map(bytes).sum();
+        let mut bundle = Vec::with_capacity(bytes as usize + SEND_ROOM);
         for rank in led {
             match rank == self.me {
                 true => bundle.extend(self.pack_mine(part)),
@@ -270,7 +272,7 @@ impl Messages<'_> {
             let (packed, after) = after.split_at(len.min(after.len()));
             match rank == self.me {
                 true => self.unpack_mine(part, packed),
-                false => self.send(rank, NODE, packed.to_vec())?,
+                false => self.work.comm.send(Rank(rank), NODE, packed)?,
             }
             rest = after;
         }

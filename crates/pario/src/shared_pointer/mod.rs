@@ -2,8 +2,8 @@
 //!
 //! The pointer has two places, used in turn. Setting a view resets it, but a
 //! rank that comes early must not disturb one that still uses the old view:
-//! so rank 0 prepares the idle place, and every rank turns to it once all
-//! have arrived. The place prepared was last used before the previous turn,
+//! so rank 0 prepares the idle place, where that needs to be done, and every
+//! rank turns to it once all have arrived. The place prepared was last used before the previous turn,
 //! which all ranks have left behind. No second meeting is needed.
 
 mod memory;

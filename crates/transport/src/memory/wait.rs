@@ -16,9 +16,9 @@ const LOOKS_CROWDED: u32 = 2;
 /// access of the file takes.
 const LOOKS_ALONE: u32 = 200;
 
-/// How a rank waits: it yields its core for a short time, because the peer may
-/// be about to answer or may need this very core; then it sleeps, for a bounded
-/// time, again and again.
+/// How a rank waits: it looks a few times; then it yields its core for a short
+/// time, because the peer may be about to answer or may need this very core; then
+/// it sleeps, for a bounded time, again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// How often to look before the first yield.
