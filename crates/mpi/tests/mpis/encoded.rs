@@ -65,7 +65,8 @@ fn darray(rng: &mut fastrand::Rng, of: &Datatype) -> Result<Datatype, pario_layo
     let array = Darray {
         ranks,
         rank: rng.u64(0..ranks),
-        sizes: vec![rng.u64(2..7), rng.u64(2..7)],
+        // Enough that both ranks of an axis have some, also of blocks of two.
+        sizes: vec![rng.u64(3..7), rng.u64(3..7)],
         distributions: vec![
             distributions[rng.usize(0..3)],
             distributions[rng.usize(0..3)],
@@ -86,7 +87,7 @@ pub(crate) fn random(runtime: &Runtime) {
         let context = format!("PARIO_SEED={}", seed.wrapping_add(case));
         let encoded = host
             .encode(&datatype)
-            .unwrap_or_else(|error| panic!("{context}: {error}"));
+            .unwrap_or_else(|error| panic!("{context}: {error}: {datatype:?}"));
         let back = host
             .decode(encoded.handle())
             .unwrap_or_else(|error| panic!("{context}: {error}"));
