@@ -13,6 +13,8 @@ const LARGE_PIECE_BYTES: u64 = 4096;
 /// The same for writes where the pieces of ranks take turns: writers wait for
 /// each other at every one.
 const LARGE_WRITE_BYTES: u64 = 16 << 10;
+/// The same for reads on one node that want nearly all of what lies there.
+const LARGE_READ_BYTES: u64 = 8 << 10;
 /// Windows that hold less data than this are mostly holes, read for nothing
 /// or written around.
 const SPARSE_PERCENT: u64 = 25;
@@ -87,8 +89,10 @@ impl Algorithm for Individual {
 
 /// From which size on a piece is better moved by itself.
 fn large_piece(case: &Case<'_>) -> u64 {
-    match (case.pattern().is_interleaved, case.direction) {
+    let pattern = case.pattern();
+    match (pattern.is_interleaved, case.direction) {
         (true, Direction::Write) => LARGE_WRITE_BYTES,
+        (true, Direction::Read) if pattern.nodes == 1 && is_mostly_data(case) => LARGE_READ_BYTES,
         _ => LARGE_PIECE_BYTES,
     }
 }
