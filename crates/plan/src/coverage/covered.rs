@@ -27,8 +27,14 @@ pub fn covered<'a>(
         None => merge(&here, file, &mut covered),
         Some(Repeats { core, period }) => {
             merge(&here, file.start..core.start, &mut covered);
+            let first = core.start..core.start + period;
             let mut once = Vec::new();
-            merge(&here, core.start..core.start + period, &mut once);
+            merge(&here, first.clone(), &mut once);
+            // Without gaps the period may be a byte, and its times many.
+            let (once, period) = match once == [first] {
+                true => (vec![core.clone()], core.end - core.start),
+                false => (once, period),
+            };
             for ahead in (0..core.end - core.start).step_by(period as usize) {
                 let moved = once.iter().map(|it| it.start + ahead..it.end + ahead);
                 moved.for_each(|stretch| add(&mut covered, stretch));
@@ -142,6 +148,14 @@ fn piece_of(displacement: u64, run: &Run) -> Range<u64> {
 mod tests {
     use super::*;
     use crate::testing::strided;
+
+    #[test]
+    fn data_without_gaps_is_one_stretch_however_small_its_type() {
+        // As many bytes as would take minutes one by one.
+        let whole = 0..1_u64 << 40;
+        let rank = strided(0, 1, 1, whole.end);
+        assert_eq!(covered([&rank].into_iter(), whole.clone()), [whole]);
+    }
 
     #[test]
     fn sums_that_fill_a_window_do_not_hide_its_hole() {
