@@ -37,10 +37,9 @@ pub(crate) struct Session<'a> {
     /// The file that methods write; removed before each write and with the folder at the end.
     path: PathBuf,
     cache: Cache,
-    /// What the file must be.
-    written: Written<'a>,
-    /// A part of the file, when it is compared; kept because fresh memory is slow.
-    part: Vec<u8>,
+    /// What the file must be, and room for a part of it; from the first comparison on, kept because
+    /// fresh memory is slow.
+    stored: Option<(Written<'a>, Vec<u8>)>,
 }
 
 impl<'a> Session<'a> {
@@ -69,8 +68,7 @@ impl<'a> Session<'a> {
             memories: memories.into_iter().map(Mutex::new).collect(),
             path: folder.join("data"),
             cache: options.cache(),
-            written: Written::new(job, world.ranks()),
-            part: Vec::new(),
+            stored: None,
         })
     }
 
@@ -214,15 +212,15 @@ impl<'a> Session<'a> {
             // Its read compares every byte of the same file.
             return Ok(());
         }
+        let (written, part) = self.stored.get_or_insert_with(|| {
+            let written = Written::new(self.job, self.world.ranks());
+            let part = written.part();
+            (written, part)
+        });
         let fault = match method.driver {
-            "mem" => check_in_memory(&self.written, round, &self.path)
+            "mem" => check_in_memory(written, round, &self.path, part)
                 .map_err(|stop| failure(stop, method))?,
-            _ => {
-                if self.part.is_empty() {
-                    self.part = self.written.part();
-                }
-                check_file(&self.written, round, &self.path, &mut self.part)?
-            }
+            _ => check_file(written, round, &self.path, part)?,
         };
         match fault {
             None => Ok(()),

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use pario::{Info, Mode, threads};
 
@@ -130,17 +131,20 @@ pub(crate) fn check_file(
     })
 }
 
-/// Compares a file that no other program can see.
+/// Compares a file that no other program can see; the room is for a part of it.
 pub(crate) fn check_in_memory(
     written: &Written<'_>,
     round: u64,
     path: &Path,
+    room: &mut [u8],
 ) -> Result<Option<Fault>, Stop> {
     let name = format!("mem:{}", path.display());
+    let room = Mutex::new(room);
     let compare = |comm| -> Result<Option<Fault>, Stop> {
+        let mut room = room.lock().unwrap_or_else(PoisonError::into_inner);
         let file = pario::File::open(&comm, &name, Mode::READ_ONLY, &Info::new())?;
         let read = |part: &mut [u8], at| file.read_at(at, part).map(drop);
-        let fault = written.first_fault(round, file.size()?, &mut written.part(), read)?;
+        let fault = written.first_fault(round, file.size()?, &mut room, read)?;
         file.close()?;
         Ok(fault)
     };

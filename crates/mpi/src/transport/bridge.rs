@@ -145,13 +145,15 @@ impl Bridge {
         self.wire.host()
     }
 
+    /// The address of what this rank sends.
+    fn address(&self, context: u64, tag: Tag) -> Address {
+        let from = self.rank();
+        Address { context, from, tag }
+    }
+
     /// Sends a message; its bytes are copied.
     pub(super) fn send(&self, context: u64, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()> {
-        let address = Address {
-            context,
-            from: self.rank(),
-            tag,
-        };
+        let address = self.address(context, tag);
         if to == self.rank() {
             self.deposit(address, bytes.to_vec());
             return Ok(());
@@ -191,11 +193,7 @@ impl Bridge {
         if message.len() > PIECE_BYTES_MAX {
             return self.send(context, to, tag, &message);
         }
-        let address = Address {
-            context,
-            from: self.rank(),
-            tag,
-        };
+        let address = self.address(context, tag);
         if to == self.rank() {
             self.deposit(address, message);
             return Ok(());
@@ -236,10 +234,8 @@ impl Bridge {
         attend: impl Fn() -> Result<()>,
     ) -> Result<Vec<u8>> {
         let address = Address { context, from, tag };
-        let carries = self.may_carry();
-        let carry = |looks| carries.then(|| self.carry_looking(looks));
         for _ in 0..patience.looks / LOOKS_A_CARRY {
-            carry(1);
+            self.carry_briefly();
             if let Some(message) = self.take(address)? {
                 return Ok(message);
             }
@@ -247,7 +243,7 @@ impl Bridge {
         let start = Instant::now();
         let mut sleep = patience.first_sleep;
         loop {
-            carry(IDLE_LOOKS);
+            self.carry();
             if let Some(message) = self.take(address)? {
                 return Ok(message);
             }
@@ -314,26 +310,18 @@ impl Bridge {
     /// Carries messages between boxes and wire, if this thread may call the
     /// MPI and no other is at it.
     pub(super) fn carry(&self) -> Moved {
-        match self.may_carry() {
-            true => self.carry_looking(IDLE_LOOKS),
-            false => Moved::Nothing,
-        }
+        self.carry_looking(IDLE_LOOKS)
     }
 
     /// As [`carry`](Self::carry) for those who come by often.
     pub(super) fn carry_briefly(&self) -> Moved {
-        match self.may_carry() {
-            true => self.carry_looking(1),
-            false => Moved::Nothing,
-        }
-    }
-
-    /// Whether this thread may call the MPI.
-    fn may_carry(&self) -> bool {
-        self.callers.include_me() && self.process.is_this()
+        self.carry_looking(1)
     }
 
     fn carry_looking(&self, idle_looks: usize) -> Moved {
+        if !self.callers.include_me() || !self.process.is_this() {
+            return Moved::Nothing;
+        }
         let mut moved = Moved::Nothing;
         loop {
             // Whoever has the lock does the work; a hook of the MPI may bring

@@ -173,7 +173,6 @@ impl Transfer<'_> {
         let plain = choose::asked(self.direction, self.hints).is_none()
             && self.locking == Locking::None
             && self.view.layout().is_dense()
-            && self.memory.datatype().layout().is_dense()
             && self.view.representation().is_identity();
         if !plain {
             return None;
