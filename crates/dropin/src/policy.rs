@@ -7,12 +7,12 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use engine::driver::{Coherence, file_system_of};
 use engine::hints::{Hints, Sources};
 use engine::{Info, Transport};
-use pario_mpi::{Host, MpiTransport, PRETENDED_NODES};
+use pario_mpi::{Comm, Host, MpiTransport, PRETENDED_NODES};
 
 use crate::failure::Failure;
 use crate::pattern;
@@ -24,25 +24,16 @@ const DISABLE: &str = "PARIO_DISABLE";
 /// The hint that leaves one file to the host.
 const DISABLE_HINT: &str = "pario_disable";
 
-/// Who carries a file.
+/// Why the host carries a file. The greatest of the ranks' reasons counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Carrier {
-    /// This library.
-    Pario,
-    /// The host's own MPI-IO.
-    Host,
-}
-
-/// Why the host carries a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
+#[repr(u64)]
 enum Reason {
     /// It does not.
     None = 0,
-    /// The user wants it so.
-    Wish = 1,
     /// The file system is not known to be coherent between nodes.
-    Incoherent = 2,
+    Incoherent = 1,
+    /// The user wants it so.
+    Wish = 2,
     /// The program has a library for graphics processors loaded.
     Device = 3,
 }
@@ -50,8 +41,8 @@ enum Reason {
 impl Reason {
     const ALL: [Reason; 4] = [
         Reason::None,
-        Reason::Wish,
         Reason::Incoherent,
+        Reason::Wish,
         Reason::Device,
     ];
 
@@ -98,30 +89,38 @@ pub(crate) fn is_excluded(path: &Path) -> bool {
     patterns.any(|pattern| pattern == "1" || pattern::matches(pattern, &path))
 }
 
-/// The ranks agree on who carries a file: the host, if any of them has a
-/// reason. Collective.
-pub(crate) fn carrier(
-    transport: &MpiTransport,
+/// The ranks meet, and agree on who carries a file: its transports if pario
+/// does, nothing if the host does, because any of them has a reason. Collective.
+pub(crate) fn meet(
+    host: &'static Host,
+    comm: Comm,
     path: &Path,
     hints: &Info,
-) -> Result<Carrier, Failure> {
-    let mine = reason(transport, path, hints);
-    let all = transport.all_gather(&[mine as u8]);
-    let all = all.map_err(engine::Error::from)?;
-    let codes = all.iter().filter_map(|message| message.first());
-    let code = codes.max().copied().unwrap_or(0);
-    let reason = Reason::ALL.into_iter().find(|it| *it as u8 == code);
-    let reason = reason.unwrap_or(Reason::None);
+) -> Result<Option<[Arc<MpiTransport>; 2]>, Failure> {
+    let met = MpiTransport::meet(host, comm, |nodes| reason(nodes, path, hints) as u64);
+    let Some(met) = met.map_err(engine::Error::from)? else {
+        return Ok(None);
+    };
+    let transport = &met.transports[0];
+    let reason = Reason::ALL
+        .into_iter()
+        .find(|it| *it as u64 == met.greatest);
+    let reason = match reason {
+        Some(Reason::Incoherent) if transport.nodes() == 1 => Reason::None,
+        reason => reason.unwrap_or(Reason::None),
+    };
     if let (0, Some(warning)) = (transport.rank().0, reason.warning(path)) {
         warn_once(&warning);
     }
     match reason {
-        Reason::None => Ok(Carrier::Pario),
-        _ => Ok(Carrier::Host),
+        Reason::None => Ok(Some(met.transports)),
+        _ => Ok(None),
     }
 }
 
-fn reason(transport: &MpiTransport, path: &Path, hints: &Info) -> Reason {
+/// `nodes` is how many the ranks run on, if that is known already. If there turns
+/// out to be one, it does not matter what the file system is.
+fn reason(nodes: Option<u32>, path: &Path, hints: &Info) -> Reason {
     let asked = match hints.get(DISABLE_HINT) {
         Some(_) => {
             let resolved = Hints::resolve(hints, &Sources::from_environment());
@@ -135,7 +134,7 @@ fn reason(transport: &MpiTransport, path: &Path, hints: &Info) -> Reason {
     if has_device_library() {
         return Reason::Device;
     }
-    let several = transport.nodes() > 1 && !pretends_nodes();
+    let several = nodes != Some(1) && !pretends_nodes();
     // Hints last: looking for them may read a file.
     match several && !is_coherent(path) && !names_driver(path, hints) {
         true => Reason::Incoherent,

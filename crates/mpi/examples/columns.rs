@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runtime = Runtime::start(Threads::Multiple)?;
     // An MPI that gives less than was asked for is called by this thread only.
     let _inside = InsideCall::enter();
-    let comm: Arc<dyn Transport> = Arc::new(MpiTransport::new(runtime.host(), runtime.world())?);
+    let comm: Arc<dyn Transport> = MpiTransport::new(runtime.host(), runtime.world())?;
     let (rank, ranks) = (u64::from(comm.rank().0), u64::from(comm.size()));
 
     let file = File::open(&comm, &path, Mode::CREATE | Mode::READ_WRITE, &Info::new())?;

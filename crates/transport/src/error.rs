@@ -28,6 +28,8 @@ pub enum Loss {
     },
     /// Its thread or process could not be started.
     NotStarted,
+    /// Its process has ended, in a way that only its parent knows.
+    Ended,
 }
 
 impl Loss {
@@ -36,20 +38,23 @@ impl Loss {
 
     /// A number other than zero that stands for the loss in shared memory and
     /// in messages.
-    pub(crate) fn code(self) -> u32 {
+    #[must_use]
+    pub fn code(self) -> u32 {
         let (kind, detail) = match self {
             Loss::Returned => (1, 0),
             Loss::Panicked => (2, 0),
             Loss::Killed { signal } => (3, signal),
             Loss::Exited { status } => (4, status),
             Loss::NotStarted => (5, 0),
+            Loss::Ended => (6, 0),
         };
         let detail = detail as u32 & ((1 << Self::DETAIL_BITS) - 1);
         (kind << Self::DETAIL_BITS) | detail
     }
 
     /// The loss that a number stands for.
-    pub(crate) fn from_code(code: u32) -> Option<Self> {
+    #[must_use]
+    pub fn from_code(code: u32) -> Option<Self> {
         let detail = (code & ((1 << Self::DETAIL_BITS) - 1)) as i32;
         match code >> Self::DETAIL_BITS {
             1 => Some(Loss::Returned),
@@ -57,6 +62,7 @@ impl Loss {
             3 => Some(Loss::Killed { signal: detail }),
             4 => Some(Loss::Exited { status: detail }),
             5 => Some(Loss::NotStarted),
+            6 => Some(Loss::Ended),
             _ => None,
         }
     }
@@ -70,6 +76,7 @@ impl fmt::Display for Loss {
             Loss::Killed { signal } => write!(f, "signal {signal} ended its process"),
             Loss::Exited { status } => write!(f, "its process exited with status {status}"),
             Loss::NotStarted => f.write_str("it could not be started"),
+            Loss::Ended => f.write_str("its process has ended"),
         }
     }
 }

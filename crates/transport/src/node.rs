@@ -2,20 +2,21 @@
 //! and share a segment: what they say to each other goes through it.
 //!
 //! ```
-//! use pario_transport::{Meanwhile, Patience, Rank, Segment, node};
+//! use pario_transport::{Meanwhile, Patience, Rank, Segment, Transport, node};
 //!
 //! let memory = Segment::anonymous(node::bytes(1))?;
-//! let alone = node::join(memory, 1, Rank(0), Patience::DEFAULT, Meanwhile::default());
+//! let alone = node::join(memory, 1, Rank(0), Patience::DEFAULT, Meanwhile::default())?;
 //! assert_eq!(alone.all_gather(b"me"), Ok(vec![b"me".to_vec()]));
-//! # Ok::<(), std::io::Error>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::fabric::{self, Endpoint, Kind, Meanwhile, World};
+use crate::fabric::{self, Kind, Meanwhile, World};
+pub use crate::fabric::{Endpoint, Reserved};
 use crate::sharing::{Backing, NamedFolder, SHARED_MEMORY_FOLDER};
-use crate::{Patience, Rank, Segment, Transport};
+use crate::{Patience, Rank, Result, Segment};
 
 /// The most ranks that can share a segment.
 pub const RANKS_MAX: u32 = fabric::RANKS_MAX;
@@ -31,19 +32,18 @@ pub fn bytes(ranks: u32) -> usize {
 }
 
 /// Joins the world in `memory`, zeroed before any rank joined, as one of
-/// `ranks`; once a rank. A rank that dies is not noticed: whoever started the
-/// ranks has to end the others.
+/// `ranks`; once a rank. Collective. While a rank waits it watches the processes
+/// of the others, so that one that has ended is an error and not a wait for ever.
 ///
 /// # Panics
 /// When the memory is too small or there is no such rank.
-#[must_use]
 pub fn join(
     memory: Segment,
     ranks: u32,
     rank: Rank,
     patience: Patience,
     meanwhile: Meanwhile,
-) -> Arc<dyn Transport> {
+) -> Result<Endpoint> {
     assert!(memory.bytes() >= bytes(ranks), "the segment is too small");
     assert!(rank.0 < ranks, "rank {rank} of {ranks}");
     let world = World::within(memory, ranks);
@@ -59,5 +59,7 @@ pub fn join(
         backings: vec![Backing::Memfd, Backing::Named(folder)],
         meanwhile,
     };
-    Arc::new(Endpoint::join(world, rank, Arc::new(kind)))
+    let endpoint = Endpoint::join(world, rank, Arc::new(kind));
+    endpoint.watch_processes()?;
+    Ok(endpoint)
 }

@@ -97,7 +97,14 @@ pub trait Transport: Send + Sync + Debug {
 
     /// A private world of messages and collectives between the same ranks.
     /// Collective.
-    fn duplicate(&self) -> Result<Arc<dyn Transport>>;
+    fn duplicate(&self) -> Result<Arc<dyn Transport>> {
+        let mut one = self.duplicates(1)?;
+        Ok(one.pop().expect("as many duplicates as were asked for"))
+    }
+
+    /// Several duplicates for the price of one. Collective; all ranks ask for
+    /// the same number.
+    fn duplicates(&self, count: usize) -> Result<Vec<Arc<dyn Transport>>>;
 
     /// Zeroed memory shared by the ranks of this node. Collective over the
     /// ranks of the node, which all give the same length. `None`, on all of

@@ -38,7 +38,7 @@ impl Mpi {
         let version = host.version().lines().next().unwrap_or_default().trim();
         Ok(Mpi {
             about: format!("{version}; {}", transport.describe()),
-            comm: Arc::new(transport),
+            comm: transport,
             _inside: inside,
             _runtime: runtime,
         })

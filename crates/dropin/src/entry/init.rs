@@ -1,7 +1,10 @@
-//! Starting the MPI: passed on as it is, unless the user wants a higher level of
-//! thread support than the program asks for.
+//! The start and the end of the MPI.
 //!
-//! With `MPI_THREAD_MULTIPLE` pario's own threads may call the MPI, so that
+//! Both are passed on. Right after the start, pario asks the MPI to be told of
+//! the end ([`finalize`]); when the end is over, it closes what is still open.
+//!
+//! The user may want a higher level of thread support than the program asks
+//! for: with `MPI_THREAD_MULTIPLE` pario's own threads may call the MPI, so that
 //! nonblocking collective operations between nodes go on whatever the program
 //! does. MPIs that do not call others when they make progress need that.
 #![allow(unsafe_code)] // C functions
@@ -12,6 +15,8 @@ use std::ffi::{c_int, c_void};
 use pario_mpi::{Host, Threads};
 
 use super::next::{Next, passing_functions};
+use crate::call::SUCCESS;
+use crate::{finalize, policy};
 
 /// `multiple` raises the level of thread support.
 const VARIABLE: &str = "PARIO_THREADS";
@@ -46,15 +51,35 @@ unsafe fn init_thread_next(
     Some(unsafe { function(argc, argv, required, provided) })
 }
 
+/// The program has started the MPI.
+fn started(code: c_int) {
+    if code != SUCCESS {
+        return;
+    }
+    if let Some(host) = policy::host_for_pario() {
+        // What fails here is tried again by the first open, which tells.
+        let _ = finalize::prepare(host);
+    }
+}
+
 passing_functions! {
     "Init" fn init(argc: *mut c_int, argv: *mut c_void)
     unless {
         let mut provided = 0;
         raised().and_then(|level| init_thread_next(argc, argv, level, &mut provided))
     }
+    then |code| { started(code) }
 
     "Init_thread" fn init_thread(argc: *mut c_int, argv: *mut c_void, required: c_int, provided: *mut c_int)
     unless {
         raised().and_then(|level| init_thread_next(argc, argv, level, provided))
     }
+    then |code| { started(code) }
+
+    "Finalize" fn end()
+    unless {
+        finalize::begin();
+        None
+    }
+    then |_code| { finalize::end() }
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use engine::{ErrorKind, File, Mode};
 use pario_mpi::host::constants::Constants;
@@ -13,7 +13,7 @@ use super::{HandlePointer, Offset, Raw, file_functions, functions};
 use crate::call::{self, Outcome};
 use crate::failure::Failure;
 use crate::files::{self, FileId, Found, OpenFile, ViewTypes};
-use crate::policy::{self, Carrier};
+use crate::policy;
 use crate::{errhandler, finalize, forward, info, memory, verbose};
 
 /// The type of `MPI_File_open`.
@@ -71,15 +71,14 @@ fn open(host: &'static Host, request: Request<'_>) -> Result<Option<FileId>, Fai
             "files are opened by the ranks of an intracommunicator, not an intercommunicator";
         return Err(Failure::new(ErrorClass::Comm, message));
     }
-    let transport = MpiTransport::of(host, comm).map_err(engine::Error::from)?;
     let hints = info::read(host, request.info)?;
-    if policy::carrier(&transport, path, &hints)? == Carrier::Host {
+    let Some([transport, background]) = policy::meet(host, comm, path, &hints)? else {
         return Ok(None);
-    }
+    };
     finalize::prepare(host)?;
-    let ranks: std::sync::Arc<dyn engine::Transport> = transport.clone();
+    let comms: [Arc<dyn engine::Transport>; 2] = [transport.clone(), background];
     let mode = mode(host.constants(), amode);
-    let file = File::open(&ranks, path, mode, &hints)?;
+    let file = File::open_private(comms, path, mode, &hints)?;
     verbose::report_open(host, &transport, &file);
     let byte = host.predefined().byte;
     Ok(Some(files::enter(|id| OpenFile {
@@ -107,6 +106,7 @@ fn close(host: &Host, open: &OpenFile) -> Outcome {
     }
     open.free_types(host);
     files::remove(open.id);
+    MpiTransport::clean_up(host);
     Ok(closed?)
 }
 
@@ -225,7 +225,7 @@ file_functions! {
 
     "File_get_group" fn get_group(fh, group: HandlePointer) |open| {
         let host = call::host()?;
-        let ranks = host.comm_group(open.transport.comm())?;
+        let ranks = host.group_copy(open.transport.group())?;
         // SAFETY: there is room for a handle.
         unsafe { memory::put_handle(host, group, ranks.0, "the group") }
     }

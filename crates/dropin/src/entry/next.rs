@@ -59,13 +59,14 @@ impl Next {
 }
 
 /// Defines functions that are passed on to the next of their name, unless the
-/// block has a code to return. It may rely on what the caller of the function
-/// promises.
+/// block has a code to return; `then` gets to know the code. Both may rely on
+/// what the caller of the function promises.
 macro_rules! passing_functions {
     ($(
         $(#[$doc:meta])*
         $name:literal fn $rust:ident ( $($arg:ident : $type:ty),* $(,)? )
         $(unless $instead:block)?
+        $(then |$code:ident| $then:block)?
     )*) => {$(
         mod $rust {
             #![allow(unused_imports)]
@@ -78,6 +79,17 @@ macro_rules! passing_functions {
 
             $(#[$doc])*
             unsafe fn work($($arg: $type,)* next: &$crate::entry::next::Next) -> ::std::ffi::c_int {
+                // SAFETY: promised by the caller.
+                let code = unsafe { passed($($arg,)* next) };
+                $({
+                    let $code = code;
+                    $then
+                })?
+                code
+            }
+
+            #[allow(unused_unsafe)] // not every block calls the MPI
+            unsafe fn passed($($arg: $type,)* next: &$crate::entry::next::Next) -> ::std::ffi::c_int {
                 // SAFETY: the body calls functions of the same family with the
                 // arguments of this one, or with places of its own.
                 $(if let Some(code) = unsafe { $instead } {

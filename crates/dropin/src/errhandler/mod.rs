@@ -142,7 +142,7 @@ fn without_host() -> c_int {
 fn invoke(host: &'static Host, file: Option<&OpenFile>, code: c_int, message: &str) -> c_int {
     let handler = file.map_or_else(default_handler, OpenFile::handler);
     let id = file.map_or(FileId(host.predefined().file_null.0), |file| file.id);
-    let comm = file.map(|file| file.transport.comm());
+    let comm = file.and_then(|file| file.transport.comm());
     let world = host.has_world().then_some(host.predefined().comm_world);
     match handler {
         Handler::Return => code,

@@ -167,6 +167,13 @@ impl Host {
             .collect())
     }
 
+    /// A group of the same processes in the same order, to be freed.
+    pub fn group_copy(&self, group: Group) -> Result<Group, MpiError> {
+        let mut slot = self.slot();
+        call!(self, group_union(group.0, group.0, slot.pointer()))?;
+        Ok(Group(slot.handle()))
+    }
+
     /// `MPI_Group_free`.
     pub fn group_free(&self, group: Group) -> Result<(), MpiError> {
         let mut slot = Slot::new(self.flavour(), group.0);

@@ -119,6 +119,7 @@ functions! {
         group_rank = "Group_rank" (Handle, Ints);
         group_compare = "Group_compare" (Handle, Handle, Ints);
         group_translate_ranks = "Group_translate_ranks" (Handle, c_int, Ints, Handle, Ints);
+        group_union = "Group_union" (Handle, Handle, Handles);
         group_free = "Group_free" (Handles);
 
         send = "Send" (Pointer, c_int, Handle, c_int, c_int, Handle);

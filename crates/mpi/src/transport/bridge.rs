@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pario_transport::{Patience, Rank, Result, SEND_ROOM, Tag, TransportError};
+use pario_transport::{Loss, Patience, Rank, Result, SEND_ROOM, Tag, TransportError};
 
 use super::hooks;
 use super::permission::Callers;
@@ -24,6 +24,11 @@ use crate::Host;
 const TRAILER_BYTES: usize = 8 + 4 + 8;
 const PIECE_BYTES_MAX: usize = MESSAGE_BYTES_MAX - TRAILER_BYTES;
 const _: () = assert!(TRAILER_BYTES <= SEND_ROOM);
+
+/// The context of what concerns every context.
+const CONTROL: u64 = u64::MAX;
+/// In that context: a rank is lost, and how.
+const LOSS: Tag = Tag(0);
 
 /// How many messages to take in before looking at what they bring.
 const ARRIVALS_AT_ONCE: usize = 64;
@@ -266,6 +271,54 @@ impl Bridge {
         }
     }
 
+    /// Returns when everything that was sent has left, which it does: the
+    /// receivers wait for it.
+    pub(super) fn finish_sending(&self) -> Result<()> {
+        loop {
+            self.carry_briefly();
+            self.check()?;
+            if lock(&self.outbox).is_empty() && lock(&self.carrier).departures.is_empty() {
+                return Ok(());
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// Ends all waits, here and on other nodes, because a rank has been lost
+    /// that they would not notice. Only the first loss is told.
+    pub(super) fn announce_loss(&self, rank: Rank, reason: Loss) {
+        {
+            let mut inbox = lock(&self.inbox);
+            if inbox.broken.is_some() {
+                return;
+            }
+            inbox.broken = Some(TransportError::PeerLost { rank, reason });
+        }
+        self.arrival.notify_all();
+        let about = self.address(CONTROL, LOSS);
+        let others = (0..self.size()).map(Rank);
+        for to in others.filter(|to| *to != rank && *to != self.rank()) {
+            let mut message = rank.0.to_le_bytes().to_vec();
+            message.extend(reason.code().to_le_bytes());
+            about.put_behind(&mut message, 0);
+            lock(&self.outbox).push_back((to, message));
+        }
+        self.carry_briefly();
+    }
+
+    /// Another rank has told of a loss.
+    fn learn_of_loss(&self, message: &[u8]) -> Option<()> {
+        let (rank, reason) = message.split_first_chunk()?;
+        let reason = u32::from_le_bytes(reason.try_into().ok()?);
+        let lost = TransportError::PeerLost {
+            rank: Rank(u32::from_le_bytes(*rank)),
+            reason: Loss::from_code(reason)?,
+        };
+        lock(&self.inbox).broken.get_or_insert(lost);
+        self.arrival.notify_all();
+        Some(())
+    }
+
     /// Forgets the messages of a context that no one uses any more.
     pub(super) fn close(&self, context: u64) {
         let keep = |address: &Address| address.context != context;
@@ -384,7 +437,7 @@ impl Bridge {
             operation: "a message of pario",
         };
         let trailer = piece.split_last_chunk::<TRAILER_BYTES>();
-        let (_, trailer) = trailer.ok_or(malformed)?;
+        let (_, trailer) = trailer.ok_or_else(|| malformed.clone())?;
         let [c0, c1, c2, c3, c4, c5, c6, c7, t0, t1, t2, t3, left @ ..] = *trailer;
         let context = u64::from_le_bytes([c0, c1, c2, c3, c4, c5, c6, c7]);
         let tag = Tag(u32::from_le_bytes([t0, t1, t2, t3]));
@@ -398,6 +451,9 @@ impl Bridge {
                 message
             }
         };
+        if context == CONTROL {
+            return self.learn_of_loss(&message).ok_or(malformed);
+        }
         if left == 0 {
             self.deposit(Address { context, from, tag }, message);
             return Ok(());
@@ -414,11 +470,14 @@ impl Bridge {
 
 impl Drop for Bridge {
     fn drop(&mut self) {
+        let may_call = self.callers.include_me() && self.process.is_this();
         let carrier = self.carrier.get_mut();
         let carrier = carrier.unwrap_or_else(PoisonError::into_inner);
-        // What is still on its way must not lose its memory under the MPI.
-        for departure in carrier.departures.drain(..) {
-            std::mem::forget(departure);
+        for mut departure in carrier.departures.drain(..) {
+            // What is still on its way must not lose its memory under the MPI.
+            if !(may_call && departure.is_over().unwrap_or(false)) {
+                std::mem::forget(departure);
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn barrier(transport: &MpiTransport) -> Result<()> {
 
 /// What each rank gave, by rank.
 pub(super) fn all_gather(transport: &MpiTransport, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
-    let placement = &transport.shared.placement;
+    let placement = &transport.group.placement;
     let me = transport.rank();
     let here = placement.node_of(me);
     let leader = placement.leader_of(here);

@@ -6,52 +6,43 @@
 //! the communicator ([`bridge`]). Whoever waits keeps the MPI's progress
 //! moving, and sleeps in between.
 
+mod attachment;
 mod bridge;
-mod cache;
 mod gather;
 mod hooks;
+mod host_progress;
+mod meeting;
 mod mpi_wire;
 mod permission;
 mod placement;
 mod process;
+mod process_group;
+mod registry;
+mod retired;
 mod wire;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use pario_transport::{
-    Meanwhile, Node, Patience, Rank, Result, Segment, Tag, Transport, TransportError, generic, node,
+    Node, Patience, Rank, Result, Segment, Tag, Transport, TransportError, generic, node,
 };
 
 pub use bridge::Moved;
 pub use hooks::{Attendance, carry_attended, is_weak};
-pub use permission::{Callers, InsideCall};
+pub use meeting::Met;
+pub use permission::{Callers, InsideCall, end};
+pub use placement::PRETENDED_NODES;
 
 use bridge::Bridge;
-use mpi_wire::MpiWire;
-pub use placement::PRETENDED_NODES;
-use placement::Placement;
+use meeting::CHOOSER;
+use process_group::ProcessGroup;
 
-use crate::{Comm, Host, Threads};
-
-/// The context in which the ranks of a transport find each other.
-const FIRST_CONTEXT: u64 = 0;
-
-/// What all duplicates of a transport share.
-#[derive(Debug)]
-struct Shared {
-    bridge: Arc<Bridge>,
-    placement: Placement,
-    /// The private duplicate.
-    comm: Comm,
-    /// Contexts are numbered by rank 0.
-    next_context: AtomicU64,
-}
+use crate::{Comm, Group, Host};
 
 /// The ranks of an MPI communicator, as pario sees them.
 #[derive(Debug)]
 pub struct MpiTransport {
-    shared: Arc<Shared>,
+    group: Arc<ProcessGroup>,
     context: u64,
     /// The ranks of this node, if they share memory.
     node: Option<Arc<dyn Transport>>,
@@ -60,62 +51,64 @@ pub struct MpiTransport {
 impl MpiTransport {
     /// A transport between the ranks of an intracommunicator. Collective; what
     /// is sent over `comm` itself never meets pario's messages.
-    pub fn new(host: &'static Host, comm: Comm) -> Result<MpiTransport> {
-        let wire = MpiWire::duplicate(host, comm)?;
-        let placement = Placement::find(host, wire.comm())?;
-        let callers = match host.threads().map_err(mpi_wire::host_error)? {
-            Threads::Multiple => Callers::All,
-            _ => Callers::Inside,
+    pub fn new(host: &'static Host, comm: Comm) -> Result<Arc<MpiTransport>> {
+        let met = Self::meet(host, comm, |_| 0)?;
+        let several_worlds = || TransportError::Host {
+            message: "the communicator has ranks of another MPI_COMM_WORLD".to_owned(),
         };
-        // The caller is inside a call, or has promised the same.
-        let _inside = InsideCall::enter();
-        let comm = wire.comm();
-        Self::over(Bridge::new(Box::new(wire), callers), placement, comm)
-    }
-
-    fn over(bridge: Bridge, placement: Placement, comm: Comm) -> Result<MpiTransport> {
-        let bridge = Arc::new(bridge);
-        let mut transport = MpiTransport {
-            shared: Arc::new(Shared {
-                bridge: Arc::clone(&bridge),
-                placement,
-                comm,
-                next_context: AtomicU64::new(FIRST_CONTEXT + 1),
-            }),
-            context: FIRST_CONTEXT,
-            node: None,
-        };
-        transport.node = transport.meet_on_node(&bridge)?;
+        let [transport, _] = met.ok_or_else(several_worlds)?.transports;
         Ok(transport)
     }
 
-    /// The ranks of this node find memory that they share, by messages.
-    fn meet_on_node(&self, bridge: &Arc<Bridge>) -> Result<Option<Arc<dyn Transport>>> {
-        let placement = &self.shared.placement;
-        let (ranks, me) = placement.on_my_node(self.rank());
-        if ranks > node::RANKS_MAX {
-            return Ok(None);
+    /// The transport of a number that all ranks of the group agreed on.
+    fn numbered(group: &Arc<ProcessGroup>, number: u64, reserved: node::Reserved) -> MpiTransport {
+        let node = group.node.as_ref();
+        let node = node.map(|node| node.numbered(number, reserved));
+        MpiTransport {
+            group: Arc::clone(group),
+            context: number,
+            node: node.map(|node| Arc::new(node) as _),
         }
-        let Some(memory) = generic::segment(self, node::bytes(ranks))? else {
-            return Ok(None);
-        };
-        let bridge = Arc::downgrade(bridge);
-        let carry = move || {
-            if let Some(bridge) = bridge.upgrade() {
-                bridge.carry();
+    }
+
+    /// What one rank tells the others so that all have as many duplicates: the
+    /// first number, and what it has reserved for each.
+    fn offer_duplicates(&self, count: usize) -> Vec<u8> {
+        let mut words = vec![self.group.take_contexts(count)];
+        let node = self.group.node.as_ref().filter(|_| self.is_one_node());
+        words.extend((0..count).map(|_| node.map_or(0, |node| node.reserve().0)));
+        words.into_iter().flat_map(u64::to_le_bytes).collect()
+    }
+
+    /// The duplicates that were offered.
+    fn accept_duplicates(&self, count: usize, offer: &[u8]) -> Result<Vec<Arc<MpiTransport>>> {
+        let (words, _) = offer.as_chunks::<8>();
+        let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        match words.split_first() {
+            Some((first, reserved)) if reserved.len() == count => {
+                let each = (*first..).zip(reserved).map(|(number, reserved)| {
+                    let reserved = node::Reserved(*reserved);
+                    Arc::new(MpiTransport::numbered(&self.group, number, reserved))
+                });
+                Ok(each.collect())
             }
-            hooks::carry_attended();
-        };
-        let meanwhile = Meanwhile::new(carry);
-        let patience = bridge::PATIENCE.among(ranks);
-        let joined = node::join(memory, ranks, me, patience, meanwhile);
-        Ok(Some(joined))
+            _ => Err(TransportError::Malformed {
+                rank: CHOOSER,
+                operation: "a duplication",
+            }),
+        }
     }
 
     /// Carries messages of background operations on, if the calling thread may
     /// call the MPI. Keeps the progress of the MPI itself moving, too.
     pub fn make_progress(&self) -> Moved {
-        self.shared.bridge.carry()
+        match &self.group.link {
+            Some(link) => link.carry(),
+            None => {
+                self.group.progress.make();
+                Moved::Nothing
+            }
+        }
     }
 
     /// Sees to it that messages of a background operation that starts now move
@@ -124,34 +117,40 @@ impl MpiTransport {
     /// done. The calling thread may call the MPI.
     #[must_use]
     pub fn attend_background(&self) -> Option<Attendance> {
-        match self.is_one_node() {
-            true => None,
-            false => Attendance::of(&self.shared.bridge),
+        match &self.group.link {
+            Some(link) if !self.is_one_node() => Attendance::of(link),
+            _ => None,
         }
     }
 
-    /// The private duplicate of the communicator: the same ranks, in order.
+    /// The host's group of the ranks, in order. It goes with the transport.
     #[must_use]
-    pub fn comm(&self) -> Comm {
-        self.shared.comm
+    pub fn group(&self) -> Group {
+        self.group.group()
+    }
+
+    /// A communicator of the ranks that nobody else uses, where there is one.
+    #[must_use]
+    pub fn comm(&self) -> Option<Comm> {
+        self.group.comm
     }
 
     /// The number of nodes that the ranks run on.
     #[must_use]
     pub fn nodes(&self) -> u32 {
-        self.shared.placement.nodes()
+        self.group.placement.nodes()
     }
 
     /// Whether all ranks share memory, so that nothing goes over the MPI.
     #[must_use]
     pub fn is_one_node(&self) -> bool {
-        self.node.is_some() && self.shared.placement.nodes() == 1
+        self.group.is_one_node()
     }
 
     /// What the ranks of this transport use to talk, for reports.
     #[must_use]
     pub fn describe(&self) -> String {
-        let placement = &self.shared.placement;
+        let placement = &self.group.placement;
         let (here, _) = placement.on_my_node(self.rank());
         let node = match self.node {
             Some(_) => "shared memory",
@@ -169,11 +168,18 @@ impl MpiTransport {
         )
     }
 
-    /// The rank's number on this node, if it is here and they share memory.
+    /// The ranks of this node, and the rank's number there, if it is here and
+    /// they share memory.
     fn nearby(&self, rank: Rank) -> Option<(&dyn Transport, Rank)> {
         let node = self.node.as_deref()?;
-        let index = self.shared.placement.index_on_node(self.rank(), rank)?;
+        let index = self.group.placement.index_on_node(self.rank(), rank)?;
         Some((node, index))
+    }
+
+    /// Messages over the MPI, which exist wherever a rank is not nearby.
+    fn link(&self) -> &Arc<Bridge> {
+        let link = self.group.link.as_ref();
+        link.expect("ranks that share no memory have a communicator")
     }
 
     fn check_rank(&self, rank: Rank) -> Result<()> {
@@ -184,10 +190,15 @@ impl MpiTransport {
         }
     }
 
-    /// All ranks through shared memory.
+    /// All ranks through shared memory: their numbers there are the ranks.
     fn all_nearby(&self) -> Option<&dyn Transport> {
-        let one = self.shared.placement.nodes() == 1;
+        let one = self.group.placement.nodes() == 1;
         self.node.as_deref().filter(|_| one)
+    }
+
+    /// A result of the ranks of this node.
+    fn on_node<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| self.group.translate(error))
     }
 }
 
@@ -197,15 +208,15 @@ impl Transport for MpiTransport {
     }
 
     fn rank(&self) -> Rank {
-        self.shared.bridge.rank()
+        self.group.rank
     }
 
     fn size(&self) -> u32 {
-        self.shared.bridge.size()
+        self.group.size
     }
 
     fn node_of(&self, rank: Rank) -> Node {
-        self.shared.placement.node_of(rank)
+        self.group.placement.node_of(rank)
     }
 
     fn spans_processes(&self) -> bool {
@@ -215,46 +226,50 @@ impl Transport for MpiTransport {
     fn send(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()> {
         self.check_rank(to)?;
         match self.nearby(to) {
-            Some((node, to)) => node.send(to, tag, bytes),
-            None => self.shared.bridge.send(self.context, to, tag, bytes),
+            Some((node, to)) => self.on_node(node.send(to, tag, bytes)),
+            None => self.link().send(self.context, to, tag, bytes),
         }
     }
 
     fn send_owned(&self, to: Rank, tag: Tag, message: Vec<u8>) -> Result<()> {
         self.check_rank(to)?;
-        let bridge = &self.shared.bridge;
         match self.nearby(to) {
-            Some((node, to)) => node.send_owned(to, tag, message),
-            None => bridge.send_owned(self.context, to, tag, message),
+            Some((node, to)) => self.on_node(node.send_owned(to, tag, message)),
+            None => self.link().send_owned(self.context, to, tag, message),
         }
     }
 
     fn receive(&self, from: Rank, tag: Tag) -> Result<Vec<u8>> {
         self.check_rank(from)?;
         if let Some((node, from)) = self.nearby(from) {
-            return node.receive(from, tag);
+            return self.on_node(node.receive(from, tag));
         }
-        let attend = || self.node.as_ref().map_or(Ok(()), |node| node.attend());
-        let bridge = &self.shared.bridge;
-        bridge.receive(self.context, from, tag, self.patience(), attend)
+        let attend = || match &self.node {
+            Some(node) => self.on_node(node.attend()),
+            None => Ok(()),
+        };
+        let patience = self.patience();
+        self.link()
+            .receive(self.context, from, tag, patience, attend)
     }
 
     fn try_receive(&self, from: Rank, tag: Tag) -> Result<Option<Vec<u8>>> {
         self.check_rank(from)?;
         match self.nearby(from) {
-            Some((node, from)) => node.try_receive(from, tag),
-            None => self.shared.bridge.try_receive(self.context, from, tag),
+            Some((node, from)) => self.on_node(node.try_receive(from, tag)),
+            None => self.link().try_receive(self.context, from, tag),
         }
     }
 
     fn attend(&self) -> Result<()> {
-        match &self.node {
-            Some(node) => node.attend()?,
-            None => {
-                self.shared.bridge.carry();
+        match (&self.node, &self.group.link) {
+            (Some(node), _) => self.on_node(node.attend()),
+            (None, Some(link)) => {
+                link.carry();
+                link.check()
             }
+            (None, None) => Ok(()),
         }
-        self.shared.bridge.check()
     }
 
     fn patience(&self) -> Patience {
@@ -262,10 +277,12 @@ impl Transport for MpiTransport {
         node.map_or(bridge::PATIENCE, |node| node.patience())
     }
 
-    /// An MPI ends the whole job when a rank is lost.
     fn check(&self, rank: Rank) -> Result<()> {
         self.check_rank(rank)?;
-        self.shared.bridge.check()
+        if let Some((node, rank)) = self.nearby(rank) {
+            self.on_node(node.check(rank))?;
+        }
+        self.group.link.as_ref().map_or(Ok(()), |link| link.check())
     }
 
     fn barrier(&self) -> Result<()> {
@@ -277,43 +294,27 @@ impl Transport for MpiTransport {
 
     fn broadcast(&self, root: Rank, bytes: Vec<u8>) -> Result<Vec<u8>> {
         self.check_rank(root)?;
-        match (self.all_nearby(), self.nearby(root)) {
-            (Some(node), Some((_, root))) => node.broadcast(root, bytes),
-            _ => generic::broadcast(self, root, bytes),
+        match self.all_nearby() {
+            Some(node) => node.broadcast(root, bytes),
+            None => generic::broadcast(self, root, bytes),
         }
     }
 
     fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
         match self.all_nearby() {
-            // On one node the numbers there are the ranks.
             Some(node) => node.all_gather(mine),
             None => gather::all_gather(self, mine),
         }
     }
 
-    fn duplicate(&self) -> Result<Arc<dyn Transport>> {
-        const CHOOSER: Rank = Rank(0);
-        let offer = if self.rank() == CHOOSER {
-            let next = self.shared.next_context.fetch_add(1, Ordering::Relaxed);
-            next.to_le_bytes().to_vec()
-        } else {
-            Vec::new()
+    fn duplicates(&self, count: usize) -> Result<Vec<Arc<dyn Transport>>> {
+        let offer = match self.rank() {
+            CHOOSER => self.offer_duplicates(count),
+            _ => Vec::new(),
         };
         let offer = self.broadcast(CHOOSER, offer)?;
-        let malformed = |_| TransportError::Malformed {
-            rank: CHOOSER,
-            operation: "a duplication",
-        };
-        let context = offer
-            .try_into()
-            .map(u64::from_le_bytes)
-            .map_err(malformed)?;
-        let node = self.node.as_ref().map(|node| node.duplicate());
-        Ok(Arc::new(MpiTransport {
-            shared: Arc::clone(&self.shared),
-            context,
-            node: node.transpose()?,
-        }))
+        let duplicates = self.accept_duplicates(count, &offer)?;
+        Ok(duplicates.into_iter().map(|it| it as _).collect())
     }
 
     fn scratch(&self) -> Option<Segment> {
@@ -322,7 +323,7 @@ impl Transport for MpiTransport {
 
     fn segment(&self, bytes: usize) -> Result<Option<Segment>> {
         match &self.node {
-            Some(node) => node.segment(bytes),
+            Some(node) => self.on_node(node.segment(bytes)),
             None => generic::segment(self, bytes),
         }
     }
@@ -330,6 +331,8 @@ impl Transport for MpiTransport {
 
 impl Drop for MpiTransport {
     fn drop(&mut self) {
-        self.shared.bridge.close(self.context);
+        if let Some(link) = &self.group.link {
+            link.close(self.context);
+        }
     }
 }

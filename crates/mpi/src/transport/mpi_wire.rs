@@ -5,6 +5,7 @@ use std::ffi::c_int;
 
 use pario_transport::{Rank, Result, TransportError};
 
+use super::retired;
 use super::wire::{Departure, Wire};
 use crate::{Comm, Host, MpiError, Request};
 
@@ -28,26 +29,50 @@ pub(super) fn host_error(error: MpiError) -> TransportError {
 }
 
 impl MpiWire {
-    /// Duplicates a communicator. Errors on the duplicate are returned, never
-    /// fatal. Collective.
-    pub(super) fn duplicate(host: &'static Host, comm: Comm) -> Result<MpiWire> {
-        let duplicate = || {
-            let comm = host.comm_dup(comm)?;
-            host.comm_return_errors(comm)?;
-            let (rank, size) = (host.comm_rank(comm)?, host.comm_size(comm)?);
-            Ok((comm, Rank(rank as u32), size as u32))
-        };
-        let (comm, rank, size) = duplicate().map_err(host_error)?;
-        Ok(MpiWire {
+    /// A communicator of its own between the ranks of another: split off, not
+    /// duplicated, so that it does not get copies of the program's attributes,
+    /// which it may outlive. Collective.
+    pub(super) fn private(host: &'static Host, comm: Comm) -> Result<MpiWire> {
+        let rank = host.comm_rank(comm).map_err(host_error)?;
+        let private = host.comm_split(comm, Some(0), rank as c_int);
+        let private = private.map_err(host_error)?;
+        Self::over(
             host,
-            comm,
-            rank,
-            size,
-        })
+            private.expect("a rank that gave a colour gets a part"),
+        )
     }
 
+    /// Takes over a communicator that nobody else uses. Errors on it are
+    /// returned, never fatal.
+    pub(super) fn over(host: &'static Host, comm: Comm) -> Result<MpiWire> {
+        let (mut wire, ready) = (
+            MpiWire {
+                host,
+                comm,
+                rank: Rank(0),
+                size: 0,
+            },
+            || {
+                host.comm_return_errors(comm)?;
+                Ok((host.comm_rank(comm)?, host.comm_size(comm)?))
+            },
+        );
+        let (rank, size) = ready().map_err(host_error)?;
+        wire.rank = Rank(rank as u32);
+        wire.size = size as u32;
+        Ok(wire)
+    }
+}
+
+impl MpiWire {
     pub(super) fn comm(&self) -> Comm {
         self.comm
+    }
+}
+
+impl Drop for MpiWire {
+    fn drop(&mut self) {
+        retired::comm(self.comm);
     }
 }
 

@@ -7,10 +7,19 @@
 
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 thread_local! {
     /// How many calls of the program this thread is inside of.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Whether the MPI has ended.
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+/// Notes that the MPI has ended: nobody calls it any more.
+pub fn end() {
+    ENDED.store(true, Ordering::Release);
 }
 
 /// As long as this lives, its thread may call the MPI.
@@ -49,7 +58,7 @@ pub enum Callers {
 impl Callers {
     /// Whether the calling thread is one of them.
     pub(super) fn include_me(self) -> bool {
-        self == Callers::All || DEPTH.with(Cell::get) > 0
+        (self == Callers::All || DEPTH.with(Cell::get) > 0) && !ENDED.load(Ordering::Acquire)
     }
 }
 

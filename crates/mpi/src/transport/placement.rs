@@ -21,13 +21,38 @@ pub(super) struct Placement {
 }
 
 impl Placement {
-    /// Asks the MPI who shares a node with whom. Collective.
-    pub(super) fn find(host: &Host, comm: Comm) -> Result<Placement> {
-        let size = host.comm_size(comm).map_err(host_error)? as u32;
-        if let Some(nodes) = pretended() {
-            return Ok(Self::of((0..size).map(|rank| block(rank, size, nodes))));
-        }
-        let labels = labels(host, comm).map_err(host_error)?;
+    /// One rank.
+    pub(super) fn alone() -> Placement {
+        Self::one_node(1)
+    }
+
+    /// Ranks of one node.
+    pub(super) fn one_node(ranks: u32) -> Placement {
+        Self::of((0..ranks).map(|_| 0))
+    }
+
+    /// The communicator of the ranks of the caller's node, in order. Collective.
+    pub(super) fn node_of_this_rank(
+        host: &Host,
+        comm: Comm,
+        rank: Rank,
+        size: u32,
+    ) -> Result<Comm> {
+        let key = rank.0 as c_int;
+        let near = match pretended() {
+            Some(nodes) => {
+                let colour = block(rank.0, size, nodes) as c_int;
+                let part = host.comm_split(comm, Some(colour), key);
+                part.map(|part| part.expect("a rank that gave a colour gets a part"))
+            }
+            None => host.comm_split_shared(comm, key),
+        };
+        near.map_err(host_error)
+    }
+
+    /// From the communicators of the nodes. Collective over `comm`.
+    pub(super) fn find(host: &Host, comm: Comm, near: Comm) -> Result<Placement> {
+        let labels = labels(host, comm, near).map_err(host_error)?;
         Ok(Self::of(labels.into_iter()))
     }
 
@@ -85,13 +110,9 @@ impl Placement {
 }
 
 /// By rank: the rank that is the first of its node.
-fn labels(host: &Host, comm: Comm) -> std::result::Result<Vec<u32>, MpiError> {
-    let rank = host.comm_rank(comm)?;
-    let near = host.comm_split_shared(comm, rank as c_int)?;
-    let mut first = (rank as u32).to_ne_bytes();
-    let told = host.bcast(&mut first, 0, near);
-    let freed = host.comm_free(near);
-    told.and(freed)?;
+fn labels(host: &Host, comm: Comm, near: Comm) -> std::result::Result<Vec<u32>, MpiError> {
+    let mut first = (host.comm_rank(comm)? as u32).to_ne_bytes();
+    host.bcast(&mut first, 0, near)?;
     let all = host.allgather(&first, comm)?;
     let (labels, _) = all.as_chunks();
     Ok(labels

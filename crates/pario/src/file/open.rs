@@ -40,13 +40,18 @@ impl File {
         mode: Mode,
         info: &Info,
     ) -> Result<File> {
-        let path = path.as_ref();
-        open(comm, path, mode, info, resolve).map_err(|error| {
-            error
-                .in_operation("open")
-                .on_path(path)
-                .on_rank(comm.rank())
-        })
+        Self::open_private(private(comm)?, path, mode, info)
+    }
+
+    /// As [`File::open`], on two transports between the same ranks that nobody
+    /// else uses: for blocking calls, and for those in the background.
+    pub fn open_private(
+        comms: [Arc<dyn Transport>; 2],
+        path: impl AsRef<Path>,
+        mode: Mode,
+        info: &Info,
+    ) -> Result<File> {
+        open(comms, path.as_ref(), mode, info, resolve)
     }
 
     /// Opens a file through a given driver: for wrappers (faults, throttling,
@@ -68,12 +73,7 @@ impl File {
                 reason,
             })
         };
-        open(comm, path, mode, info, given).map_err(|error| {
-            error
-                .in_operation("open")
-                .on_path(path)
-                .on_rank(comm.rank())
-        })
+        open(private(comm)?, path, mode, info, given)
     }
 
     /// Deletes a file. Of several ranks, one does this.
@@ -127,14 +127,31 @@ fn resolve(path: &Path, hints: &Hints) -> Result<Resolved> {
     resolved.map_err(|error| Error::new(ErrorKind::BadFile, "no driver for it").with_source(error))
 }
 
+/// The transports of a file.
+fn private(comm: &Arc<dyn Transport>) -> Result<[Arc<dyn Transport>; 2]> {
+    let duplicates = comm.duplicates(2).map_err(Error::from)?;
+    Ok(<[_; 2]>::try_from(duplicates).expect("as many duplicates as were asked for"))
+}
+
 fn open(
-    comm: &Arc<dyn Transport>,
+    comms: [Arc<dyn Transport>; 2],
     path: &Path,
     mode: Mode,
     info: &Info,
     resolve: impl FnOnce(&Path, &Hints) -> Result<Resolved>,
 ) -> Result<File> {
-    let comm = comm.duplicate()?;
+    let rank = comms[0].rank();
+    open_together(comms, path, mode, info, resolve)
+        .map_err(|error| error.in_operation("open").on_path(path).on_rank(rank))
+}
+
+fn open_together(
+    [comm, background]: [Arc<dyn Transport>; 2],
+    path: &Path,
+    mode: Mode,
+    info: &Info,
+    resolve: impl FnOnce(&Path, &Hints) -> Result<Resolved>,
+) -> Result<File> {
     let (hints, names) = agree_on_arguments(&*comm, path, mode, info)?;
     let resolved = resolve(path, &hints).and_then(|resolved| {
         check_reachable(&*comm, &resolved)?;
@@ -158,7 +175,7 @@ fn open(
     };
     Ok(File {
         inner: Arc::new(Inner {
-            background: Background::new(Lane::new(comm.duplicate()?)),
+            background: Background::new(Lane::new(background)),
             split: Arc::default(),
             lane: Lane::new(comm.clone()),
             comm,

@@ -51,8 +51,8 @@ impl Transport for WithoutCollectives {
         self.0.check(rank)
     }
 
-    fn duplicate(&self) -> Result<Arc<dyn Transport>> {
-        Ok(wrap(&self.0.duplicate()?))
+    fn duplicates(&self, count: usize) -> Result<Vec<Arc<dyn Transport>>> {
+        Ok(self.0.duplicates(count)?.iter().map(wrap).collect())
     }
 }
 

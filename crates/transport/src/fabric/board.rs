@@ -60,6 +60,11 @@ impl Board {
         self.state(world).store(FREE, Ordering::Release);
     }
 
+    /// Frees a board that no rank has used.
+    pub(super) fn give_back(self, world: &World) {
+        self.state(world).store(FREE, Ordering::Release);
+    }
+
     /// Zeroed memory of all ranks that use the board.
     pub(super) fn scratch(self, world: &World) -> Segment {
         let start = world.geometry.scratch(self.0);

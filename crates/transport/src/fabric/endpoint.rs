@@ -6,9 +6,20 @@ use super::board::{Board, Contribution};
 use super::inbox::{ContextId, Envelope};
 use super::mailroom::Mailroom;
 use super::meanwhile::Meanwhile;
+use super::process_watch::ProcessWatch;
 use super::world::World;
 use crate::sharing::{self, Backing};
 use crate::{Node, Patience, Rank, Result, Segment, Tag, Transport, TransportError, collectives};
+
+/// What [`Endpoint::reserve`] took, as a number that can be sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reserved(pub u64);
+
+impl Reserved {
+    fn board(self) -> Option<Board> {
+        self.0.checked_sub(1).map(|board| Board(board as usize))
+    }
+}
 
 /// What differs between the transports over a world.
 #[derive(Debug)]
@@ -27,7 +38,7 @@ pub(crate) struct Kind {
 
 /// The transport of one rank, or a duplicate of it.
 #[derive(Debug)]
-pub(crate) struct Endpoint {
+pub struct Endpoint {
     kind: Arc<Kind>,
     room: Arc<Mailroom>,
     context: ContextId,
@@ -121,13 +132,44 @@ impl Endpoint {
         }
     }
 
-    /// A context and perhaps a board for a duplicate, as one message.
-    fn offer_duplicate(world: &World) -> Vec<u8> {
-        let mut offer = world.take_context().0.to_le_bytes().to_vec();
-        if let Some(Board(board)) = Board::take(world) {
-            offer.extend((board as u64).to_le_bytes());
+    /// Takes the memory with which the collectives of a duplicate are fast. One
+    /// rank does, and tells the others what it got; nothing where all is taken.
+    #[must_use]
+    pub fn reserve(&self) -> Reserved {
+        Reserved(Board::take(&self.room.world).map_or(0, |Board(board)| board as u64 + 1))
+    }
+
+    /// Gives back what no rank has made a duplicate with.
+    pub fn give_back(&self, reserved: Reserved) {
+        if let Some(board) = reserved.board() {
+            board.give_back(&self.room.world);
         }
-        offer
+    }
+
+    /// The duplicate of a number that all ranks agreed on in some other way, as
+    /// on what one of them reserved. No other duplicate ever had the number.
+    #[must_use]
+    pub fn numbered(&self, number: u64, reserved: Reserved) -> Endpoint {
+        Self::new(
+            Arc::clone(&self.kind),
+            Arc::clone(&self.room),
+            ContextId::numbered(number),
+            reserved.board(),
+        )
+    }
+
+    /// Watches the processes of the ranks from now on. Collective.
+    pub(crate) fn watch_processes(&self) -> Result<()> {
+        let all = self.all_gather(&ProcessWatch::introduce())?;
+        self.room.watch(ProcessWatch::new(self.rank(), &all));
+        Ok(())
+    }
+
+    /// A context and perhaps a board for each duplicate, as one message.
+    fn offer_duplicates(&self, count: usize) -> Vec<u8> {
+        let world = &self.room.world;
+        let offers = (0..count).flat_map(|_| [world.take_context().0, self.reserve().0]);
+        offers.flat_map(u64::to_le_bytes).collect()
     }
 }
 
@@ -174,8 +216,7 @@ impl Transport for Endpoint {
 
     fn attend(&self) -> Result<()> {
         self.room.harvest();
-        self.kind.meanwhile.call();
-        self.room.world.check()
+        self.room.attend()
     }
 
     fn patience(&self) -> Patience {
@@ -214,29 +255,31 @@ impl Transport for Endpoint {
         }
     }
 
-    fn duplicate(&self) -> Result<Arc<dyn Transport>> {
+    fn duplicates(&self, count: usize) -> Result<Vec<Arc<dyn Transport>>> {
         const CHOOSER: Rank = Rank(0);
         let offer = if self.rank() == CHOOSER {
-            Self::offer_duplicate(&self.room.world)
+            self.offer_duplicates(count)
         } else {
             Vec::new()
         };
         let offer = self.broadcast(CHOOSER, offer)?;
-        let malformed = TransportError::Malformed {
-            rank: CHOOSER,
-            operation: "a duplication",
+        let (words, rest) = offer.as_chunks::<8>();
+        let (pairs, odd) = words.as_chunks::<2>();
+        if pairs.len() != count || !odd.is_empty() || !rest.is_empty() {
+            return Err(TransportError::Malformed {
+                rank: CHOOSER,
+                operation: "a duplication",
+            });
+        }
+        let duplicate = |&[context, board]: &[[u8; 8]; 2]| -> Arc<dyn Transport> {
+            Arc::new(Self::new(
+                Arc::clone(&self.kind),
+                Arc::clone(&self.room),
+                ContextId(u64::from_le_bytes(context)),
+                Reserved(u64::from_le_bytes(board)).board(),
+            ))
         };
-        let (words, []) = offer.as_chunks::<8>() else {
-            return Err(malformed);
-        };
-        let context = words.first().ok_or(malformed)?;
-        let board = words.get(1);
-        Ok(Arc::new(Self::new(
-            Arc::clone(&self.kind),
-            Arc::clone(&self.room),
-            ContextId(u64::from_le_bytes(*context)),
-            board.map(|board| Board(u64::from_le_bytes(*board) as usize)),
-        )))
+        Ok(pairs.iter().map(duplicate).collect())
     }
 
     fn scratch(&self) -> Option<Segment> {

@@ -13,6 +13,14 @@ pub(super) struct ContextId(pub(super) u64);
 impl ContextId {
     /// The context in which a world starts.
     pub(super) const FIRST: ContextId = ContextId(0);
+
+    /// The context of a number from elsewhere. The world's own numbers never
+    /// get so large.
+    pub(super) fn numbered(number: u64) -> ContextId {
+        ContextId(Self::FIRST_NUMBERED + number)
+    }
+
+    const FIRST_NUMBERED: u64 = 1 << 63;
 }
 
 /// What stands before a message in a ring.
@@ -201,24 +209,43 @@ impl Stream {
 #[derive(Debug, Default)]
 struct Contexts {
     open: HashSet<ContextId>,
-    /// All contexts below this one have been opened here at some time.
-    seen_below: u64,
-    /// Those above that have been opened too.
-    seen_beyond: BTreeSet<u64>,
+    /// Of the world's own numbers, and of those from elsewhere.
+    seen: [Seen; 2],
+}
+
+/// Which numbers of a row have been seen, most of them in order.
+#[derive(Debug, Default)]
+struct Seen {
+    /// All below this one.
+    below: u64,
+    /// Those above that have been seen too.
+    beyond: BTreeSet<u64>,
 }
 
 impl Contexts {
+    /// The row that a context is in, and its number there.
+    fn place(context: ContextId) -> (usize, u64) {
+        match context.0.checked_sub(ContextId::FIRST_NUMBERED) {
+            None => (0, context.0),
+            Some(number) => (1, number),
+        }
+    }
+
     fn open(&mut self, context: ContextId) {
         self.open.insert(context);
-        self.seen_beyond.insert(context.0);
-        while self.seen_beyond.remove(&self.seen_below) {
-            self.seen_below += 1;
+        let (row, number) = Self::place(context);
+        let seen = &mut self.seen[row];
+        seen.beyond.insert(number);
+        while seen.beyond.remove(&seen.below) {
+            seen.below += 1;
         }
     }
 
     fn is_closed(&self, context: ContextId) -> bool {
-        let seen = context.0 < self.seen_below || self.seen_beyond.contains(&context.0);
-        seen && !self.open.contains(&context)
+        let (row, number) = Self::place(context);
+        let seen = &self.seen[row];
+        let is_seen = number < seen.below || seen.beyond.contains(&number);
+        is_seen && !self.open.contains(&context)
     }
 
     /// Memory for a message, if it is wanted and can be had.
@@ -264,7 +291,7 @@ mod tests {
         assert!(!contexts.is_closed(ContextId(1)));
         contexts.open(ContextId(1));
         assert!(!contexts.is_closed(ContextId(0)));
-        assert!(contexts.seen_beyond.is_empty(), "nothing to remember");
+        assert!(contexts.seen[0].beyond.is_empty(), "nothing to remember");
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The ends of a rank's rings, shared by all its threads and duplicates.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::flags::Flags;
 use super::inbox::{Arrival, ContextId, Envelope, Inbox};
 use super::meanwhile::Meanwhile;
+use super::process_watch::ProcessWatch;
 use super::ring::{Consumer, Producer};
 use super::world::World;
-use crate::{Patience, Rank, Result, Tag, TransportError, Waiter};
+use crate::{Loss, Patience, Rank, Result, Tag, TransportError, Waiter};
 
 /// How much of a long message is written before the receiver sees it: small
 /// enough that both copy at the same time.
@@ -35,6 +36,7 @@ pub(super) struct Mailroom {
     pub(super) rank: Rank,
     patience: Patience,
     meanwhile: Meanwhile,
+    processes: OnceLock<ProcessWatch>,
     inbox: Mutex<Inbox>,
     outgoing: Vec<Mutex<Outgoing>>,
 }
@@ -71,6 +73,7 @@ impl Mailroom {
             rank,
             patience,
             meanwhile,
+            processes: OnceLock::new(),
             world,
         }
     }
@@ -83,12 +86,26 @@ impl Mailroom {
         lock(&self.inbox).close(context);
     }
 
+    /// Has the processes of the other ranks watched while this one waits.
+    pub(super) fn watch(&self, processes: ProcessWatch) {
+        // A second watch would see the same.
+        let _ = self.processes.set(processes);
+    }
+
+    /// What a rank does before it sleeps. Fails if another has been lost.
+    pub(super) fn attend(&self) -> Result<()> {
+        self.meanwhile.call()?;
+        if let Some(processes) = self.processes.get()
+            && let Some(rank) = processes.find_ended()
+        {
+            self.world.leave(rank, Loss::Ended);
+        }
+        self.world.check()
+    }
+
     /// Waits on the rank's bell.
     pub(super) fn wait<T>(&self, ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-        let attend = || {
-            self.meanwhile.call();
-            self.world.check()
-        };
+        let attend = || self.attend();
         Waiter::new(&attend)
             .patience(self.patience)
             .wait(self.world.bell(self.rank), ready)

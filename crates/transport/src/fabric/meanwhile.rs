@@ -3,21 +3,27 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::Result;
+
 /// Something that a waiting rank does before each sleep, such as keeping the
 /// progress of a host MPI moving. Nothing by default.
 #[derive(Clone, Default)]
-pub struct Meanwhile(Option<Arc<dyn Fn() + Send + Sync>>);
+pub struct Meanwhile(Option<Work>);
+
+type Work = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
 impl Meanwhile {
-    /// Calls `work` before each sleep. It must not wait for the transport.
+    /// Calls `work` before each sleep; its error ends the wait. It must not
+    /// wait for the transport.
     #[must_use]
-    pub fn new(work: impl Fn() + Send + Sync + 'static) -> Self {
+    pub fn new(work: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
         Meanwhile(Some(Arc::new(work)))
     }
 
-    pub(super) fn call(&self) {
-        if let Some(work) = &self.0 {
-            work();
+    pub(super) fn call(&self) -> Result<()> {
+        match &self.0 {
+            Some(work) => work(),
+            None => Ok(()),
         }
     }
 }

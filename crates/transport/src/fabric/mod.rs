@@ -21,10 +21,12 @@ mod geometry;
 mod inbox;
 mod mailroom;
 mod meanwhile;
+mod process_watch;
 mod ring;
 mod world;
 
-pub(crate) use endpoint::{Endpoint, Kind};
+pub(crate) use endpoint::Kind;
+pub use endpoint::{Endpoint, Reserved};
 pub use meanwhile::Meanwhile;
 pub(crate) use world::World;
 

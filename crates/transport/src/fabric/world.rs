@@ -60,8 +60,8 @@ impl World {
     }
 
     /// Notes that a rank has left, unless that has been noted before, and wakes
-    /// all others. Called by the rank itself, or by its supervisor when it has
-    /// ended: never by two at once.
+    /// all others. Called by the rank itself, by its supervisor when it has
+    /// ended, or by ranks that found it ended: several of these say the same.
     pub(crate) fn leave(&self, rank: Rank, loss: Loss) {
         let state = self.memory.atomic_u32(self.geometry.state(rank.index()));
         if state.load(Ordering::Acquire) == PRESENT {

@@ -1,0 +1,215 @@
+//! What all transports between the same processes share.
+//!
+//! Programs open files on many communicators, but on few groups of processes:
+//! libraries duplicate a communicator for each file. Where the processes run,
+//! the memory that they share and the communicator for messages between nodes
+//! are found once per group, and [`registry`](super::registry) keeps them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pario_transport::{Meanwhile, Rank, Result, Segment, TransportError, generic, node};
+
+use super::bridge::{self, Bridge};
+use super::host_progress::HostProgress;
+use super::mpi_wire::{MpiWire, host_error};
+use super::placement::Placement;
+use super::retired::OwnedGroup;
+use super::{MpiTransport, hooks};
+use crate::{Comm, Group, Host};
+
+/// A number that no group has had whose first process this is.
+pub(super) fn take_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Processes in the order of their ranks.
+#[derive(Debug)]
+pub(super) struct ProcessGroup {
+    /// The same on all ranks, and another for each time that the group met.
+    pub(super) number: u64,
+    pub(super) rank: Rank,
+    pub(super) size: u32,
+    pub(super) placement: Placement,
+    /// Messages over the MPI; none where all ranks share memory.
+    pub(super) link: Option<Arc<Bridge>>,
+    /// The communicator that they go over.
+    pub(super) comm: Option<Comm>,
+    /// The ranks of this node, if they share memory.
+    pub(super) node: Option<node::Endpoint>,
+    pub(super) progress: HostProgress,
+    /// Contexts are numbered by the first rank, in a row: ranks remember which
+    /// they have closed.
+    next_context: AtomicU64,
+    /// None while the ranks of a node look for memory.
+    group: Option<OwnedGroup>,
+}
+
+impl ProcessGroup {
+    /// The processes of a communicator find out about each other. Collective.
+    pub(super) fn meet(
+        host: &'static Host,
+        comm: Comm,
+        group: OwnedGroup,
+        number: u64,
+    ) -> Result<ProcessGroup> {
+        let rank = Rank(host.comm_rank(comm).map_err(host_error)? as u32);
+        let size = host.comm_size(comm).map_err(host_error)? as u32;
+        let progress = HostProgress::new(host)?;
+        if size == 1 {
+            let alone = ProcessGroup {
+                number,
+                rank,
+                size,
+                placement: Placement::alone(),
+                link: None,
+                comm: None,
+                node: None,
+                progress,
+                next_context: AtomicU64::new(0),
+                group: Some(group),
+            };
+            // Where there is no memory even for one, messages to oneself do.
+            return match Segment::anonymous(node::bytes(size)) {
+                Ok(memory) => alone.with_memory(Some(memory)),
+                Err(_) => Ok(alone.with_link(host, comm)?),
+            };
+        }
+        let near = Placement::node_of_this_rank(host, comm, rank, size)?;
+        let placement = Placement::find(host, comm, near)?;
+        let memory = share_memory(MpiWire::over(host, near)?, progress)?;
+        let met = ProcessGroup {
+            number,
+            rank,
+            size,
+            placement,
+            link: None,
+            comm: None,
+            node: None,
+            progress,
+            next_context: AtomicU64::new(0),
+            group: Some(group),
+        };
+        // Without a world there is no other communicator to make progress with.
+        let needs_link = met.placement.nodes() > 1 || memory.is_none() || !host.has_world();
+        let met = match needs_link {
+            true => met.with_link(host, comm)?,
+            false => met,
+        };
+        met.with_memory(memory)
+    }
+
+    fn with_link(self, host: &'static Host, comm: Comm) -> Result<ProcessGroup> {
+        let wire = MpiWire::private(host, comm)?;
+        let comm = wire.comm();
+        let link = Bridge::new(Box::new(wire), self.progress.callers());
+        Ok(ProcessGroup {
+            link: Some(Arc::new(link)),
+            comm: Some(comm),
+            ..self
+        })
+    }
+
+    /// The ranks of this node join in the memory that they share, if any.
+    fn with_memory(self, memory: Option<Segment>) -> Result<ProcessGroup> {
+        let Some(memory) = memory else {
+            return Ok(self);
+        };
+        let (ranks, me) = self.placement.on_my_node(self.rank);
+        let link = self.link.as_ref().map(Arc::downgrade);
+        let progress = self.progress;
+        let meanwhile = Meanwhile::new(move || {
+            let link = link.as_ref().and_then(std::sync::Weak::upgrade);
+            let working = match link {
+                Some(link) => {
+                    link.carry();
+                    link.check()
+                }
+                None => {
+                    progress.make();
+                    Ok(())
+                }
+            };
+            hooks::carry_attended();
+            working
+        });
+        let patience = bridge::PATIENCE.among(ranks);
+        let node = node::join(memory, ranks, me, patience, meanwhile)?;
+        Ok(ProcessGroup {
+            node: Some(node),
+            ..self
+        })
+    }
+
+    /// The first of `count` contexts that are new to the group. Only its first
+    /// rank may ask.
+    pub(super) fn take_contexts(&self, count: usize) -> u64 {
+        self.next_context.fetch_add(count as u64, Ordering::Relaxed)
+    }
+
+    /// Whether all ranks share memory, so that nothing goes over the MPI.
+    pub(super) fn is_one_node(&self) -> bool {
+        self.node.is_some() && self.placement.nodes() == 1
+    }
+
+    /// The host's group of these processes, which stays theirs.
+    pub(super) fn group(&self) -> Group {
+        let group = self.group.as_ref();
+        group.expect("the ranks of a file have met").0
+    }
+
+    /// The memory that it holds while no file is open on it.
+    pub(super) fn bytes(&self) -> usize {
+        let (ranks, _) = self.placement.on_my_node(self.rank);
+        self.node.as_ref().map_or(0, |_| node::bytes(ranks))
+    }
+
+    /// An error of the ranks of this node, in the ranks of the group. If a rank
+    /// was lost, the other nodes are told: nobody there would notice.
+    pub(super) fn translate(&self, error: TransportError) -> TransportError {
+        let TransportError::PeerLost { rank, reason } = error else {
+            return error;
+        };
+        let here = self.placement.node_of(self.rank);
+        let rank = self.placement.ranks_of(here).nth(rank.index());
+        let rank = rank.unwrap_or(self.rank);
+        if let Some(link) = &self.link {
+            link.announce_loss(rank, reason);
+        }
+        TransportError::PeerLost { rank, reason }
+    }
+}
+
+/// Memory of the ranks of a node, which talk over `wire` to get it.
+fn share_memory(wire: MpiWire, progress: HostProgress) -> Result<Option<Segment>> {
+    let link = Arc::new(Bridge::new(Box::new(wire), progress.callers()));
+    let ranks = link.size();
+    if ranks > node::RANKS_MAX {
+        return Ok(None);
+    }
+    let over_messages = MpiTransport::on_one_node(Arc::clone(&link), progress);
+    let memory = generic::segment(&over_messages, node::bytes(ranks))?;
+    link.finish_sending()?;
+    Ok(memory)
+}
+
+impl MpiTransport {
+    /// The ranks of a node while they share no memory yet.
+    fn on_one_node(link: Arc<Bridge>, progress: HostProgress) -> MpiTransport {
+        let (rank, size) = (link.rank(), link.size());
+        let group = ProcessGroup {
+            number: 0,
+            rank,
+            size,
+            placement: Placement::one_node(size),
+            link: Some(link),
+            comm: None,
+            node: None,
+            progress,
+            next_context: AtomicU64::new(0),
+            group: None,
+        };
+        MpiTransport::numbered(&Arc::new(group), 0, node::Reserved::default())
+    }
+}
