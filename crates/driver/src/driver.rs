@@ -2,7 +2,7 @@
 
 use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
 
-use crate::{Advice, Batch, Capabilities, Facts, LockMode, OpenHow, RangeLock};
+use crate::{Advice, Batch, Capabilities, Facts, FileIdentity, LockMode, OpenHow, RangeLock};
 
 /// A file system, or the way we speak to one.
 pub trait Driver: Send + Sync + Debug {
@@ -75,6 +75,24 @@ pub trait Handle: Send + Sync + Debug {
 
     /// What is known about this file's file system.
     fn facts(&self) -> &Facts;
+
+    /// What tells the file from others, wherever it is seen from; `None` where
+    /// its name does.
+    fn identity(&self) -> io::Result<Option<FileIdentity>> {
+        Ok(None)
+    }
+
+    /// When the file was read last, in seconds: what a process marks a file with
+    /// that another may see too, because no program minds.
+    fn access_time(&self) -> io::Result<i64> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Sets [`access_time`](Handle::access_time).
+    fn set_access_time(&self, seconds: i64) -> io::Result<()> {
+        let _ = seconds;
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Closes, reporting what `close(2)` says, after the calls in progress on
     /// this handle (background ones too) have ended. Later calls fail; locks

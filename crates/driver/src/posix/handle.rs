@@ -9,8 +9,8 @@ use super::{
     preallocate, sys,
 };
 use crate::{
-    Advice, AsyncMethod, Batch, Completion, Direction, Facts, FileSystem, Handle, LockMode,
-    OpenHow, Outcome, RangeLock, background,
+    Advice, AsyncMethod, Batch, Completion, Direction, Facts, FileIdentity, FileSystem, Handle,
+    LockMode, OpenHow, Outcome, RangeLock, background,
     batch::beyond_files,
     closing::{Closing, Pass},
     detect, uring,
@@ -156,6 +156,19 @@ impl Handle for PosixHandle {
 
     fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    fn identity(&self) -> io::Result<Option<FileIdentity>> {
+        let file = self.file.enter()?;
+        FileIdentity::of(file.buffered(), &self.facts.file_system).map(Some)
+    }
+
+    fn access_time(&self) -> io::Result<i64> {
+        sys::access_time(self.file.enter()?.buffered())
+    }
+
+    fn set_access_time(&self, seconds: i64) -> io::Result<()> {
+        sys::set_access_time(self.file.enter()?.buffered(), seconds)
     }
 
     fn close(&self) -> io::Result<()> {

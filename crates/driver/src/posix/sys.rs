@@ -238,22 +238,28 @@ pub(crate) struct Extended {
     pub(crate) direct_offset: u32,
 }
 
-/// Asks `statx`.
-pub(crate) fn extended(fd: BorrowedFd<'_>) -> io::Result<Extended> {
-    let mask = libc::STATX_MNT_ID | libc::STATX_DIOALIGN;
+/// Asks `statx`; `sync` says whether the server has to be asked where there is
+/// one.
+fn extended_status(fd: BorrowedFd<'_>, mask: u32, sync: c_int) -> io::Result<libc::statx> {
     let mut status = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: the empty name is terminated, the target is large enough.
     checked(unsafe {
         libc::statx(
             fd.as_raw_fd(),
             c"".as_ptr(),
-            libc::AT_EMPTY_PATH,
+            libc::AT_EMPTY_PATH | sync,
             mask,
             status.as_mut_ptr(),
         )
     })?;
     // SAFETY: plain numbers, zeroed and then filled in.
-    let status = unsafe { status.assume_init() };
+    Ok(unsafe { status.assume_init() })
+}
+
+/// What `statx` knows that `fstat` does not.
+pub(crate) fn extended(fd: BorrowedFd<'_>) -> io::Result<Extended> {
+    let mask = libc::STATX_MNT_ID | libc::STATX_DIOALIGN;
+    let status = extended_status(fd, mask, libc::AT_STATX_SYNC_AS_STAT)?;
     let told = |bit: u32, value| if status.stx_mask & bit != 0 { value } else { 0 };
     Ok(Extended {
         mount: if status.stx_mask & libc::STATX_MNT_ID != 0 {
@@ -264,6 +270,54 @@ pub(crate) fn extended(fd: BorrowedFd<'_>) -> io::Result<Extended> {
         direct_memory: told(libc::STATX_DIOALIGN, status.stx_dio_mem_align),
         direct_offset: told(libc::STATX_DIOALIGN, status.stx_dio_offset_align),
     })
+}
+
+/// What tells a file from others of its file system.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    /// The number of the file system, as `stat` has it.
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    /// When it was made, in nanoseconds; 0 where the file system does not say.
+    pub(crate) born: i64,
+}
+
+/// Asks for what tells a file from others.
+pub(crate) fn identity(fd: BorrowedFd<'_>) -> io::Result<Identity> {
+    let status = status(fd)?;
+    let born = extended_status(fd, libc::STATX_BTIME, libc::AT_STATX_SYNC_AS_STAT).ok();
+    let born = born.filter(|found| found.stx_mask & libc::STATX_BTIME != 0);
+    let nanoseconds = |time: libc::statx_timestamp| {
+        time.tv_sec
+            .wrapping_mul(1_000_000_000)
+            .wrapping_add(i64::from(time.tv_nsec))
+    };
+    Ok(Identity {
+        device: status.st_dev,
+        inode: status.st_ino,
+        born: born.map_or(0, |found| nanoseconds(found.stx_btime)),
+    })
+}
+
+/// When the file was read last, as the server knows it, in seconds.
+pub(crate) fn access_time(fd: BorrowedFd<'_>) -> io::Result<i64> {
+    let found = extended_status(fd, libc::STATX_ATIME, libc::AT_STATX_FORCE_SYNC)?;
+    Ok(found.stx_atime.tv_sec)
+}
+
+/// Sets when the file was read last; the time of the last change stays.
+pub(crate) fn set_access_time(fd: BorrowedFd<'_>, seconds: i64) -> io::Result<()> {
+    let access = libc::timespec {
+        tv_sec: seconds,
+        tv_nsec: 0,
+    };
+    let unchanged = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: libc::UTIME_OMIT,
+    };
+    let times = [access, unchanged];
+    // SAFETY: two times, as the call wants.
+    checked(unsafe { libc::futimens(fd.as_raw_fd(), times.as_ptr()) }).map(drop)
 }
 
 /// The value of an extended attribute of up to `limit` bytes.

@@ -11,8 +11,8 @@ pub use trace::{Event, Log};
 use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
 
 use crate::{
-    Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, Handle, LockMode, OpenHow,
-    Outcome, RangeLock,
+    Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, FileIdentity, Handle,
+    LockMode, OpenHow, Outcome, RangeLock,
 };
 
 /// What a driver is asked to do.
@@ -231,6 +231,18 @@ impl<W: Wrapper> Handle for AroundHandle<W> {
 
     fn facts(&self) -> &Facts {
         self.file.inner.facts()
+    }
+
+    fn identity(&self) -> io::Result<Option<FileIdentity>> {
+        self.file.inner.identity()
+    }
+
+    fn access_time(&self) -> io::Result<i64> {
+        self.file.inner.access_time()
+    }
+
+    fn set_access_time(&self, seconds: i64) -> io::Result<()> {
+        self.file.inner.set_access_time(seconds)
     }
 
     fn close(&self) -> io::Result<()> {

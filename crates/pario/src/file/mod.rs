@@ -7,6 +7,7 @@ mod manage;
 mod open;
 mod peers;
 mod pointers;
+mod same_file;
 mod views;
 
 pub use collective::Split;

@@ -2,7 +2,6 @@
 
 use std::{
     io,
-    os::unix::fs::MetadataExt,
     path::Path,
     sync::{
         Arc, Mutex, RwLock,
@@ -14,7 +13,7 @@ use pario_driver::{Advice, AsyncMethod, Create, Driver, Handle, IoMode, OpenHow,
 use pario_hints::{Hints, Info, Sources};
 use pario_transport::{Rank, Transport};
 
-use super::{Atomicity, File, Inner, inner::State};
+use super::{Atomicity, File, Inner, inner::State, same_file};
 use crate::{
     Error, ErrorKind, Mode, Result,
     access::Buffers,
@@ -202,7 +201,7 @@ fn open_together(
 
 /// Whether the ranks gave the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Names {
+pub(super) enum Names {
     Equal,
     Different,
 }
@@ -320,15 +319,22 @@ fn open_everywhere(
         Some(opened) => opened,
         None => driver.open(path, &how.clone().create(Create::Never)),
     };
-    let identity = match &opened {
-        Ok(_) => match names {
-            Names::Equal => Ok(Vec::new()),
-            Names::Different => identity(driver, path).map_err(Error::from),
-        },
+    let described = match &opened {
+        Ok(handle) if comm.size() > 1 => same_file::describe(&**handle, path),
+        Ok(_) => Ok(Vec::new()),
         Err(error) => Err(copy_of(error)),
     };
-    let agreed = agree::gather(comm, identity)
-        .and_then(|all| agree::same(&all, "the file that the names lead to"));
+    let agreed = match (agree::gather(comm, described), &opened) {
+        (Ok(all), Ok(handle)) if comm.size() > 1 => same_file::Check {
+            comm,
+            handle: &**handle,
+            names,
+            access: how.access,
+            path,
+        }
+        .run(&all),
+        (gathered, _) => gathered.map(drop),
+    };
     match (agreed, opened) {
         (Ok(()), Ok(handle)) => Ok(handle),
         (Ok(()), Err(error)) => Err(error.into()),
@@ -339,16 +345,6 @@ fn open_everywhere(
             Err(error)
         }
     }
-}
-
-/// What tells files apart whatever their names: device and inode where the
-/// kernel knows the file, the driver's path elsewhere.
-fn identity(driver: &dyn Driver, path: &Path) -> io::Result<Vec<u8>> {
-    if !driver.capabilities().between_processes {
-        return Ok(path.as_os_str().as_encoded_bytes().to_vec());
-    }
-    let metadata = std::fs::metadata(path)?;
-    Ok([metadata.dev().to_le_bytes(), metadata.ino().to_le_bytes()].concat())
 }
 
 fn copy_of(error: &io::Error) -> Error {

@@ -3,11 +3,14 @@
 mod batch;
 mod command;
 mod exchange;
+mod folders;
 mod killed;
 mod memory;
 pub(crate) mod mounts;
 mod network;
 mod nodes;
+mod spawned;
+mod survivors;
 mod swapped;
 mod switches;
 mod tools;
@@ -25,6 +28,9 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     trials.extend(network::trials(run));
     trials.extend(memory::trials(run));
     trials.extend(killed::trials(run));
+    trials.extend(survivors::trials(run));
+    trials.extend(spawned::trials(run));
+    trials.extend(folders::trials(run));
     trials.extend(exchange::trials(run));
     trials.extend(switches::trials(run));
     trials.extend(tools::trials(run));

@@ -1,0 +1,232 @@
+//! What tells files apart, whatever their names are and wherever they are seen
+//! from.
+
+use std::{
+    fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    io,
+    os::fd::BorrowedFd,
+    sync::OnceLock,
+};
+
+use crate::{FileSystem, posix::sys};
+
+/// A file as one process sees it: to be compared with what others see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileIdentity {
+    /// The running kernel.
+    kernel: u64,
+    /// The mounted file system, as this kernel numbers it.
+    device: u64,
+    inode: u64,
+    /// When the file was made, where the file system keeps that.
+    born: i64,
+    reach: Reach,
+    /// Hash of the kind of file system.
+    kind: u64,
+}
+
+/// From where the files of a file system can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+enum Reach {
+    /// From one kernel only.
+    Local = 0,
+    /// From several, where a file has the same inode number.
+    SameNumbers = 1,
+    /// From several, which may number files in their own way, or not known.
+    OwnNumbers = 2,
+}
+
+/// What comparing two identities tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sameness {
+    /// It is the same file.
+    Same,
+    /// They are two files.
+    Different,
+    /// It cannot be told from this.
+    Unknown,
+}
+
+const WORDS: usize = 6;
+
+impl FileIdentity {
+    /// The length of the wire form.
+    pub const WIRE_BYTES: usize = 8 * WORDS;
+
+    pub(crate) fn of(fd: BorrowedFd<'_>, file_system: &FileSystem) -> io::Result<FileIdentity> {
+        let found = sys::identity(fd)?;
+        Ok(FileIdentity {
+            kernel: running_kernel(),
+            device: found.device,
+            inode: found.inode,
+            born: found.born,
+            reach: reach(file_system),
+            kind: hash(&file_system.to_string()),
+        })
+    }
+
+    /// Whether two processes see the same file.
+    #[must_use]
+    pub fn compare(&self, other: &FileIdentity) -> Sameness {
+        let same_number = self.inode == other.inode && self.born == other.born;
+        let both = |reach| self.reach == reach && other.reach == reach;
+        let same_kernel = self.kernel == other.kernel;
+        match same_number {
+            // Equal numbers of one kernel's file system are the same file.
+            _ if same_kernel && self.device == other.device => match self.inode == other.inode {
+                true => Sameness::Same,
+                false => Sameness::Different,
+            },
+            _ if both(Reach::Local) => Sameness::Different,
+            true if both(Reach::SameNumbers) && self.kind == other.kind => Sameness::Same,
+            false if both(Reach::SameNumbers) && self.kind == other.kind => Sameness::Different,
+            // The server's own disk and its clients' mounts, for instance.
+            _ => Sameness::Unknown,
+        }
+    }
+
+    /// As bytes, for a message.
+    #[must_use]
+    pub fn to_wire(&self) -> [u8; Self::WIRE_BYTES] {
+        let words: [u64; WORDS] = [
+            self.kernel,
+            self.device,
+            self.inode,
+            self.born as u64,
+            self.reach as u64,
+            self.kind,
+        ];
+        let mut wire = [0; Self::WIRE_BYTES];
+        for (bytes, word) in wire.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *bytes = word.to_le_bytes();
+        }
+        wire
+    }
+
+    /// From the bytes of a message.
+    #[must_use]
+    pub fn from_wire(wire: &[u8]) -> Option<FileIdentity> {
+        let (words, []) = wire.as_chunks::<8>() else {
+            return None;
+        };
+        let words: [u64; WORDS] = words
+            .iter()
+            .map(|word| u64::from_le_bytes(*word))
+            .collect::<Vec<_>>()
+            .try_into()
+            .ok()?;
+        let [kernel, device, inode, born, reach, kind] = words;
+        Some(FileIdentity {
+            kernel,
+            device,
+            inode,
+            born: born as i64,
+            reach: match reach {
+                0 => Reach::Local,
+                1 => Reach::SameNumbers,
+                _ => Reach::OwnNumbers,
+            },
+            kind,
+        })
+    }
+}
+
+fn reach(file_system: &FileSystem) -> Reach {
+    use FileSystem::*;
+    match file_system {
+        Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs | Memory => Reach::Local,
+        Lustre | Gpfs | Ceph | BeeGfs | PanFs | OrangeFs | Nfs | Gluster => Reach::SameNumbers,
+        Smb | Fuse { .. } | HostShare | Overlay | Other(_) => Reach::OwnNumbers,
+    }
+}
+
+/// Differs between machines, and between two starts of one.
+fn running_kernel() -> u64 {
+    static KERNEL: OnceLock<u64> = OnceLock::new();
+    *KERNEL.get_or_init(|| {
+        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+        // Without it nothing is known of any other process's kernel.
+        id.map_or_else(|_| hash(&std::process::id()), |id| hash(&id))
+    })
+}
+
+/// The same in all processes of a program.
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Sameness::{Different, Same, Unknown};
+
+    fn seen(kernel: u64, device: u64, inode: u64, file_system: &FileSystem) -> FileIdentity {
+        FileIdentity {
+            kernel,
+            device,
+            inode,
+            born: 0,
+            reach: reach(file_system),
+            kind: hash(&file_system.to_string()),
+        }
+    }
+
+    #[test]
+    fn one_kernel_knows_its_files_by_device_and_inode() {
+        let ext = FileSystem::Ext;
+        let file = seen(1, 5, 7, &ext);
+        assert_eq!(file.compare(&seen(1, 5, 7, &ext)), Same);
+        assert_eq!(file.compare(&seen(1, 5, 8, &ext)), Different);
+        // Two tmpfs under one name in two containers.
+        assert_eq!(file.compare(&seen(1, 6, 7, &ext)), Different);
+    }
+
+    #[test]
+    fn local_files_of_two_nodes_are_two_files() {
+        let file = seen(1, 5, 7, &FileSystem::Xfs);
+        assert_eq!(file.compare(&seen(2, 5, 7, &FileSystem::Xfs)), Different);
+    }
+
+    #[test]
+    fn two_mounts_of_one_file_are_one_file_though_devices_differ() {
+        for file_system in [FileSystem::Nfs, FileSystem::Lustre] {
+            let file = seen(1, 5, 7, &file_system);
+            assert_eq!(file.compare(&seen(1, 6, 7, &file_system)), Same);
+            assert_eq!(file.compare(&seen(2, 9, 7, &file_system)), Same);
+            assert_eq!(file.compare(&seen(2, 9, 8, &file_system)), Different);
+            let later = FileIdentity { born: 3, ..file };
+            assert_eq!(
+                file.compare(&FileIdentity { kernel: 2, ..later }),
+                Different
+            );
+        }
+    }
+
+    #[test]
+    fn what_numbers_cannot_tell_is_unknown() {
+        let fuse = FileSystem::Fuse {
+            subtype: "sshfs".into(),
+        };
+        assert_eq!(seen(1, 5, 7, &fuse).compare(&seen(1, 6, 7, &fuse)), Unknown);
+        assert_eq!(seen(1, 5, 7, &fuse).compare(&seen(2, 5, 9, &fuse)), Unknown);
+        let (server, client) = (
+            seen(1, 5, 7, &FileSystem::Ext),
+            seen(2, 6, 7, &FileSystem::Nfs),
+        );
+        assert_eq!(server.compare(&client), Unknown);
+    }
+
+    #[test]
+    fn the_wire_form_is_faithful() {
+        let file = FileIdentity {
+            born: -5,
+            ..seen(u64::MAX, 2, 3, &FileSystem::Overlay)
+        };
+        assert_eq!(FileIdentity::from_wire(&file.to_wire()), Some(file));
+        assert_eq!(FileIdentity::from_wire(&file.to_wire()[1..]), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! Whether the ranks have opened one file: the same name may lead to different
+//! files, on folders that each node has for itself, and different names to one.
+//!
+//! Mostly the file systems' own numbers tell. Where they cannot, as between a
+//! server's disk and its clients' mounts, rank 0 leaves a mark on the file that
+//! no program minds, its time of last access, and the others look for it.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pario_driver::{Access, FileIdentity, Handle, Sameness};
+use pario_transport::{Rank, Transport};
+
+use super::open::Names;
+use crate::{Error, ErrorKind, Result, agree, warning::warn};
+
+const ROOT: Rank = Rank(0);
+
+/// What a rank tells of the file that it opened: its identity, or else its name.
+pub(super) fn describe(handle: &dyn Handle, path: &Path) -> Result<Vec<u8>> {
+    let (kind, bytes) = match handle.identity()? {
+        Some(identity) => (IDENTITY, identity.to_wire().to_vec()),
+        None => (NAME, path.as_os_str().as_encoded_bytes().to_vec()),
+    };
+    Ok([vec![kind], bytes].concat())
+}
+
+/// The first byte of a description: what follows.
+const NAME: u8 = 0;
+const IDENTITY: u8 = 1;
+
+fn identity(description: &[u8]) -> Option<FileIdentity> {
+    match description.split_first() {
+        Some((&IDENTITY, wire)) => FileIdentity::from_wire(wire),
+        _ => None,
+    }
+}
+
+/// The check that follows, on each rank.
+pub(super) struct Check<'a> {
+    pub(super) comm: &'a dyn Transport,
+    pub(super) handle: &'a dyn Handle,
+    pub(super) names: Names,
+    pub(super) access: Access,
+    pub(super) path: &'a Path,
+}
+
+/// What the ranks' descriptions come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Finding {
+    Same,
+    /// This rank has another file than rank 0.
+    Different(Rank),
+    Unknown,
+}
+
+impl Check<'_> {
+    /// Compares what all ranks described. Collective.
+    pub(super) fn run(&self, all: &[Vec<u8>]) -> Result<()> {
+        let finding = match compare(all) {
+            Finding::Unknown => self.probe()?,
+            finding => finding,
+        };
+        match (finding, self.names, self.access) {
+            (Finding::Same, _, _) => Ok(()),
+            // Copies of a file on each node are read in this way.
+            (Finding::Different(rank), Names::Equal, Access::Read) => {
+                self.warn(&format!(
+                    "{:?} is not the same file on rank 0 and on rank {rank}: reads return what \
+                     one of them holds",
+                    self.path
+                ));
+                Ok(())
+            }
+            (Finding::Different(rank), _, _) => Err(Error::new(
+                ErrorKind::NotSame,
+                format!(
+                    "the name leads to another file on rank {rank} than on rank 0: a file that \
+                     ranks open together has to be on a file system that they share"
+                ),
+            )),
+            (Finding::Unknown, Names::Equal, _) => {
+                self.warn(&format!(
+                    "it cannot be verified that {:?} is the same file on all ranks",
+                    self.path
+                ));
+                Ok(())
+            }
+            (Finding::Unknown, Names::Different, _) => Err(Error::new(
+                ErrorKind::NotSame,
+                "the ranks gave different names, and it cannot be verified that they lead to the \
+                 same file: give the same name on all ranks",
+            )),
+        }
+    }
+
+    /// One rank speaks for all.
+    fn warn(&self, message: &str) {
+        if self.comm.rank() == ROOT {
+            warn(message);
+        }
+    }
+
+    /// Rank 0 marks the file, the others look for the mark. Collective.
+    fn probe(&self) -> Result<Finding> {
+        let before = match self.comm.rank() {
+            ROOT => self.handle.access_time().ok(),
+            _ => None,
+        };
+        let marked = before.and_then(|_| self.leave_mark().ok());
+        let told = marked.map_or_else(Vec::new, |mark| mark.to_le_bytes().to_vec());
+        let told = agree::gather(self.comm, Ok(told))?;
+        let mark = told[ROOT.index()]
+            .as_slice()
+            .try_into()
+            .map(i64::from_le_bytes);
+        let Ok(mark) = mark else {
+            return Ok(Finding::Unknown);
+        };
+        let found = match self.handle.access_time() {
+            Ok(found) => vec![u8::from(found == mark)],
+            Err(_) => Vec::new(),
+        };
+        let all = agree::gather(self.comm, Ok(found))?;
+        if let Some(before) = before {
+            // If that fails, the file has been read at a strange time.
+            let _ = self.handle.set_access_time(before);
+        }
+        let missing = all.iter().position(|found| found.as_slice() == [0]);
+        Ok(match missing {
+            Some(rank) => Finding::Different(Rank(rank as u32)),
+            None if all.iter().any(Vec::is_empty) => Finding::Unknown,
+            None => Finding::Same,
+        })
+    }
+
+    /// A time that no other file has: some months ago at random, in seconds
+    /// because some servers keep no more.
+    fn leave_mark(&self) -> io::Result<i64> {
+        const SPREAD: u64 = 1 << 24;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |since| since.as_secs());
+        let ago = RandomState::new().hash_one(self.path) % SPREAD + 1;
+        let mark = i64::try_from(now.saturating_sub(ago)).unwrap_or(0);
+        self.handle.set_access_time(mark)?;
+        Ok(mark)
+    }
+}
+
+fn compare(all: &[Vec<u8>]) -> Finding {
+    let mut finding = Finding::Same;
+    for (other, rank) in all.iter().zip((0..).map(Rank)).skip(1) {
+        let first = &all[ROOT.index()];
+        let sameness = match (identity(first), identity(other)) {
+            (Some(first), Some(other)) => first.compare(&other),
+            _ if other == first => Sameness::Same,
+            _ => Sameness::Different,
+        };
+        match sameness {
+            Sameness::Same => {}
+            Sameness::Different => return Finding::Different(rank),
+            Sameness::Unknown => finding = Finding::Unknown,
+        }
+    }
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use pario_driver::{Create, Driver, OpenHow, Posix};
+    use pario_transport::threads;
+
+    use super::*;
+
+    /// Ranks that open the file of their own name, and probe it.
+    fn probe(names: &'static [&'static str]) -> Vec<(Finding, i64)> {
+        let folder = tempfile::tempdir().unwrap();
+        let results = threads::run(names.len() as u32, |comm| {
+            let path = folder.path().join(names[comm.rank().index()]);
+            let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
+            let handle = Posix::default().open(&path, &how).unwrap();
+            handle.set_access_time(1_000_000).unwrap();
+            comm.barrier().unwrap();
+            let check = Check {
+                comm: &*comm,
+                handle: &*handle,
+                names: Names::Equal,
+                access: Access::ReadWrite,
+                path: &path,
+            };
+            let finding = check.probe().unwrap();
+            comm.barrier().unwrap();
+            (finding, handle.access_time().unwrap())
+        });
+        results.into_iter().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn a_mark_tells_one_file_from_two_and_leaves_no_trace() {
+        let same = (Finding::Same, 1_000_000);
+        assert_eq!(probe(&["a", "a", "a"]), [same; 3]);
+        let different = (Finding::Different(Rank(2)), 1_000_000);
+        assert_eq!(probe(&["a", "a", "b"]), [different; 3]);
+    }
+
+    #[test]
+    fn what_cannot_be_marked_stays_unknown() {
+        let results = threads::run(2, |comm| {
+            let driver = pario_driver::Memory::separate();
+            let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
+            let handle = driver.open(Path::new("file"), &how).unwrap();
+            let check = Check {
+                comm: &*comm,
+                handle: &*handle,
+                names: Names::Equal,
+                access: Access::ReadWrite,
+                path: Path::new("file"),
+            };
+            check.probe().unwrap()
+        });
+        for result in results {
+            assert_eq!(result.unwrap(), Finding::Unknown);
+        }
+    }
+}
