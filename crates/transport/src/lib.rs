@@ -29,6 +29,7 @@ mod error;
 mod fabric;
 mod memory;
 pub mod node;
+mod process;
 pub mod processes;
 mod rank;
 mod sharing;
@@ -38,6 +39,7 @@ mod transport;
 pub use error::{Loss, Result, TransportError};
 pub use fabric::Meanwhile;
 pub use memory::{Event, Patience, Segment, Waiter};
+pub use process::Process;
 pub use rank::{Node, Rank, Tag};
 pub use transport::{SEND_ROOM, Transport};
 

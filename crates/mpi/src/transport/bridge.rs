@@ -10,11 +10,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pario_transport::{Loss, Patience, Rank, Result, SEND_ROOM, Tag, TransportError};
+use pario_transport::{Loss, Patience, Process, Rank, Result, SEND_ROOM, Tag, TransportError};
 
 use super::hooks;
 use super::permission::Callers;
-use super::process::Process;
 use super::wire::{Departure, MESSAGE_BYTES_MAX, Wire};
 use crate::Host;
 

@@ -1,10 +1,9 @@
 //! Keeps messages of the program itself moving while a rank waits for a file.
 
-use pario_transport::Result;
+use pario_transport::{Process, Result};
 
 use super::mpi_wire::host_error;
 use super::permission::Callers;
-use super::process::Process;
 use crate::{Host, Threads};
 
 /// How often to look: long messages move on by one piece per look in some MPIs.

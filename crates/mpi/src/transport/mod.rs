@@ -15,7 +15,6 @@ mod meeting;
 mod mpi_wire;
 mod permission;
 mod placement;
-mod process;
 mod process_group;
 mod registry;
 mod retired;

@@ -156,10 +156,14 @@ impl File {
     /// Which driver, shared pointer and hints are in force, and why.
     pub fn explain_open(&self) -> String {
         let inner = &self.inner;
+        let facts = inner.handle.facts();
+        let mount = facts.mount_point.as_ref();
+        let mount = mount.map_or_else(String::new, |at| format!(", mounted at {}", at.display()));
         format!(
-            "driver {}: {}\nshared pointer: {}\n{}",
+            "driver {}: {}\nfile system: {}{mount}\nshared pointer: {}\n{}",
             inner.driver.name(),
             inner.driver_reason,
+            facts.file_system,
             inner.shared_pointer.explain(),
             inner.hints().explain()
         )

@@ -194,7 +194,10 @@ mod tests {
             comm.barrier().unwrap();
             (finding, handle.access_time().unwrap())
         });
-        results.into_iter().map(Result::unwrap).collect()
+        results
+            .into_iter()
+            .map(std::result::Result::unwrap)
+            .collect()
     }
 
     #[test]

@@ -9,7 +9,9 @@ use super::meanwhile::Meanwhile;
 use super::process_watch::ProcessWatch;
 use super::world::World;
 use crate::sharing::{self, Backing};
-use crate::{Node, Patience, Rank, Result, Segment, Tag, Transport, TransportError, collectives};
+use crate::{
+    Node, Patience, Process, Rank, Result, Segment, Tag, Transport, TransportError, collectives,
+};
 
 /// What [`Endpoint::reserve`] took, as a number that can be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +48,7 @@ pub struct Endpoint {
     /// The collectives that were called on the board.
     operations: Mutex<u64>,
     /// The process that is the rank: a child that it forks is not.
-    process: u32,
+    process: Process,
 }
 
 impl Endpoint {
@@ -69,7 +71,7 @@ impl Endpoint {
             context,
             board,
             operations: Mutex::new(0),
-            process: std::process::id(),
+            process: Process::this(),
         }
     }
 
@@ -299,7 +301,7 @@ impl Transport for Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        if self.process != std::process::id() {
+        if !self.process.is_this() {
             return;
         }
         self.room.close(self.context);

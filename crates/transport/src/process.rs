@@ -17,14 +17,16 @@ extern "C" fn forked() {
 
 /// The process in which this was made, as opposed to its children.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Process {
+pub struct Process {
     forks: u32,
     /// Where libc cannot tell of forks, the kernel is asked.
     asked: Option<u32>,
 }
 
 impl Process {
-    pub(super) fn this() -> Process {
+    /// The calling process.
+    #[must_use]
+    pub fn this() -> Process {
         static TELL: Once = Once::new();
         static UNTOLD: AtomicU32 = AtomicU32::new(0);
         TELL.call_once(|| {
@@ -40,7 +42,8 @@ impl Process {
     }
 
     /// Whether this is still that process.
-    pub(super) fn is_this(self) -> bool {
+    #[must_use]
+    pub fn is_this(self) -> bool {
         self.forks == FORKS.load(Ordering::Relaxed)
             && self.asked.is_none_or(|id| id == std::process::id())
     }
