@@ -32,7 +32,7 @@ fn raised() -> Option<c_int> {
     None
 }
 
-type InitThread = unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut c_int) -> c_int;
+type InitThread = unsafe extern "C-unwind" fn(*mut c_int, *mut c_void, c_int, *mut c_int) -> c_int;
 
 /// Calls the next `MPI_Init_thread`, so that tools see the call.
 ///
