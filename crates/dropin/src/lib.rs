@@ -11,6 +11,7 @@
 //! shells and other children too.
 
 mod call;
+mod codes;
 mod conversion;
 mod datatypes;
 mod entry;

@@ -16,6 +16,7 @@ mod next;
 mod pointers;
 mod representation;
 mod split;
+mod texts;
 mod view;
 
 use std::ffi::{c_int, c_void};

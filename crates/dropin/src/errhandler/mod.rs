@@ -21,6 +21,7 @@ pub(crate) use cxx::Dispatch;
 pub(crate) use held::{call_by, hold, hold_again, release};
 pub(crate) use user::{Function, User};
 
+use crate::codes;
 use crate::failure::Failure;
 use crate::files::{FileId, OpenFile};
 
@@ -135,7 +136,7 @@ pub(crate) fn raise_on_no_file(failure: &Failure) -> c_int {
 
 /// Hands a code of the program's own to a file's handler.
 pub(crate) fn call(host: &'static Host, file: Option<&OpenFile>, code: c_int) -> c_int {
-    invoke(host, file, code, &host.error_string(code))
+    invoke(host, file, code, &codes::text_of(host, code))
 }
 
 /// Something that is no success, where nobody says how errors are numbered.
