@@ -22,6 +22,7 @@ mod finalize;
 mod forward;
 mod info;
 mod memory;
+mod notice;
 mod pattern;
 mod policy;
 mod requests;

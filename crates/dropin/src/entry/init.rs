@@ -16,7 +16,7 @@ use pario_mpi::{Host, Threads};
 
 use super::next::{Next, passing_functions};
 use crate::call::SUCCESS;
-use crate::{finalize, policy};
+use crate::{finalize, notice, policy};
 
 /// `multiple` raises the level of thread support.
 const VARIABLE: &str = "PARIO_THREADS";
@@ -28,7 +28,9 @@ fn raised() -> Option<c_int> {
     if value.trim().eq_ignore_ascii_case(MULTIPLE) {
         return Some(Threads::Multiple.number(Host::current().ok()?.flavour()));
     }
-    eprintln!("pario: {VARIABLE} is {value:?}: the only value it can have is {MULTIPLE:?}");
+    notice::warn_locally(&format!(
+        "{VARIABLE} is {value:?}: the only value it can have is {MULTIPLE:?}"
+    ));
     None
 }
 

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use pario_mpi::Host;
 
-use crate::symbols;
+use crate::{notice, symbols};
 
 /// The function of that name which a program would call without pario: a
 /// tool's, if one is loaded after pario, or the host's.
@@ -50,10 +50,10 @@ impl Next {
 
     /// One clear line where a program calls what its MPI lacks.
     pub(super) fn refuse(&self) -> c_int {
-        eprintln!(
-            "pario: {} was called, which no MPI of this process has",
+        notice::line(&format!(
+            "{} was called, which no MPI of this process has",
             self.name
-        );
+        ));
         NO_FUNCTION
     }
 }

@@ -24,6 +24,7 @@ pub(crate) use user::{Function, User};
 use crate::codes;
 use crate::failure::Failure;
 use crate::files::{FileId, OpenFile};
+use crate::notice;
 
 /// What is done about an error.
 #[derive(Clone, Debug)]
@@ -161,7 +162,7 @@ fn invoke(host: &'static Host, file: Option<&OpenFile>, code: c_int, message: &s
                 (_, Some(file)) => format!("rank {}: ", file.transport.rank().0),
                 _ => String::new(),
             };
-            eprintln!("pario: {rank}{message}");
+            notice::line(&format!("{rank}{message}"));
             let comm = match handler {
                 Handler::Abort => comm.or(world),
                 _ => world.or(comm),
