@@ -6,6 +6,10 @@
 //! added to them belong to another class and have another's string. There, a
 //! code is one of MPICH's own form, so that `MPI_Error_class` is right, and
 //! `MPI_Error_string` gives the message because pario stands in front of it.
+//!
+//! Open MPI's own functions return the class itself, and programs that were only
+//! ever run under it compare what they get with classes. Codes are the classes
+//! there, too, with strings that are kept here.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -65,6 +69,9 @@ pub(crate) fn text_of(host: &Host, code: c_int) -> String {
 
 /// A code of that class, if what the host says of it is true.
 fn make(host: &Host, class: c_int) -> Code {
+    if host.flavour() == Flavour::OpenMpi {
+        return Code::Kept(class, String::new());
+    }
     if let Some(code) = added(host, class) {
         return Code::Added(code);
     }

@@ -19,7 +19,7 @@ unsafe fn put(text: &str, string: *mut c_char, length: *mut c_int) -> Option<c_i
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    let bytes = text[..end].as_bytes();
+    let bytes = &text.as_bytes()[..end];
     // SAFETY: promised by the caller.
     unsafe {
         string

@@ -107,8 +107,13 @@ static void messages(void) {
     code = MPI_File_delete(missing, MPI_INFO_NULL);
     says(code, "MPI_File_delete");
     says(code, missing);
+#ifdef OPEN_MPI
+    /* Programs that know no other MPI compare codes with classes. */
+    CHECK_EQ(code, MPI_ERR_NO_SUCH_FILE);
+#else
     /* The class itself keeps its text. */
     CHECK(strstr(check_error_text(MPI_ERR_NO_SUCH_FILE), missing) == NULL, "the class says %s", missing);
+#endif
     /* Codes are not used up. */
     int before = last_used_code();
     for (int i = 0; i < 1000; i++) code = MPI_File_delete(missing, MPI_INFO_NULL);
