@@ -123,6 +123,12 @@ impl FileSystem {
         matches!(self, Ext | Xfs | F2fs | Tmpfs)
     }
 
+    /// Whether files are striped over servers as their creator asks.
+    pub fn stripes_files(&self) -> bool {
+        use FileSystem::*;
+        matches!(self, Lustre | BeeGfs | PanFs | OrangeFs | Ceph)
+    }
+
     /// Who sees a completed write without further steps.
     ///
     /// Local file systems count as coherent everywhere: there is no other

@@ -1,12 +1,12 @@
 //! Errors on their way to a C program: a class, and words.
 
-use std::collections::HashMap;
 use std::ffi::c_int;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 
 use engine::ErrorKind;
 use pario_mpi::{DecodeError, ErrorClass, Host, MpiError};
+
+use crate::codes;
 
 /// A function that failed.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl Failure {
     }
 
     /// The error code that the program gets. Its class is the failure's, and
-    /// its string is the message, where the host lets others define strings.
+    /// its string is the message.
     pub(crate) fn code(&self, host: &Host) -> c_int {
         codes::with_message(host, self.class, &self.message)
     }
@@ -98,34 +98,5 @@ fn class_of(kind: ErrorKind) -> ErrorClass {
         ErrorKind::UnsupportedRepresentation => ErrorClass::UnsupportedDatarep,
         ErrorKind::DuplicateRepresentation => ErrorClass::DupDatarep,
         _ => ErrorClass::Other,
-    }
-}
-
-/// Error codes of pario's own: one a class, whose string is the last message.
-mod codes {
-    use super::*;
-
-    /// By class; `None` where the host makes nonsense of such codes.
-    static CODES: Mutex<Option<HashMap<ErrorClass, Option<c_int>>>> = Mutex::new(None);
-
-    pub(super) fn with_message(host: &Host, class: ErrorClass, message: &str) -> c_int {
-        let bare = host.error_class(class);
-        let mut codes = CODES.lock().unwrap_or_else(PoisonError::into_inner);
-        let codes = codes.get_or_insert_default();
-        let made = codes.entry(class).or_insert_with(|| make(host, bare));
-        match made {
-            Some(code) if host.add_error_string(*code, message).is_ok() => *code,
-            _ => bare,
-        }
-    }
-
-    /// A code of that class, if what the host says of it is true.
-    fn make(host: &Host, class: c_int) -> Option<c_int> {
-        const PROBE: &str = "pario";
-        let code = host.add_error_code(class).ok()?;
-        host.add_error_string(code, PROBE).ok()?;
-        let faithful =
-            host.class_number_of(code) == class && host.error_string(code).contains(PROBE);
-        faithful.then_some(code)
     }
 }

@@ -5,6 +5,7 @@ use pario_mpi::Host;
 
 use crate::entry::Raw;
 use crate::failure::Failure;
+use crate::notice;
 
 /// The hints in an info object. What the library cannot take is left out: a
 /// hint is never a reason to fail.
@@ -13,7 +14,7 @@ pub(crate) fn read(host: &Host, raw: Raw) -> Result<Info, Failure> {
     let mut hints = Info::new();
     for (key, value) in host.info_pairs(info)? {
         if let Err(error) = hints.set(&key, &value) {
-            eprintln!("pario: warning: the hint {key} is ignored: {error}");
+            notice::warn_locally(&format!("the hint {key} is ignored: {error}"));
         }
     }
     Ok(hints)

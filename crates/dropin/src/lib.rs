@@ -11,6 +11,7 @@
 //! shells and other children too.
 
 mod call;
+mod codes;
 mod conversion;
 mod datatypes;
 mod entry;
@@ -21,6 +22,7 @@ mod finalize;
 mod forward;
 mod info;
 mod memory;
+mod notice;
 mod pattern;
 mod policy;
 mod requests;

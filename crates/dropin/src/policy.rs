@@ -5,9 +5,8 @@
 //! nodes reach through a file system which is not known to be coherent between
 //! them, and programs that may pass memory of a graphics processor.
 
-use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use engine::driver::{Coherence, file_system_of};
 use engine::hints::{Hints, Sources};
@@ -15,7 +14,7 @@ use engine::{Info, Transport};
 use pario_mpi::{Comm, Host, MpiTransport, PRETENDED_NODES};
 
 use crate::failure::Failure;
-use crate::pattern;
+use crate::{notice, pattern};
 
 /// `1` leaves every file to the host; any other value is a list of path
 /// patterns, separated by colons, of the files to leave.
@@ -72,7 +71,7 @@ pub(crate) fn host_for_pario() -> Option<&'static Host> {
     match Host::current() {
         Ok(host) => Some(host),
         Err(error) => {
-            warn_once(&format!("pario does nothing here: {error}"));
+            notice::warn_locally(&format!("pario does nothing here: {error}"));
             None
         }
     }
@@ -110,7 +109,7 @@ pub(crate) fn meet(
         reason => reason.unwrap_or(Reason::None),
     };
     if let (0, Some(warning)) = (transport.rank().0, reason.warning(path)) {
-        warn_once(&warning);
+        engine::warn_of(&format!("{reason:?}"), &warning);
     }
     match reason {
         Reason::None => Ok(Some(met.transports)),
@@ -195,13 +194,4 @@ fn disabled() -> Option<&'static str> {
         (!value.is_empty() && value != "0").then_some(value)
     };
     VALUE.get_or_init(read).as_deref()
-}
-
-/// Tells the user something, once.
-fn warn_once(message: &str) {
-    static TOLD: Mutex<Option<HashSet<String>>> = Mutex::new(None);
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    if told.get_or_insert_default().insert(message.to_owned()) {
-        eprintln!("pario: warning: {message}");
-    }
 }

@@ -5,6 +5,8 @@ use std::sync::Once;
 use engine::{File, Transport};
 use pario_mpi::{Host, MpiTransport};
 
+use crate::notice;
+
 /// The variables that ask for a report; the second is ROMIO's.
 const VERBOSE: [&str; 2] = ["PARIO_VERBOSE", "ROMIO_PRINT_HINTS"];
 
@@ -18,7 +20,7 @@ fn is_wanted(transport: &MpiTransport) -> bool {
 pub(crate) fn report_close(transport: &MpiTransport, file: &File) {
     static REPORT: Once = Once::new();
     if let (true, Some(method)) = (is_wanted(transport), file.explain_last_all()) {
-        REPORT.call_once(|| eprintln!("pario: collective {method}"));
+        REPORT.call_once(|| notice::line(&format!("collective {method}")));
     }
 }
 
@@ -41,7 +43,7 @@ pub(crate) fn report_open(host: &Host, transport: &MpiTransport, file: &File) {
         );
         report.push_str(&file.explain_open());
         for line in report.lines() {
-            eprintln!("pario: {line}");
+            notice::line(line);
         }
     });
 }

@@ -1,9 +1,12 @@
 //! `cb_config_list`: how many aggregators each node may have.
 //!
-//! A list of `node:count` parted by commas. A node is its number or `*` for
-//! every node that is not named itself; a count is a number or `*` for all
-//! its ranks; without a count it is one. Nodes are asked in the order of the
+//! A list of `node:count` parted by commas. A node is a host name, its number, or
+//! `*` for every node that is not named itself; a count is a number or `*` for
+//! all its ranks; without a count it is one. Nodes are asked in the order of the
 //! list.
+//!
+//! Which node a host name stands for is not known from the list alone:
+//! [`ConfigList::locate`] is told.
 
 use std::{fmt, str::FromStr};
 
@@ -13,16 +16,32 @@ pub struct ConfigList {
     entries: Vec<Entry>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
     node: Node,
     most: Most,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Node {
     Any,
     Number(u32),
+    /// A host name, and the nodes that have it.
+    Host {
+        name: String,
+        nodes: Vec<u32>,
+    },
+}
+
+impl Node {
+    /// Whether it is this node itself, not as one of all.
+    fn names(&self, node: u32) -> bool {
+        match self {
+            Node::Any => false,
+            Node::Number(number) => *number == node,
+            Node::Host { nodes, .. } => nodes.contains(&node),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +94,14 @@ impl Entry {
         Some(Entry {
             node: match node.trim() {
                 "*" => Node::Any,
-                name => Node::Number(number(name)?),
+                name if name.is_empty() || name.contains('*') => return None,
+                name => match number(name) {
+                    Some(number) => Node::Number(number),
+                    None => Node::Host {
+                        name: name.to_owned(),
+                        nodes: Vec::new(),
+                    },
+                },
             },
             most: match most.trim() {
                 "*" => Most::All,
@@ -91,9 +117,10 @@ impl fmt::Display for ConfigList {
             if index > 0 {
                 f.write_str(",")?;
             }
-            match entry.node {
+            match &entry.node {
                 Node::Any => f.write_str("*:")?,
                 Node::Number(node) => write!(f, "{node}:")?,
+                Node::Host { name, .. } => write!(f, "{name}:")?,
             }
             match entry.most {
                 Most::All => f.write_str("*")?,
@@ -106,22 +133,38 @@ impl fmt::Display for ConfigList {
 
 impl ConfigList {
     /// What a list may hold, as the end of a sentence.
-    pub(crate) const ALLOWED: &'static str = "entries node:count parted by commas, with the number \
-        of a node or *, and a number or *, as in *:1 or 0:2,3:*";
+    pub(crate) const ALLOWED: &'static str = "entries node:count separated by commas, with the \
+        name or number of a node or *, and a number or *, as in *:1 or node7:2,node9:*";
+
+    /// Whether there are host names in it, which have to be [located].
+    ///
+    /// [located]: ConfigList::locate
+    pub fn has_hosts(&self) -> bool {
+        let mut entries = self.entries.iter();
+        entries.any(|entry| matches!(entry.node, Node::Host { .. }))
+    }
+
+    /// Says which node has which host name.
+    pub fn locate<'a>(&mut self, hosts: impl Iterator<Item = (u32, &'a str)> + Clone) {
+        for entry in &mut self.entries {
+            if let Node::Host { name, nodes } = &mut entry.node {
+                let named = hosts.clone().filter(|(_, host)| is_same_host(name, host));
+                *nodes = named.map(|(node, _)| node).collect();
+                nodes.sort_unstable();
+                nodes.dedup();
+            }
+        }
+    }
 
     /// The ranks of each node that may aggregate, the lowest of the node;
     /// nodes in the order of the list. `nodes` are names and ranks.
     pub fn eligible(&self, nodes: &[(u32, Vec<u32>)]) -> Vec<(u32, Vec<u32>)> {
-        let named = |name: u32| {
-            self.entries
-                .iter()
-                .any(|entry| entry.node == Node::Number(name))
-        };
+        let named = |node: u32| self.entries.iter().any(|entry| entry.node.names(node));
         let mut chosen: Vec<(u32, Vec<u32>)> = Vec::new();
         for entry in &self.entries {
-            let matching = nodes.iter().filter(|(name, _)| match entry.node {
-                Node::Any => !named(*name),
-                Node::Number(number) => *name == number,
+            let matching = nodes.iter().filter(|(node, _)| match entry.node {
+                Node::Any => !named(*node),
+                _ => entry.node.names(*node),
             });
             for (name, ranks) in matching {
                 if chosen.iter().any(|(known, _)| known == name) {
@@ -137,6 +180,17 @@ impl ConfigList {
             }
         }
         chosen
+    }
+}
+
+/// Whether two names are of one host: the same but for case, or one is without
+/// the domain of the other.
+fn is_same_host(one: &str, other: &str) -> bool {
+    let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    let qualified = one.contains('.') && other.contains('.');
+    match qualified {
+        true => one.eq_ignore_ascii_case(other),
+        false => short(one).eq_ignore_ascii_case(&short(other)),
     }
 }
 
@@ -167,8 +221,38 @@ mod tests {
     }
 
     #[test]
+    fn hosts_are_named() {
+        let located = |text: &str| {
+            let mut list: ConfigList = text.parse().unwrap();
+            assert!(list.has_hosts(), "{text}");
+            let hosts = [
+                (0, "a.cluster"),
+                (1, "b.cluster"),
+                (2, "c"),
+                (0, "a.cluster"),
+            ];
+            list.locate(hosts.into_iter());
+            let ranks = list.eligible(&nodes());
+            ranks.into_iter().map(|(_, ranks)| ranks).collect()
+        };
+        let nobody: [Vec<u32>; 0] = [];
+        let check = |text: &str, expected: &[Vec<u32>]| {
+            let found: Vec<Vec<u32>> = located(text);
+            assert_eq!(found, expected, "{text}");
+        };
+        check("b", &[vec![1]]);
+        check("C:2,a.cluster", &[vec![2, 5], vec![0]]);
+        check("a:*", &[vec![0, 3, 6]]);
+        check("c.cluster:1,b:0,*:2", &[vec![2], vec![0, 3]]);
+        // A host where no rank runs, as in ROMIO.
+        check("elsewhere:4,*:1", &[vec![0], vec![1], vec![2]]);
+        check("elsewhere,a.other", &nobody);
+        assert!(!"*:1,2:2".parse::<ConfigList>().unwrap().has_hosts());
+    }
+
+    #[test]
     fn what_is_printed_parses() {
-        for text in ["*:1", "0:2,*:*", "5:0"] {
+        for text in ["*:1", "0:2,*:*", "5:0", "node7.cluster:2,*:1"] {
             let list: ConfigList = text.parse().unwrap();
             assert_eq!(list.to_string(), text);
         }
@@ -176,7 +260,7 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        for text in ["", "host:1", "*:", ":1", "1:2:3", "*:-1", "1,,2"] {
+        for text in ["", "host:", "*:", ":1", "1:2:3", "*:-1", "1,,2", "node*:1"] {
             let error = text.parse::<ConfigList>().unwrap_err();
             assert!(error.to_string().contains("cb_config_list"), "{text}");
         }

@@ -25,8 +25,9 @@ Where several give the same hint, the strongest counts, from the weakest:
 
 `PARIO_HINTS` holds `key=value` pairs separated by `;`, or, without any `=`, the
 name of a file. `ROMIO_FSTYPE_FORCE=ufs` is `pario_driver=ufs` there. Files hold
-one hint a line, `key value` or `key=value`; `#` starts a comment. Words are read
-without regard to case. A hint that pario does not know is ignored; a malformed
+one hint per line, `key value` or `key=value`; `#` starts a comment. In the file
+of `ROMIO_HINTS`, the first of several lines with the same key counts, as in ROMIO.
+Words are read without regard to case. A hint that pario does not know is ignored; a malformed
 value of one that it knows is ignored with a warning. The info that a file
 returns lists the hints in force.
 ";
@@ -39,9 +40,8 @@ Programs and libraries may set them; they are ignored without a word.
 
 | hint | why |
 |---|---|
-| `striping_factor`, `striping_unit`, `start_iodevice`, `romio_lustre_co_ratio` | striping is set when a file is created, by the file system's own tools; pario reads it from the file |
-| `romio_no_indep_rw` | every rank opens the file |
-| `romio_cb_fr_type`, `romio_min_fdomain_size` | `pario_partition` says how the file is divided |
+| `start_iodevice`, `romio_lustre_co_ratio` | striping is set when a file is created, by the file system's own tools; pario reads it from the file |
+| `romio_cb_fr_types`, `romio_min_fdomain_size` | `pario_partition` says how the file is divided |
 | `romio_aggregator_list`, `io_node_list`, `num_io_nodes` | `cb_nodes` and `cb_config_list` say who aggregates |
 | `cb_block_size`, `chunked`, `chunked_item`, `chunked_size` | layouts are taken from the views |
 | `romio_synchronized_flush`, `romio_visibility_immediate` | data is handed to the file system in every call |

@@ -118,6 +118,54 @@ impl Domain for Flag {
     }
 }
 
+/// ROMIO's `enable` or `disable`; its `automatic` leaves the choice to pario,
+/// which is `disable`.
+pub(crate) struct Switch;
+
+impl Domain for Switch {
+    type Value = bool;
+
+    fn parse(&self, text: &str) -> Option<bool> {
+        match text.to_ascii_lowercase().as_str() {
+            "automatic" => Some(false),
+            _ => Flag.parse(text),
+        }
+    }
+
+    fn format(&self, value: &bool) -> Option<String> {
+        let word = if *value { "enable" } else { "disable" };
+        Some(word.to_owned())
+    }
+
+    fn allowed(&self) -> String {
+        "enable, disable (or true, false)".to_owned()
+    }
+}
+
+/// A number of servers, or -1 for all of them.
+pub(crate) struct Servers;
+
+impl Servers {
+    const MAX: i64 = MIB as i64;
+}
+
+impl Domain for Servers {
+    type Value = i64;
+
+    fn parse(&self, text: &str) -> Option<i64> {
+        let number = text.parse().ok()?;
+        (-1..=Servers::MAX).contains(&number).then_some(number)
+    }
+
+    fn format(&self, value: &i64) -> Option<String> {
+        Some(value.to_string())
+    }
+
+    fn allowed(&self) -> String {
+        format!("a number from 0 to {}, or -1 for all servers", Servers::MAX)
+    }
+}
+
 /// One of the words of `W`.
 pub(crate) struct Words<W>(PhantomData<W>);
 

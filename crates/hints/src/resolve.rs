@@ -4,6 +4,7 @@ use crate::definition::{Definition, Moment, Scope};
 use crate::info::Info;
 use crate::source::{Source, Sources, Warning};
 use crate::table::Hints;
+use crate::words::Buffering;
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
@@ -36,7 +37,7 @@ impl fmt::Display for Difference {
         let (own, other) = (text(&self.own), text(&self.other));
         write!(
             f,
-            "hint `{}` differs between ranks: {own} here, {other} on rank 0, which counts",
+            "hint `{}` differs between ranks: {other} on rank 0, which counts, {own} on another",
             self.hint
         )
     }
@@ -47,8 +48,13 @@ impl Hints {
     pub fn resolve(info: &Info, sources: &Sources) -> Resolved {
         let mut hints = Hints::default();
         let mut warnings = sources.warnings.clone();
+        let mut seen = Vec::new();
         for (key, value) in &sources.file {
-            hints.apply(key, value, Source::HintsFile, &mut warnings);
+            // ROMIO takes the first of two lines with the same key.
+            if !seen.contains(&key) {
+                seen.push(key);
+                hints.apply(key, value, Source::HintsFile, &mut warnings);
+            }
         }
         for (key, value) in info.iter() {
             hints.apply(key, value, Source::Call, &mut warnings);
@@ -56,6 +62,7 @@ impl Hints {
         for (key, value) in &sources.environment {
             hints.apply(key, value, Source::Environment, &mut warnings);
         }
+        hints.follow_no_indep_rw();
         Resolved { hints, warnings }
     }
 
@@ -73,7 +80,19 @@ impl Hints {
                 self.apply(key, value, Source::Call, &mut warnings);
             }
         }
+        self.follow_no_indep_rw();
         warnings
+    }
+
+    /// As in ROMIO, a file without independent accesses has its collective ones
+    /// buffered, even where another hint says otherwise.
+    fn follow_no_indep_rw(&mut self) {
+        if self.romio_no_indep_rw {
+            self.adjust("romio_no_indep_rw asks for it", |hints| {
+                hints.romio_cb_read = Buffering::Enable;
+                hints.romio_cb_write = Buffering::Enable;
+            });
+        }
     }
 
     /// Sets one hint. Unknown ones are ignored, as the standard says.

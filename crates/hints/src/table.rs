@@ -154,9 +154,10 @@ hints! {
     cb_nodes: Option<u64> = None, Maybe(Number(1..=u32::MAX as u64));
     Collective, File, Always;
 
-    /// How many ranks of each node may aggregate. Nodes are named by their
-    /// numbers from 0 on, or `*` for all that are not named themselves; they
-    /// are asked in the order of the list.
+    /// How many ranks of each node may aggregate. Nodes are given by their host
+    /// names, by their numbers from 0 on, or as `*` for all that are not given
+    /// themselves; they are asked in the order of the list. Names of hosts
+    /// where no rank runs are skipped.
     cb_config_list: Option<ConfigList> = None, Maybe(Nodes);
     Collective, File, Always;
 
@@ -168,8 +169,15 @@ hints! {
 
     /// Whether parts of the file keep their aggregator from the first
     /// collective call on. `pario_partition` is stronger.
-    romio_cb_pfr: bool = false, Flag;
+    romio_cb_pfr: bool = false, Switch;
     Collective, File, Always;
+
+    /// Whether the program accesses the file by collective calls only. They
+    /// then gather data in aggregators: `romio_cb_read` and `romio_cb_write`
+    /// become `enable`, whatever else sets them. Independent accesses work all
+    /// the same.
+    romio_no_indep_rw: bool = false, Flag;
+    Collective, File, Open;
 
     /// How the file is divided among aggregators, by name: `even`, `aligned`,
     /// `static-cyclic`, `group-cyclic`, `persistent`, `persistent-aligned`,
@@ -246,6 +254,17 @@ hints! {
     /// go through the cache, so that no byte is written that was not asked
     /// for.
     direct_write: bool = false, Flag;
+    File, File, Open;
+
+    /// Over how many servers a file that open creates is striped. pario does
+    /// not set the striping of new files: where the file system could have
+    /// it otherwise, open warns. `MPI_File_get_info` reports the striping that
+    /// the file has, where the file system tells.
+    striping_factor: Option<i64> = None, Maybe(Servers);
+    File, File, Open;
+
+    /// The length of the stripes of a file that open creates. The same holds.
+    striping_unit: Option<u64> = None, Maybe(Bytes(0..=BUFFER_MAX));
     File, File, Open;
 
     /// Permissions of a file that open creates, in octal. Not set, they are

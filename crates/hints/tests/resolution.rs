@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use pario_hints::{
-    AccessStyle, Advice, AsyncMethod, Definition, Hints, Info, Moment, Rmw, Scope, SharedPointer,
-    Sieving, Source, Sources, Way,
+    AccessStyle, Advice, AsyncMethod, Buffering, Definition, Hints, Info, Moment, Rmw, Scope,
+    SharedPointer, Sieving, Source, Sources, Way,
 };
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -286,6 +286,64 @@ fn file_then_call_then_environment() {
             "{line} not in\n{explanation}"
         );
     }
+}
+
+/// ROMIO keeps the first of two lines with the same key; later ones were meant
+/// for something else, or are a default that an administrator appended.
+#[test]
+fn the_first_line_of_a_romio_file_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "cb_nodes 4\nromio_cb_write enable\ncb_nodes 8\nromio_cb_write disable\n";
+    let file = hints_file(&folder, "romio", text);
+    let hints = Hints::resolve(&Info::new(), &variables(None, Some(file.clone()))).hints;
+    assert_eq!(hints.cb_nodes, Some(4));
+    assert_eq!(hints.romio_cb_write, Buffering::Enable);
+    // `pario run --hint` appends to PARIO_HINTS, where the last counts.
+    let hints = Hints::resolve(&Info::new(), &variables(Some(file), None)).hints;
+    assert_eq!(hints.cb_nodes, Some(8));
+}
+
+#[test]
+fn a_file_without_independent_accesses_is_buffered() {
+    let given = info(&[("romio_no_indep_rw", "true"), ("romio_cb_write", "disable")]);
+    let mut hints = Hints::resolve(&given, &Sources::none()).hints;
+    let listed = hints.to_info();
+    for (key, value) in [
+        ("romio_no_indep_rw", "true"),
+        ("romio_cb_read", "enable"),
+        ("romio_cb_write", "enable"),
+    ] {
+        assert_eq!(listed.get(key), Some(value), "{key}");
+    }
+    hints.update(&info(&[("romio_cb_read", "disable")]));
+    assert_eq!(hints.romio_cb_read, Buffering::Enable);
+    assert_eq!(
+        Hints::default().to_info().get("romio_no_indep_rw"),
+        Some("false")
+    );
+}
+
+/// The values that MPICH's `MPI_File_get_info` reports for a new file without
+/// hints, as far as pario has the hint.
+#[test]
+fn romio_s_hints_are_spelled_as_romio_spells_them() {
+    let listed = Hints::default().to_info();
+    for (key, value) in [
+        ("cb_buffer_size", "16777216"),
+        ("romio_cb_read", "automatic"),
+        ("romio_cb_write", "automatic"),
+        ("romio_no_indep_rw", "false"),
+        ("romio_cb_pfr", "disable"),
+        ("romio_cb_alltoall", "automatic"),
+        ("ind_rd_buffer_size", "4194304"),
+        ("ind_wr_buffer_size", "524288"),
+        ("romio_ds_read", "automatic"),
+        ("romio_ds_write", "automatic"),
+    ] {
+        assert_eq!(listed.get(key), Some(value), "{key}");
+    }
+    let listed = resolved("romio_cb_pfr", "ENABLE").to_info();
+    assert_eq!(listed.get("romio_cb_pfr"), Some("enable"));
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub use mode::Mode;
 pub use request::{Request, Scope, ScopedRequest, scope};
 pub use status::Status;
 pub use view::{Displacement, View};
-pub use warning::set_warning_handler;
+pub use warning::{is_first_of_job, print_line, set_warning_handler, warn, warn_of};
 
 pub use pario_datarep as datarep;
 pub use pario_driver as driver;

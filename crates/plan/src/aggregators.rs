@@ -8,6 +8,8 @@
 
 use std::borrow::Cow;
 
+use pario_hints::{ConfigList, Hints};
+
 use crate::{Case, Client, CostModel, Striping, number::Counted};
 
 /// The chosen ranks and why so many.
@@ -19,18 +21,13 @@ pub struct Aggregators {
     pub reason: Cow<'static, str>,
 }
 
+/// The ranks of each node.
+type Nodes = Vec<(u32, Vec<u32>)>;
+
 /// Chooses the aggregators of a case.
 pub fn choose(case: &Case<'_>) -> Aggregators {
     let nodes = by_node(&case.facts.nodes);
-    let listed = case.tuning.config_list.as_ref();
-    let mut eligible = match listed {
-        Some(list) => list.eligible(&nodes),
-        None => nodes.clone(),
-    };
-    // A list that matches no node must not leave the call without any.
-    if eligible.is_empty() {
-        eligible = nodes;
-    }
+    let (listed, eligible) = eligible(case.tuning.config_list.as_ref(), nodes);
     let most = eligible.iter().map(|(_, ranks)| ranks.len()).sum::<usize>() as u64;
     let one_client = eligible.len() == 1 && case.facts.client == Client::Kernel;
     let (count, reason) = match (case.tuning.aggregators, listed) {
@@ -53,6 +50,29 @@ pub fn choose(case: &Case<'_>) -> Aggregators {
         ranks: in_turn(&eligible, count as usize),
         reason,
     }
+}
+
+/// The ranks that may aggregate by node, with the list that says so. A list that
+/// matches no node counts as none.
+fn eligible(list: Option<&ConfigList>, nodes: Nodes) -> (Option<&ConfigList>, Nodes) {
+    let chosen = list.map(|list| list.eligible(&nodes));
+    match chosen.filter(|chosen| !chosen.is_empty()) {
+        Some(chosen) => (list, chosen),
+        None => (None, nodes),
+    }
+}
+
+/// The ranks that aggregate in every call because hints say so, for ranks on
+/// these nodes.
+pub fn asked_aggregators(nodes: &[u32], hints: &Hints) -> Option<Vec<u32>> {
+    let (listed, eligible) = eligible(hints.cb_config_list.as_ref(), by_node(nodes));
+    let most = || eligible.iter().map(|(_, ranks)| ranks.len()).sum();
+    let count = match (hints.cb_nodes, listed) {
+        (Some(asked), _) => usize::try_from(asked).unwrap_or(usize::MAX),
+        (None, Some(_)) => most(),
+        (None, None) => return None,
+    };
+    Some(in_turn(&eligible, count))
 }
 
 /// The number of aggregators with the lowest cost.
@@ -163,8 +183,29 @@ mod tests {
         fixture.tuning.aggregators = None;
         fixture.tuning.config_list = Some("1:2".parse().unwrap());
         assert_eq!(choose(&fixture.case()).ranks, [4, 5]);
-        fixture.tuning.config_list = Some("9:2".parse().unwrap());
-        assert!(!choose(&fixture.case()).ranks.is_empty());
+        // A list that matches no node is as good as none.
+        fixture.tuning.config_list = None;
+        let free = choose(&fixture.case());
+        fixture.tuning.config_list = Some("9:2,elsewhere:*".parse().unwrap());
+        assert_eq!(choose(&fixture.case()), free);
+    }
+
+    #[test]
+    fn hints_alone_may_tell_who() {
+        let nodes: Vec<u32> = (0..12).map(|rank| rank / 4).collect();
+        let asked = |pairs: &[(&str, &str)]| {
+            let info = pario_hints::Info::from_pairs(pairs.iter().copied()).unwrap();
+            let hints = Hints::resolve(&info, &pario_hints::Sources::none()).hints;
+            asked_aggregators(&nodes, &hints)
+        };
+        assert_eq!(asked(&[]), None);
+        assert_eq!(asked(&[("cb_config_list", "9:1")]), None);
+        assert_eq!(asked(&[("cb_config_list", "*:1")]), Some(vec![0, 4, 8]));
+        assert_eq!(asked(&[("cb_nodes", "2")]), Some(vec![0, 4]));
+        assert_eq!(
+            asked(&[("cb_nodes", "64"), ("cb_config_list", "1:*")]),
+            Some(vec![4, 5, 6, 7])
+        );
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod testing;
 mod verdict;
 
 pub use access::Access;
+pub use aggregators::asked_aggregators;
 pub use case::{Case, Direction, History, PersistentRealms, Rewriting, Tuning};
 pub use cost::CostModel;
 pub use exchange::Exchange;

@@ -16,15 +16,21 @@ use crate::call::{self, SUCCESS};
 use crate::failure::Failure;
 use crate::requests::{self, Delivery, Ours};
 
-/// Runs the work of a function that got requests of pario's.
-fn handle(ours: &Ours, work: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
+/// Runs the work of a function that got requests of pario's, and delivers the
+/// errors of those that are over: not within the work, whose panics are caught,
+/// since a handler may throw an exception of C++'s.
+fn handle(
+    ours: &Ours,
+    work: impl FnOnce() -> Result<c_int, Failure>,
+    deliver: impl FnOnce(c_int) -> c_int,
+) -> c_int {
     let mut code = SUCCESS;
     let failed = call::on_no_file(ours.function, || {
         code = work()?;
         Ok(())
     });
     match failed {
-        SUCCESS => code,
+        SUCCESS => deliver(code),
         failed => failed,
     }
 }
@@ -69,82 +75,77 @@ passing_functions! {
     unless {
         ours(NAME, 1, request).map(|ours| handle(&ours, || {
             let functions = &ours.host.functions;
-            let code = ours.block(
+            ours.block(
                 || (functions.wait)(request, status),
                 || {
                     let mut flag = 0;
                     tested((functions.test)(request, &mut flag, status), flag)
                 },
-            )?;
-            Ok(ours.result_of_one(code))
-        }))
+            )
+        }, |code| ours.result_of_one(code)))
     }
 
     "Test" fn test(request: HandlePointer, flag: *mut Logical, status: StatusPointer)
     unless {
         ours(NAME, 1, request).map(|ours| handle(&ours, || {
             ours.advance()?;
-            let code = (ours.host.functions.test)(request, flag, status);
-            Ok(ours.result_of_one(code))
-        }))
+            Ok((ours.host.functions.test)(request, flag, status))
+        }, |code| ours.result_of_one(code)))
     }
 
     "Waitany" fn waitany(count: c_int, requests: HandlePointer, place: *mut c_int, status: StatusPointer)
     unless {
         ours(NAME, count, requests).map(|ours| handle(&ours, || {
             let test = ours.host.functions.testany;
-            let code = ours.poll(|| {
+            ours.poll(|| {
                 let mut flag = 0;
                 tested(test(count, requests, place, &mut flag, status), flag)
-            })?;
-            Ok(ours.result_of_one(code))
-        }))
+            })
+        }, |code| ours.result_of_one(code)))
     }
 
     "Testany" fn testany(count: c_int, requests: HandlePointer, place: *mut c_int, flag: *mut Logical, status: StatusPointer)
     unless {
         ours(NAME, count, requests).map(|ours| handle(&ours, || {
             ours.advance()?;
-            let code = (ours.host.functions.testany)(count, requests, place, flag, status);
-            Ok(ours.result_of_one(code))
-        }))
+            Ok((ours.host.functions.testany)(count, requests, place, flag, status))
+        }, |code| ours.result_of_one(code)))
     }
 
     "Waitall" fn waitall(count: c_int, requests: HandlePointer, statuses: StatusPointer)
     unless {
         ours(NAME, count, requests).map(|ours| handle(&ours, || {
             let functions = &ours.host.functions;
-            let code = ours.block(
+            ours.block(
                 || (functions.waitall)(count, requests, statuses),
                 || {
                     let mut flag = 0;
                     tested((functions.testall)(count, requests, &mut flag, statuses), flag)
                 },
-            )?;
-            Ok(ours.result_of_many(code, Delivery::Completed, all_places(count), statuses))
-        }))
+            )
+        }, |code| ours.result_of_many(code, Delivery::Completed, all_places(count), statuses)))
     }
 
     "Testall" fn testall(count: c_int, requests: HandlePointer, flag: *mut Logical, statuses: StatusPointer)
     unless {
         ours(NAME, count, requests).map(|ours| handle(&ours, || {
             ours.advance()?;
-            let code = (ours.host.functions.testall)(count, requests, flag, statuses);
-            Ok(ours.result_of_many(code, Delivery::Completed, all_places(count), statuses))
-        }))
+            Ok((ours.host.functions.testall)(count, requests, flag, statuses))
+        }, |code| ours.result_of_many(code, Delivery::Completed, all_places(count), statuses)))
     }
 
     "Waitsome" fn waitsome(count: c_int, requests: HandlePointer, done: *mut c_int, places: *mut c_int, statuses: StatusPointer)
     unless {
         ours(NAME, count, requests).map(|ours| handle(&ours, || {
             let test = ours.host.functions.testsome;
-            let code = ours.poll(|| {
+            ours.poll(|| {
                 let code = test(count, requests, done, places, statuses);
                 // Nothing is done, or nothing is left to be done: `MPI_UNDEFINED`.
                 tested(code, done.read())
-            })?;
+            })
+        }, |code| {
             let done = some_places(done.read(), places);
-            Ok(ours.result_of_many(code, Delivery::Completed, done.into_iter(), statuses))
+            ours.result_of_many(code, Delivery::Completed, done.into_iter(), statuses)
         }))
     }
 
@@ -152,9 +153,10 @@ passing_functions! {
     unless {
         ours(NAME, count, requests).map(|ours| handle(&ours, || {
             ours.advance()?;
-            let code = (ours.host.functions.testsome)(count, requests, done, places, statuses);
+            Ok((ours.host.functions.testsome)(count, requests, done, places, statuses))
+        }, |code| {
             let done = some_places(done.read(), places);
-            Ok(ours.result_of_many(code, Delivery::Completed, done.into_iter(), statuses))
+            ours.result_of_many(code, Delivery::Completed, done.into_iter(), statuses)
         }))
     }
 
@@ -163,9 +165,10 @@ passing_functions! {
         let found = requests::is_any_outstanding().then(|| Ours::by_value(NAME, request));
         found.flatten().map(|ours| handle(&ours, || {
             ours.advance()?;
-            let code = (ours.host.functions.request_get_status)(request, flag, status);
+            Ok((ours.host.functions.request_get_status)(request, flag, status))
+        }, |code| {
             let looked_at = flag.read() != 0;
-            Ok(ours.result_of_look(code, looked_at.then_some(0)))
+            ours.result_of_look(code, looked_at.then_some(0))
         }))
     }
 
@@ -175,10 +178,11 @@ passing_functions! {
             let look = ours.host.functions.request_get_status_any?;
             Some(handle(&ours, || {
                 ours.advance()?;
-                let code = look(count, requests, place, flag, status);
+                Ok(look(count, requests, place, flag, status))
+            }, |code| {
                 let looked_at = flag.read() != 0;
                 let place = looked_at.then(|| place.read());
-                Ok(ours.result_of_look(code, place.and_then(|place| usize::try_from(place).ok())))
+                ours.result_of_look(code, place.and_then(|place| usize::try_from(place).ok()))
             }))
         })
     }
@@ -189,12 +193,13 @@ passing_functions! {
             let look = ours.host.functions.request_get_status_all?;
             Some(handle(&ours, || {
                 ours.advance()?;
-                let code = look(count, requests, flag, statuses);
+                Ok(look(count, requests, flag, statuses))
+            }, |code| {
                 let places = match flag.read() {
                     0 => 0..0,
                     _ => all_places(count),
                 };
-                Ok(ours.result_of_many(code, Delivery::Looked, places, statuses))
+                ours.result_of_many(code, Delivery::Looked, places, statuses)
             }))
         })
     }
@@ -205,9 +210,10 @@ passing_functions! {
             let look = ours.host.functions.request_get_status_some?;
             Some(handle(&ours, || {
                 ours.advance()?;
-                let code = look(count, requests, done, places, statuses);
+                Ok(look(count, requests, done, places, statuses))
+            }, |code| {
                 let done = some_places(done.read(), places);
-                Ok(ours.result_of_many(code, Delivery::Looked, done.into_iter(), statuses))
+                ours.result_of_many(code, Delivery::Looked, done.into_iter(), statuses)
             }))
         })
     }
@@ -228,6 +234,6 @@ passing_functions! {
         ours.filter(|ours| !ours.is_empty()).map(|ours| handle(&ours, || {
             ours.abandon()?;
             Ok((ours.host.functions.request_free)(request))
-        }))
+        }, |code| code))
     }
 }

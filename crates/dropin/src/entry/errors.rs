@@ -18,11 +18,11 @@ use crate::files::{self, FileId, Found};
 use crate::forward::HostFunction;
 use crate::{forward, memory, policy};
 
-type Create = unsafe extern "C" fn(*const c_void, HandlePointer) -> c_int;
-type Set = unsafe extern "C" fn(FileId, Raw) -> c_int;
-type Get = unsafe extern "C" fn(FileId, HandlePointer) -> c_int;
-type Call = unsafe extern "C" fn(FileId, c_int) -> c_int;
-type Free = unsafe extern "C" fn(HandlePointer) -> c_int;
+type Create = unsafe extern "C-unwind" fn(*const c_void, HandlePointer) -> c_int;
+type Set = unsafe extern "C-unwind" fn(FileId, Raw) -> c_int;
+type Get = unsafe extern "C-unwind" fn(FileId, HandlePointer) -> c_int;
+type Call = unsafe extern "C-unwind" fn(FileId, c_int) -> c_int;
+type Free = unsafe extern "C-unwind" fn(HandlePointer) -> c_int;
 
 /// Calls the host's function of a name, with a type of this file.
 macro_rules! hosts {
@@ -152,15 +152,15 @@ functions! {
             return hosts!(Call, NAME, fh, (fh, code));
         };
         match files::find(fh) {
-            Found::Ours(open) => call::on_file(NAME, &open, || {
+            Found::Ours(open) => {
                 errhandler::call(host, Some(&open), code);
-                Ok(())
-            }),
+                SUCCESS
+            }
             Found::Closed => call::refuse_closed(NAME, fh),
-            Found::Hosts if forward::is_null(fh) => call::on_no_file(NAME, || {
+            Found::Hosts if forward::is_null(fh) => {
                 errhandler::call(host, None, code);
-                Ok(())
-            }),
+                SUCCESS
+            }
             Found::Hosts => hosts!(Call, NAME, fh, (fh, code)),
         }
     }

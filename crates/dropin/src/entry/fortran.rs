@@ -25,8 +25,8 @@ use crate::failure::Failure;
 use crate::files::FileId;
 use crate::{forward, memory, policy, symbols};
 
-type CreateErrhandler = unsafe extern "C" fn(*const c_void, *mut c_int, *mut c_int);
-type RegisterDatarep = unsafe extern "C" fn(
+type CreateErrhandler = unsafe extern "C-unwind" fn(*const c_void, *mut c_int, *mut c_int);
+type RegisterDatarep = unsafe extern "C-unwind" fn(
     *const c_char,
     *const c_void,
     *const c_void,
@@ -36,7 +36,7 @@ type RegisterDatarep = unsafe extern "C" fn(
     c_int,
 );
 type CreateStateful =
-    unsafe extern "C" fn(*const c_void, *const c_void, *mut c_void, HandlePointer) -> c_int;
+    unsafe extern "C-unwind" fn(*const c_void, *const c_void, *mut c_void, HandlePointer) -> c_int;
 
 /// Writes the `ierror` of a Fortran call, which the module `mpi_f08` may omit.
 ///
@@ -58,7 +58,7 @@ macro_rules! subroutine {
     (@export $name:literal $work:ident $type:ident ($($arg:ident : $argtype:ty),*)) => {
         const _: () = {
             #[unsafe(export_name = $name)]
-            unsafe extern "C" fn subroutine($($arg: $argtype),*) {
+            unsafe extern "C-unwind" fn subroutine($($arg: $argtype),*) {
                 // SAFETY: the caller's promises are those of the subroutine,
                 // and that of the next library has the same type.
                 unsafe {
@@ -149,7 +149,7 @@ macro_rules! function {
     (@export $name:literal $work:ident ($($arg:ident : $argtype:ty),*)) => {
         const _: () = {
             #[unsafe(export_name = $name)]
-            unsafe extern "C" fn function($($arg: $argtype),*) -> c_int {
+            unsafe extern "C-unwind" fn function($($arg: $argtype),*) -> c_int {
                 // SAFETY: the caller's promises are those of the function.
                 unsafe { $work($($arg),*) }
             }

@@ -8,8 +8,8 @@ use super::functions;
 use crate::files::{self, FileId};
 use crate::forward::HostFunction;
 
-type ToInteger = unsafe extern "C" fn(FileId) -> c_int;
-type FromInteger = unsafe extern "C" fn(c_int) -> FileId;
+type ToInteger = unsafe extern "C-unwind" fn(FileId) -> c_int;
+type FromInteger = unsafe extern "C-unwind" fn(c_int) -> FileId;
 
 /// The host's function of either name: older hosts lack the newer, those of the
 /// standard ABI the older.

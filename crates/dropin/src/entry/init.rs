@@ -16,7 +16,7 @@ use pario_mpi::{Host, Threads};
 
 use super::next::{Next, passing_functions};
 use crate::call::SUCCESS;
-use crate::{finalize, policy};
+use crate::{finalize, notice, policy};
 
 /// `multiple` raises the level of thread support.
 const VARIABLE: &str = "PARIO_THREADS";
@@ -28,11 +28,13 @@ fn raised() -> Option<c_int> {
     if value.trim().eq_ignore_ascii_case(MULTIPLE) {
         return Some(Threads::Multiple.number(Host::current().ok()?.flavour()));
     }
-    eprintln!("pario: {VARIABLE} is {value:?}: the only value it can have is {MULTIPLE:?}");
+    notice::warn_locally(&format!(
+        "{VARIABLE} is {value:?}: the only value it can have is {MULTIPLE:?}"
+    ));
     None
 }
 
-type InitThread = unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut c_int) -> c_int;
+type InitThread = unsafe extern "C-unwind" fn(*mut c_int, *mut c_void, c_int, *mut c_int) -> c_int;
 
 /// Calls the next `MPI_Init_thread`, so that tools see the call.
 ///

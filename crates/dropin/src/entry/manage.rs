@@ -17,11 +17,11 @@ use crate::policy;
 use crate::{errhandler, finalize, forward, info, memory, verbose};
 
 /// The type of `MPI_File_open`.
-type Open = unsafe extern "C" fn(Raw, *const c_char, c_int, Raw, *mut FileId) -> c_int;
+type Open = unsafe extern "C-unwind" fn(Raw, *const c_char, c_int, Raw, *mut FileId) -> c_int;
 /// The type of `MPI_File_close`.
-type Close = unsafe extern "C" fn(*mut FileId) -> c_int;
+type Close = unsafe extern "C-unwind" fn(*mut FileId) -> c_int;
 /// The type of `MPI_File_delete`.
-type Delete = unsafe extern "C" fn(*const c_char, Raw) -> c_int;
+type Delete = unsafe extern "C-unwind" fn(*const c_char, Raw) -> c_int;
 
 /// What `MPI_File_open` was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +125,11 @@ functions! {
         };
         let mut result = None;
         let code = call::on_no_file(NAME, || {
+            // Now, since an error handler may throw an exception of C++'s.
+            if !fh.is_null() {
+                // SAFETY: there is room for a handle.
+                unsafe { fh.write(FileId(host.predefined().file_null.0)) };
+            }
             // SAFETY: the program's promises are those of the standard. A name
             // that is none leads to an error on all ranks.
             let path = unsafe { memory::path(filename) }.unwrap_or(Path::new(""));
@@ -132,13 +137,7 @@ functions! {
             Ok(())
         });
         match result {
-            None => {
-                if !fh.is_null() {
-                    // SAFETY: there is room for a handle.
-                    unsafe { fh.write(FileId(host.predefined().file_null.0)) };
-                }
-                code
-            }
+            None => code,
             Some(None) => hosts().unwrap_or_else(|| forward::refuse(NAME, FileId(0))),
             Some(Some(id)) => call::on_no_file(NAME, || {
                 // SAFETY: there is room for a handle.
@@ -166,14 +165,15 @@ functions! {
                 }
             }
             Found::Closed => call::refuse_closed(NAME, id),
-            Found::Ours(open) => {
-                let code = call::on_file(NAME, &open, || close(call::host()?, &open));
-                if let (Found::Closed, Ok(host)) = (files::find(id), Host::current()) {
+            Found::Ours(open) => call::on_file(NAME, &open, || {
+                let host = call::host()?;
+                let closed = close(host, &open);
+                if let Found::Closed = files::find(id) {
                     // SAFETY: as above.
                     unsafe { fh.write(FileId(host.predefined().file_null.0)) };
                 }
-                code
-            }
+                closed
+            }),
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod completion;
 mod consistency;
+mod cxx;
 mod data;
 mod errors;
 mod fortran;
@@ -15,6 +16,7 @@ mod next;
 mod pointers;
 mod representation;
 mod split;
+mod texts;
 mod view;
 
 use std::ffi::{c_int, c_void};
@@ -32,7 +34,7 @@ macro_rules! file_functions {
             use super::*;
 
             $(#[$doc])*
-            pub(super) unsafe extern "C" fn work($fh: $crate::files::FileId $(, $arg: $type)*) -> ::std::ffi::c_int {
+            pub(super) unsafe extern "C-unwind" fn work($fh: $crate::files::FileId $(, $arg: $type)*) -> ::std::ffi::c_int {
                 const NAME: &str = concat!("MPI_", $name);
                 match $crate::files::find($fh) {
                     $crate::files::Found::Ours(found) => {
@@ -42,7 +44,7 @@ macro_rules! file_functions {
                     $crate::files::Found::Closed => $crate::call::refuse_closed(NAME, $fh),
                     $crate::files::Found::Hosts if $crate::forward::is_null($fh) => $crate::forward::refuse(NAME, $fh),
                     $crate::files::Found::Hosts => {
-                        type Function = unsafe extern "C" fn($crate::files::FileId $(, $type)*) -> ::std::ffi::c_int;
+                        type Function = unsafe extern "C-unwind" fn($crate::files::FileId $(, $type)*) -> ::std::ffi::c_int;
                         static HOSTS: $crate::forward::HostFunction = $crate::forward::HostFunction::new(NAME);
                         match HOSTS.get() {
                             // SAFETY: the host's function of this name has this type.
@@ -61,13 +63,13 @@ macro_rules! file_functions {
             }
 
             #[unsafe(export_name = concat!("MPI_", $name))]
-            unsafe extern "C" fn mpi($fh: $crate::files::FileId $(, $arg: $type)*) -> ::std::ffi::c_int {
+            unsafe extern "C-unwind" fn mpi($fh: $crate::files::FileId $(, $arg: $type)*) -> ::std::ffi::c_int {
                 // SAFETY: the caller's promises are those of the function.
                 unsafe { work($fh $(, $arg)*) }
             }
 
             #[unsafe(export_name = concat!("PMPI_", $name))]
-            unsafe extern "C" fn pmpi($fh: $crate::files::FileId $(, $arg: $type)*) -> ::std::ffi::c_int {
+            unsafe extern "C-unwind" fn pmpi($fh: $crate::files::FileId $(, $arg: $type)*) -> ::std::ffi::c_int {
                 // SAFETY: the caller's promises are those of the function.
                 unsafe { work($fh $(, $arg)*) }
             }
@@ -89,16 +91,16 @@ macro_rules! functions {
             const NAME: &str = concat!("MPI_", $name);
 
             $(#[$doc])*
-            unsafe extern "C" fn work($($arg: $type),*) -> $result $body
+            unsafe extern "C-unwind" fn work($($arg: $type),*) -> $result $body
 
             #[unsafe(export_name = concat!("MPI_", $name))]
-            unsafe extern "C" fn mpi($($arg: $type),*) -> $result {
+            unsafe extern "C-unwind" fn mpi($($arg: $type),*) -> $result {
                 // SAFETY: the caller's promises are those of the function.
                 unsafe { work($($arg),*) }
             }
 
             #[unsafe(export_name = concat!("PMPI_", $name))]
-            unsafe extern "C" fn pmpi($($arg: $type),*) -> $result {
+            unsafe extern "C-unwind" fn pmpi($($arg: $type),*) -> $result {
                 // SAFETY: the caller's promises are those of the function.
                 unsafe { work($($arg),*) }
             }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use pario_mpi::Host;
 
-use crate::symbols;
+use crate::{notice, symbols};
 
 /// The function of that name which a program would call without pario: a
 /// tool's, if one is loaded after pario, or the host's.
@@ -50,10 +50,10 @@ impl Next {
 
     /// One clear line where a program calls what its MPI lacks.
     pub(super) fn refuse(&self) -> c_int {
-        eprintln!(
-            "pario: {} was called, which no MPI of this process has",
+        notice::line(&format!(
+            "{} was called, which no MPI of this process has",
             self.name
-        );
+        ));
         NO_FUNCTION
     }
 }
@@ -75,7 +75,7 @@ macro_rules! passing_functions {
             #[allow(dead_code)]
             const NAME: &str = concat!("MPI_", $name);
 
-            type Function = unsafe extern "C" fn($($type),*) -> ::std::ffi::c_int;
+            type Function = unsafe extern "C-unwind" fn($($type),*) -> ::std::ffi::c_int;
 
             $(#[$doc])*
             unsafe fn work($($arg: $type,)* next: &$crate::entry::next::Next) -> ::std::ffi::c_int {
@@ -107,14 +107,14 @@ macro_rules! passing_functions {
             }
 
             #[unsafe(export_name = concat!("MPI_", $name))]
-            unsafe extern "C" fn mpi($($arg: $type),*) -> ::std::ffi::c_int {
+            unsafe extern "C-unwind" fn mpi($($arg: $type),*) -> ::std::ffi::c_int {
                 static NEXT: $crate::entry::next::Next = $crate::entry::next::Next::new(concat!("MPI_", $name));
                 // SAFETY: the caller's promises are those of the function.
                 unsafe { work($($arg,)* &NEXT) }
             }
 
             #[unsafe(export_name = concat!("PMPI_", $name))]
-            unsafe extern "C" fn pmpi($($arg: $type),*) -> ::std::ffi::c_int {
+            unsafe extern "C-unwind" fn pmpi($($arg: $type),*) -> ::std::ffi::c_int {
                 static NEXT: $crate::entry::next::Next = $crate::entry::next::Next::new(concat!("PMPI_", $name));
                 // SAFETY: the caller's promises are those of the function.
                 unsafe { work($($arg,)* &NEXT) }

@@ -13,7 +13,7 @@ use crate::files::FileId;
 use crate::forward::HostFunction;
 use crate::{datatypes, forward, memory, policy};
 
-type Register = unsafe extern "C" fn(
+type Register = unsafe extern "C-unwind" fn(
     *const c_char,
     *const c_void,
     *const c_void,

@@ -46,7 +46,17 @@ impl Arguments {
         })?;
         Ok(View::new(0, &etype, &filetype)
             .at(displacement)
-            .representation(name))
+            .representation(standard_name(name)))
+    }
+}
+
+/// ROMIO and OMPIO take the standard's names in capitals, too.
+fn standard_name(name: &str) -> &str {
+    match name {
+        "NATIVE" => "native",
+        "INTERNAL" => "internal",
+        "EXTERNAL32" => "external32",
+        other => other,
     }
 }
 

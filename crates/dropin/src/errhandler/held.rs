@@ -6,7 +6,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use pario_mpi::{Errhandler, Host};
 
-use super::Handler;
+use super::{Dispatch, Handler};
 
 /// A handle in the program's hands.
 #[derive(Debug)]
@@ -43,6 +43,13 @@ pub(crate) fn hold_again(handle: Errhandler) -> bool {
         None => return false,
     }
     true
+}
+
+/// Says of a handler that the program holds that its function is one of C++'s.
+pub(crate) fn call_by(handle: Errhandler, dispatch: Dispatch) {
+    if let Some(Handler::User(user)) = find(handle) {
+        user.call_by(dispatch);
+    }
 }
 
 /// What a handle that the program holds stands for.

@@ -7,6 +7,7 @@
 //! kept here ([`user`]), with the references of files and of the program
 //! ([`held`]); the host's object goes with the last of them.
 
+mod cxx;
 mod held;
 mod user;
 
@@ -16,11 +17,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use engine::Transport;
 use pario_mpi::{Comm, Errhandler, ErrorClass, Flavour, Host};
 
-pub(crate) use held::{hold, hold_again, release};
+pub(crate) use cxx::Dispatch;
+pub(crate) use held::{call_by, hold, hold_again, release};
 pub(crate) use user::{Function, User};
 
+use crate::codes;
 use crate::failure::Failure;
 use crate::files::{FileId, OpenFile};
+use crate::notice;
 
 /// What is done about an error.
 #[derive(Clone, Debug)]
@@ -31,6 +35,8 @@ pub(crate) enum Handler {
     AreFatal,
     /// `MPI_ERRORS_ABORT`
     Abort,
+    /// `MPI::ERRORS_THROW_EXCEPTIONS`
+    Throw(Errhandler),
     /// A function of the program's.
     User(Arc<User>),
 }
@@ -55,6 +61,7 @@ impl Handler {
             _ if handle == predefined.errors_return => Some(Handler::Return),
             _ if handle == predefined.errors_are_fatal => Some(Handler::AreFatal),
             _ if Some(handle) == host.errors_abort() => Some(Handler::Abort),
+            _ if Some(handle) == host.errors_throw() => Some(Handler::Throw(handle)),
             _ => None,
         }
     }
@@ -67,6 +74,7 @@ impl Handler {
             Handler::AreFatal => predefined.errors_are_fatal,
             // It came from such a handle.
             Handler::Abort => host.errors_abort().unwrap_or(predefined.errors_are_fatal),
+            Handler::Throw(handle) => *handle,
             Handler::User(user) => user.handle(),
         }
     }
@@ -129,7 +137,7 @@ pub(crate) fn raise_on_no_file(failure: &Failure) -> c_int {
 
 /// Hands a code of the program's own to a file's handler.
 pub(crate) fn call(host: &'static Host, file: Option<&OpenFile>, code: c_int) -> c_int {
-    invoke(host, file, code, &host.error_string(code))
+    invoke(host, file, code, &codes::text_of(host, code))
 }
 
 /// Something that is no success, where nobody says how errors are numbered.
@@ -146,14 +154,15 @@ fn invoke(host: &'static Host, file: Option<&OpenFile>, code: c_int, message: &s
     let world = host.has_world().then_some(host.predefined().comm_world);
     match handler {
         Handler::Return => code,
-        Handler::User(user) => user.call(id, code),
+        Handler::User(user) => user.call(id, code, message),
+        Handler::Throw(_) => cxx::throw(host, id, code, message),
         Handler::AreFatal | Handler::Abort => {
             let rank = match (world.map(|world| host.comm_rank(world)), file) {
                 (Some(Ok(rank)), _) => format!("rank {rank}: "),
                 (_, Some(file)) => format!("rank {}: ", file.transport.rank().0),
                 _ => String::new(),
             };
-            eprintln!("pario: {rank}{message}");
+            notice::line(&format!("{rank}{message}"));
             let comm = match handler {
                 Handler::Abort => comm.or(world),
                 _ => world.or(comm),

@@ -4,19 +4,21 @@
 use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::mem;
+use std::sync::OnceLock;
 
 use pario_mpi::{Errhandler, ErrorClass, Host};
 
+use super::cxx::{self, Dispatch};
 use crate::entry::handles;
 use crate::failure::Failure;
 use crate::files::FileId;
 
 /// A function of C's, as the standard has it.
-type CFunction = unsafe extern "C" fn(*mut FileId, *mut c_int, ...);
+type CFunction = unsafe extern "C-unwind" fn(*mut FileId, *mut c_int, ...);
 /// A subroutine of Fortran's: both arguments are Fortran integers.
-type FortranFunction = unsafe extern "C" fn(*mut c_int, *mut c_int);
+type FortranFunction = unsafe extern "C-unwind" fn(*mut c_int, *mut c_int);
 /// A function with a state of its own, which MPICH has for bindings.
-type StatefulFunction = unsafe extern "C" fn(FileId, c_int, *mut c_void);
+type StatefulFunction = unsafe extern "C-unwind" fn(FileId, c_int, *mut c_void);
 
 /// What an error handler calls.
 #[derive(Clone, Copy)]
@@ -27,6 +29,8 @@ pub(crate) enum Function {
     Fortran(FortranFunction),
     /// A function of C's with the address of its state.
     Stateful(StatefulFunction, usize),
+    /// A function of C++'s in an object of Open MPI's, which knows how to call it.
+    OpenMpiCxx,
 }
 
 impl fmt::Debug for Function {
@@ -35,6 +39,7 @@ impl fmt::Debug for Function {
             Function::C(_) => "C",
             Function::Fortran(_) => "Fortran",
             Function::Stateful(..) => "Stateful",
+            Function::OpenMpiCxx => "OpenMpiCxx",
         })
     }
 }
@@ -89,6 +94,8 @@ pub(crate) struct User {
     host: &'static Host,
     handle: Errhandler,
     function: Function,
+    /// How MPICH's C++ bindings call the function, if it is one of C++'s.
+    dispatch: OnceLock<Dispatch>,
 }
 
 impl User {
@@ -99,19 +106,32 @@ impl User {
             host,
             handle,
             function,
+            dispatch: OnceLock::new(),
         }
+    }
+
+    /// Makes the function one of C++'s, called by `dispatch`.
+    pub(super) fn call_by(&self, dispatch: Dispatch) {
+        // A second time would be the same function of the same bindings.
+        let _ = self.dispatch.set(dispatch);
     }
 
     pub(super) fn handle(&self) -> Errhandler {
         self.handle
     }
 
-    /// Calls the function; the code as it left it.
-    pub(super) fn call(&self, id: FileId, mut code: c_int) -> c_int {
+    /// Calls the function; the code as it left it. The function may throw an
+    /// exception of C++'s: nothing here may catch it.
+    pub(super) fn call(&self, id: FileId, mut code: c_int, message: &str) -> c_int {
         let mut id = id;
         match self.function {
             // SAFETY: whoever made the handler promised it.
-            Function::C(function) => unsafe { function(&mut id, &mut code) },
+            Function::C(function) => unsafe {
+                match self.dispatch.get() {
+                    Some(dispatch) => dispatch.call(&mut id, &mut code, function as *const c_void),
+                    None => function(&mut id, &mut code),
+                }
+            },
             Function::Fortran(function) => {
                 let mut file = handles::to_fortran(id);
                 // SAFETY: as above.
@@ -122,6 +142,7 @@ impl User {
                 // SAFETY: as above; the host deletes the state with its object.
                 unsafe { function(id, code, state) };
             }
+            Function::OpenMpiCxx => return cxx::invoke(self.host, self.handle, id, code, message),
         }
         code
     }

@@ -15,6 +15,7 @@ const QUICK: Duration = Duration::from_secs(30);
 const MPICH_HEADERS: &str = "-I/usr/include/x86_64-linux-gnu/mpich";
 
 const NO_FORTRAN: (Need, &str) = (Need::Fortran, "the package comes without Fortran");
+const NO_CXX: (Need, &str) = (Need::Cxx, "it has no C++ bindings, which MPI-3 removed");
 
 /// Whose launcher it is, which decides options and variables.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub(crate) struct Host {
     environment: Option<&'static str>,
     /// Compiles C, up to the arguments of the single program.
     compile_c: Line,
+    /// Compiles C++, where the host has bindings for it.
+    compile_cxx: Option<Line>,
     /// Compiles Fortran, where the host has a compiler for it.
     compile_fortran: Option<Line>,
     launch: PathBuf,
@@ -65,6 +68,7 @@ impl Host {
     pub(crate) fn compiler(&self, language: Language) -> Option<&Line> {
         match language {
             Language::C => Some(&self.compile_c),
+            Language::Cxx => self.compile_cxx.as_ref(),
             Language::Fortran => self.compile_fortran.as_ref(),
         }
     }
@@ -121,6 +125,7 @@ impl Host {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     C,
+    Cxx,
     Fortran,
 }
 
@@ -144,6 +149,7 @@ fn mpich() -> Host {
         launcher: Launcher::Hydra,
         environment: None,
         compile_c: Line::new("mpicc.mpich"),
+        compile_cxx: Some(Line::new("mpicxx.mpich")),
         compile_fortran: Some(Line::new("mpifort.mpich")),
         launch: "/usr/bin/mpirun.mpich".into(),
         variables: Vec::new(),
@@ -158,6 +164,7 @@ fn openmpi() -> Host {
         launcher: Launcher::Orte,
         environment: None,
         compile_c: Line::new("mpicc.openmpi"),
+        compile_cxx: Some(Line::new("mpicxx.openmpi")),
         compile_fortran: Some(Line::new("mpifort.openmpi")),
         launch: "/usr/bin/mpirun.openmpi".into(),
         variables: open_mpi_variables(),
@@ -171,9 +178,10 @@ fn mpich_new() -> Host {
         title: "MPICH (PyPI)",
         environment: Some("mpich"),
         compile_c: Line::new(environment("mpich").join("bin/mpicc")),
+        compile_cxx: None,
         compile_fortran: None,
         launch: environment("mpich").join("bin/mpiexec"),
-        lacks: &[NO_FORTRAN],
+        lacks: &[NO_FORTRAN, NO_CXX],
         ..mpich()
     }
 }
@@ -194,9 +202,10 @@ fn openmpi_new() -> Host {
         launcher: Launcher::Prrte,
         environment: Some("openmpi"),
         compile_c: Line::new(environment("openmpi").join("bin/mpicc")),
+        compile_cxx: None,
         compile_fortran: None,
         launch: environment("openmpi").join("bin/mpiexec"),
-        lacks: &[NO_FORTRAN],
+        lacks: &[NO_FORTRAN, NO_CXX],
         ..openmpi()
     }
 }
@@ -210,6 +219,11 @@ fn impi() -> Host {
         compile_c: Line::new("gcc")
             .word(MPICH_HEADERS)
             .words(linked_with_intel(&["mpi"])),
+        compile_cxx: Some(
+            Line::new("g++")
+                .word(MPICH_HEADERS)
+                .words(linked_with_intel(&["mpicxx", "mpi"])),
+        ),
         compile_fortran: Some(
             Line::new("gfortran")
                 .word(MPICH_HEADERS)
@@ -242,11 +256,15 @@ fn impi_abi() -> Host {
             .words(["-D", "MPI_ABI", "-I"])
             .word(environment("mpich").join("include"))
             .words(linked_with_intel(&["mpi_abi"])),
+        compile_cxx: None,
         compile_fortran: None,
-        lacks: &[(
-            Need::Fortran,
-            "there are no Fortran headers of the standard ABI",
-        )],
+        lacks: &[
+            (
+                Need::Fortran,
+                "there are no Fortran headers of the standard ABI",
+            ),
+            NO_CXX,
+        ],
         ..impi()
     }
 }

@@ -19,7 +19,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(100);
 const MAIN_HOSTS: [&str; 2] = ["mpich", "openmpi"];
 
 /// Programs that the short form runs under all hosts: together they use most kinds of calls.
-const CHOSEN: [&str; 10] = [
+const CHOSEN: [&str; 11] = [
     "manage",
     "views",
     "explicit",
@@ -30,6 +30,7 @@ const CHOSEN: [&str; 10] = [
     "datareps",
     "datarep_counts",
     "fortran_mpi",
+    "handlers_cxx",
 ];
 
 /// Rank counts of the short form: even and odd.

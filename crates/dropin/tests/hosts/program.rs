@@ -31,6 +31,8 @@ pub(crate) enum Need {
     Fortran,
     /// A host with the Fortran module mpi_f08.
     Fortran2008,
+    /// A host with C++ bindings.
+    Cxx,
     /// Not a program but a library that is preloaded.
     Tool,
     /// Time: only in the full matrix.
@@ -38,13 +40,14 @@ pub(crate) enum Need {
 }
 
 /// The words of `needs:` lines.
-const NEEDS: [(&str, Need); 8] = [
+const NEEDS: [(&str, Need); 9] = [
     ("disk", Need::Disk),
     ("full-fs", Need::FullFileSystem),
     ("readonly-fs", Need::ReadOnlyFileSystem),
     ("sessions", Need::Sessions),
     ("fortran", Need::Fortran),
     ("f08", Need::Fortran2008),
+    ("cxx", Need::Cxx),
     ("tool", Need::Tool),
     ("long", Need::Long),
 ];
@@ -88,6 +91,7 @@ fn folder_of(name: &str) -> PathBuf {
 fn language(source: &Path) -> Option<Language> {
     match source.extension()?.to_str()? {
         "c" => Some(Language::C),
+        "cc" => Some(Language::Cxx),
         "f" | "f90" | "F90" => Some(Language::Fortran),
         _ => None,
     }
@@ -157,6 +161,7 @@ impl Program {
         line = line.words(&compiler.words[1..]);
         line = match self.language {
             Language::C => line.words(["-std=gnu11", "-pthread", "-ldl", "-lm"]),
+            Language::Cxx => line.words(["-std=gnu++11", "-pthread", "-ldl"]),
             Language::Fortran => {
                 // A folder for each program: their modules may have the same names.
                 let modules = folder.join(format!("{}.modules", self.name));

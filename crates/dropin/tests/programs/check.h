@@ -1,4 +1,4 @@
-/* What every test program shares: checks that count, a watchdog, names of files, byte patterns.
+/* What every test program in C or C++ shares: checks that count, a watchdog, names of files, byte patterns.
  *
  * A program is run as `mpirun -n N ./NAME DIR`.  A failed check prints
  * `FAIL file:line rank R: what`; at the end rank 0 prints `NAME: K checks passed`, summed over
@@ -85,9 +85,9 @@ static inline int check_equal(long long left, long long right, const char *file,
 }
 
 static inline int check_class_of(int code) {
-    int class = code;
-    if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
-    return class;
+    int found = code;
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &found);
+    return found;
 }
 
 static inline const char *check_error_text(int code) {
@@ -113,10 +113,10 @@ static inline int check_ok(int code, const char *file, int line, const char *wha
      check_class((call), __FILE__, __LINE__, #call " fails with " #__VA_ARGS__, (const int[]){__VA_ARGS__, -1}))
 
 static inline int check_class(int code, const char *file, int line, const char *what, const int *wanted) {
-    int class = check_class_of(code);
+    int found = check_class_of(code);
     for (int i = 0; wanted[i] != -1; i++)
-        if (class == wanted[i]) return check_one(1, file, line, what, " ");
-    return check_one(0, file, line, what, "class %d: %s", class, check_error_text(code));
+        if (found == wanted[i]) return check_one(1, file, line, what, " ");
+    return check_one(0, file, line, what, "class %d: %s", found, check_error_text(code));
 }
 
 /* The call fails, whatever the class: where the standard calls it erroneous and names no class. */
@@ -130,11 +130,11 @@ static inline int check_fails(int code, const char *file, int line, const char *
 #define CHECK_AGREED(code) check_agreed((code), __FILE__, __LINE__)
 
 static inline int check_agreed(int code, const char *file, int line) {
-    int class = check_class_of(code), low, high;
+    int own = check_class_of(code), low, high;
     check_at(file, line);
-    MPI_Allreduce(&class, &low, 1, MPI_INT, MPI_MIN, check.comm);
-    MPI_Allreduce(&class, &high, 1, MPI_INT, MPI_MAX, check.comm);
-    return check_one(low == high, file, line, "every rank has the same class", "class %d here, %d to %d", class, low,
+    MPI_Allreduce(&own, &low, 1, MPI_INT, MPI_MIN, check.comm);
+    MPI_Allreduce(&own, &high, 1, MPI_INT, MPI_MAX, check.comm);
+    return check_one(low == high, file, line, "every rank has the same class", "class %d here, %d to %d", own, low,
                      high);
 }
 
@@ -181,13 +181,13 @@ static inline unsigned char check_byte(long long offset, int salt) {
 }
 
 static inline void check_fill(void *buffer, long long offset, size_t length, int salt) {
-    unsigned char *bytes = buffer;
+    unsigned char *bytes = (unsigned char *)buffer;
     for (size_t i = 0; i < length; i++) bytes[i] = check_byte(offset + (long long)i, salt);
 }
 
 /* Where `bytes` first differ from the pattern, or `length`. */
 static inline size_t check_filled(const void *buffer, long long offset, size_t length, int salt) {
-    const unsigned char *bytes = buffer;
+    const unsigned char *bytes = (const unsigned char *)buffer;
     size_t i = 0;
     while (i < length && bytes[i] == check_byte(offset + (long long)i, salt)) i++;
     return i;
@@ -210,7 +210,7 @@ static inline long long check_size(const char *path) {
 static inline int check_file(const char *path, long long offset, const void *expected, size_t length, const char *file,
                              int line) {
     int descriptor = open(path, O_RDONLY);
-    char *found = malloc(length + 1);
+    char *found = (char *)malloc(length + 1);
     ssize_t got = descriptor < 0 ? -1 : pread(descriptor, found, length, offset);
     size_t same = 0;
     while (got > 0 && same < (size_t)got && same < length && found[same] == ((const char *)expected)[same]) same++;
@@ -223,7 +223,7 @@ static inline int check_file(const char *path, long long offset, const void *exp
 
 /* Makes a file of `length` pattern bytes by POSIX, on one rank. */
 static inline void check_make(const char *path, size_t length, int salt) {
-    char *bytes = malloc(length + 1);
+    char *bytes = (char *)malloc(length + 1);
     check_fill(bytes, 0, length, salt);
     int descriptor = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0644);
     check_one(descriptor >= 0 && write(descriptor, bytes, length) == (ssize_t)length, __FILE__, __LINE__,

@@ -238,6 +238,19 @@ static void without_functions(void) {
     check_remove(path);
 }
 
+/* ROMIO and OMPIO take the standard's names in capitals; ROMIO reports them in small letters. */
+static void capitals(void) {
+    static const char *const names[][2] = {{"NATIVE", "native"}, {"EXTERNAL32", "external32"}, {"INTERNAL", "internal"}};
+    const char *path = check_path("capitals");
+    MPI_File file = open_file(path);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, names[i][0], MPI_INFO_NULL));
+        expect_name(file, names[i][1]);
+    }
+    CHECK_OK(MPI_File_close(&file));
+    check_remove(path);
+}
+
 static void unknown(void) {
     const char *path = check_path("unknown");
     MPI_File file = open_file(path);
@@ -251,6 +264,7 @@ int main(int argc, char **argv) {
     check_begin(argc, argv);
     round_trip("native");
     unknown();
+    capitals();
     external_bytes();
     external_long();
     round_trip("external32");

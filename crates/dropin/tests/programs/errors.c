@@ -87,6 +87,40 @@ static void null_handle(void) {
     expect(MPI_File_set_atomicity(MPI_FILE_NULL, 1), MPI_ERR_FILE, "set_atomicity");
 }
 
+/* The text of a code says what was wrong, whatever the host makes of codes that others add. */
+static void says(int code, const char *word) {
+    CHECK(strstr(check_error_text(code), word) != NULL, "'%s' does not say %s", check_error_text(code), word);
+}
+
+static int last_used_code(void) {
+    int *last = NULL, flag = 0;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag);
+    return flag ? *last : -1;
+}
+
+static void messages(void) {
+    const char *absent = check_path("absent"), *missing = check_path("missing");
+    int code = open_mode(absent, MPI_MODE_RDONLY);
+    says(code, "MPI_File_open");
+    says(code, absent);
+    expect(code, MPI_ERR_NO_SUCH_FILE, "a code with a message");
+    code = MPI_File_delete(missing, MPI_INFO_NULL);
+    says(code, "MPI_File_delete");
+    says(code, missing);
+#ifdef OPEN_MPI
+    /* Programs that know no other MPI compare codes with classes. */
+    CHECK_EQ(code, MPI_ERR_NO_SUCH_FILE);
+#else
+    /* The class itself keeps its text. */
+    CHECK(strstr(check_error_text(MPI_ERR_NO_SUCH_FILE), missing) == NULL, "the class says %s", missing);
+#endif
+    /* Codes are not used up. */
+    int before = last_used_code();
+    for (int i = 0; i < 1000; i++) code = MPI_File_delete(missing, MPI_INFO_NULL);
+    CHECK_EQ(last_used_code(), before);
+    says(code, missing);
+}
+
 /* Every class of the chapter has a text of its own, and is its own class. */
 static void texts(void) {
     static const int classes[] = {MPI_ERR_FILE, MPI_ERR_NOT_SAME, MPI_ERR_AMODE, MPI_ERR_UNSUPPORTED_DATAREP,
@@ -102,5 +136,6 @@ int main(int argc, char **argv) {
     null_handle();
     opening();
     calls();
+    messages();
     return check_end();
 }

@@ -95,6 +95,57 @@ static void later(void) {
     CHECK_OK(MPI_File_close(&file));
 }
 
+/* Scripts that know ROMIO read these keys: the values are spelled as MPICH's get_info spells them. */
+static void as_romio(void) {
+    static const char *const plain[][2] = {
+        {"cb_buffer_size", "16777216"}, {"romio_cb_read", "automatic"}, {"romio_cb_write", "automatic"},
+        {"romio_no_indep_rw", "false"}, {"romio_cb_pfr", "disable"}, {"romio_cb_alltoall", "automatic"},
+        {"ind_rd_buffer_size", "4194304"}, {"ind_wr_buffer_size", "524288"}, {"romio_ds_read", "automatic"},
+        {"romio_ds_write", "automatic"},
+    };
+    static const char *const collective[][2] = {
+        {"romio_no_indep_rw", "true"}, {"romio_cb_read", "enable"}, {"romio_cb_write", "enable"}, {"cb_nodes", "1"},
+    };
+    int mode = MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE;
+    const char *path = check_path("romio");
+    MPI_File file;
+    MPI_Info used;
+    CHECK_OK(MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &file));
+    CHECK_OK(MPI_File_get_info(file, &used));
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
+        const char *value = value_of(used, plain[i][0]);
+        CHECK(value && strcmp(value, plain[i][1]) == 0, "%s is %s", plain[i][0], value ? value : "absent");
+    }
+    const char *driver = value_of(used, "romio_filesystem_type");
+    CHECK(driver && strncmp(driver, "UFS:", 4) == 0, "the driver is %s", driver ? driver : "absent");
+    MPI_Info_free(&used);
+    CHECK_OK(MPI_File_close(&file));
+
+    /* One aggregator on the host where rank 0 runs; independent accesses work all the same. */
+    char list[MPI_MAX_PROCESSOR_NAME + 8];
+    int length;
+    MPI_Get_processor_name(list, &length);
+    strcpy(list + length, ":1");
+    MPI_Info given = pairs("romio_no_indep_rw", "true", "cb_config_list", list);
+    MPI_Info_set(given, "cb_nodes", "64");
+    CHECK_OK(MPI_File_open(MPI_COMM_WORLD, path, mode, given, &file));
+    CHECK_OK(MPI_File_get_info(file, &used));
+    for (size_t i = 0; i < sizeof collective / sizeof *collective; i++) {
+        const char *value = value_of(used, collective[i][0]);
+        CHECK(value && strcmp(value, collective[i][1]) == 0, "%s is %s", collective[i][0], value ? value : "absent");
+    }
+    const char *value = value_of(used, "cb_config_list");
+    CHECK(value && strcmp(value, list) == 0, "cb_config_list is %s", value ? value : "absent");
+    MPI_Info_free(&used);
+    int mark = check.rank, back = -1;
+    MPI_Status status;
+    CHECK_OK(MPI_File_write_at(file, check.rank * (int)sizeof mark, &mark, 1, MPI_INT, &status));
+    CHECK_OK(MPI_File_read_at(file, check.rank * (int)sizeof mark, &back, 1, MPI_INT, &status));
+    CHECK_EQ(back, mark);
+    CHECK_OK(MPI_File_close(&file));
+    MPI_Info_free(&given);
+}
+
 /* Results don't depend on hints: the same interleaved access under many settings. */
 static void results(void) {
     static const char *const settings[][4] = {
@@ -105,6 +156,9 @@ static void results(void) {
         {"access_style", "read_once,sequential", "collective_buffering", "true"},
         {"striping_unit", "65536", "striping_factor", "2"},
         {"romio_no_indep_rw", "true", "cb_config_list", "*:1"},
+        {"romio_cb_pfr", "enable", "romio_cb_fr_alignment", "4096"},
+        {"cb_config_list", "elsewhere:2,*:2", "cb_nodes", "2"},
+        {"cb_config_list", "elsewhere:2", "romio_cb_write", "enable"},
     };
     enum { BLOCK = 24, BLOCKS = 40 };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
@@ -146,6 +200,7 @@ int main(int argc, char **argv) {
     check_begin(argc, argv);
     at_open();
     later();
+    as_romio();
     results();
     return check_end();
 }

@@ -164,3 +164,15 @@ pub(super) fn errors_abort(flavour: Flavour, library: &Library) -> Option<Errhan
         Flavour::Standard => Some(Errhandler(0x142)),
     }
 }
+
+/// `MPI::ERRORS_THROW_EXCEPTIONS` of the C++ bindings, which MPI-3 removed.
+pub(super) fn errors_throw(flavour: Flavour, library: &Library) -> Option<Errhandler> {
+    match flavour {
+        Flavour::Mpich => Some(Errhandler(0x5400_0002)),
+        Flavour::OpenMpi => {
+            let address = library.variable("ompi_mpi_errors_throw_exceptions");
+            address.map(Errhandler)
+        }
+        Flavour::Standard => None,
+    }
+}

@@ -66,6 +66,7 @@ pub struct Host {
     version: String,
     predefined: Predefined,
     errors_abort: Option<Errhandler>,
+    errors_throw: Option<Errhandler>,
     /// The functions themselves, for calls that no method wraps.
     pub functions: Functions,
     decoded: Decoded,
@@ -96,6 +97,7 @@ impl Host {
             version: find::version(&library),
             predefined,
             errors_abort: constants::errors_abort(flavour, &library),
+            errors_throw: constants::errors_throw(flavour, &library),
             functions,
             library,
             decoded: Decoded::default(),
@@ -130,6 +132,11 @@ impl Host {
     /// `MPI_ERRORS_ABORT`, where the host has it.
     pub fn errors_abort(&self) -> Option<Errhandler> {
         self.errors_abort
+    }
+
+    /// `MPI::ERRORS_THROW_EXCEPTIONS`, where the host may have C++ bindings.
+    pub fn errors_throw(&self) -> Option<Errhandler> {
+        self.errors_throw
     }
 
     /// The address of any MPI function of the host, by its name without `MPI_`:

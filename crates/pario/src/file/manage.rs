@@ -8,7 +8,7 @@ use pario_layout::Datatype;
 use pario_transport::Rank;
 
 use super::{Atomicity, File, Inner, open::advise};
-use crate::{Error, ErrorKind, Result, agree, view::lower, warning::warn};
+use crate::{Error, ErrorKind, Result, agree, view::lower};
 
 impl File {
     /// The size in bytes.
@@ -83,13 +83,16 @@ impl File {
 
     /// The hints in force.
     pub fn info(&self) -> Info {
-        let mut info = self.inner.hints().to_info();
+        let inner = &self.inner;
+        let in_force = inner.hints();
+        let mut info = in_force.to_info();
+        super::hints::publish(&mut info, &*inner.comm, &in_force, inner.handle.facts());
         // A name longer than an info value may be is left out.
-        let _ = info.set("filename", &self.inner.path.to_string_lossy());
+        let _ = info.set("filename", &inner.path.to_string_lossy());
         // ROMIO tells its driver under this name, and scripts ask for it. Some
         // programs open the next file with what they were told, so it is a
         // value that open takes.
-        let _ = info.set("romio_filesystem_type", self.inner.driver.name());
+        let _ = info.set("romio_filesystem_type", &romio_name(inner.driver.name()));
         info
     }
 
@@ -98,17 +101,16 @@ impl File {
     pub fn set_info(&self, info: &Info) -> Result<()> {
         let inner = &self.inner;
         let mut hints = (*inner.hints()).clone();
-        for warning in hints.update(info) {
-            warn(&warning.to_string());
-        }
+        let warnings = hints.update(info);
         let mine = inner.check_open().map(|()| hints.to_wire());
         let all = agree::gather(&*inner.comm, mine)
             .map_err(|error| inner.name_error(error, "set_info"))?;
+        super::hints::report(&*inner.comm, &warnings, all.iter().map(Vec::as_slice));
         if let Ok(theirs) = pario_hints::Hints::from_wire(&all[0]) {
-            for difference in hints.agree(&theirs) {
-                warn(&difference.to_string());
-            }
+            hints.agree(&theirs);
         }
+        super::hints::locate_hosts(&*inner.comm, &mut hints)
+            .map_err(|error| inner.name_error(error, "set_info"))?;
         inner.buffers.set_bound(hints.pario_inflight_bytes);
         advise(&*inner.handle, &hints);
         *inner
@@ -208,4 +210,14 @@ impl Inner {
         }
         Ok(())
     }
+}
+
+/// A driver as ROMIO names its own: a word that is also a prefix of file names, a
+/// colon, and what it is.
+fn romio_name(driver: &str) -> String {
+    let word = match driver {
+        "posix" => "UFS".to_owned(),
+        other => other.to_uppercase(),
+    };
+    format!("{word}: pario's driver {driver}")
 }

@@ -2,6 +2,7 @@
 
 mod collective;
 mod data;
+mod hints;
 mod inner;
 mod manage;
 mod open;

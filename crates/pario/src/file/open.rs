@@ -13,7 +13,7 @@ use pario_driver::{Advice, AsyncMethod, Create, Driver, Handle, IoMode, OpenHow,
 use pario_hints::{Hints, Info, Sources};
 use pario_transport::{Rank, Transport};
 
-use super::{Atomicity, File, Inner, inner::State, same_file};
+use super::{Atomicity, File, Inner, hints, inner::State, same_file};
 use crate::{
     Error, ErrorKind, Mode, Result,
     access::Buffers,
@@ -22,7 +22,6 @@ use crate::{
     gate::{Gate, Pending},
     shared_pointer::{Preference, SharedPointer},
     view::Lowered,
-    warning::warn,
 };
 
 const ROOT: Rank = Rank(0);
@@ -164,6 +163,7 @@ fn open_together(
     let how = open_how(mode, &hints);
     let handle = open_everywhere(&*comm, &*driver, &driver_path, &how, names)?;
     advise(&*handle, &hints);
+    hints::report_striping(&*comm, mode, &hints, handle.facts());
     let ready = prepare(&comm, mode, &hints, &*handle, &driver_path);
     let (shared_pointer, view, start) = match ready {
         Ok(ready) => ready,
@@ -214,9 +214,6 @@ fn agree_on_arguments(
     info: &Info,
 ) -> Result<(Hints, Names)> {
     let mut resolved = Hints::resolve(info, &Sources::from_environment());
-    for warning in &resolved.warnings {
-        warn(&warning.to_string());
-    }
     let mine = mode.validate().map(|()| {
         let hints = resolved.hints.to_wire();
         let hints_len = (hints.len() as u32).to_le_bytes();
@@ -236,14 +233,18 @@ fn agree_on_arguments(
         true => Names::Equal,
         false => Names::Different,
     };
+    hints::report(
+        comm,
+        &resolved.warnings,
+        parts.iter().map(|(wire, _)| *wire),
+    );
     if parts[0].0 != parts[comm.rank().index()].0 {
         let theirs = Hints::from_wire(parts[0].0).map_err(|error| {
             Error::new(ErrorKind::Io, "rank 0 sent hints that cannot be read").with_source(error)
         })?;
-        for difference in resolved.hints.agree(&theirs) {
-            warn(&difference.to_string());
-        }
+        resolved.hints.agree(&theirs);
     }
+    hints::locate_hosts(comm, &mut resolved.hints)?;
     Ok((resolved.hints, names))
 }
 

@@ -14,6 +14,7 @@ mod survivors;
 mod swapped;
 mod switches;
 mod tools;
+mod warnings;
 
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     trials.extend(exchange::trials(run));
     trials.extend(switches::trials(run));
     trials.extend(tools::trials(run));
+    trials.extend(warnings::trials(run));
     trials.extend(command::trials(run));
     trials.extend(swapped::trials(run));
     trials

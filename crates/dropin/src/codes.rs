@@ -1,0 +1,91 @@
+//! Error codes of pario's own: one per class, whose string is the last message
+//! of that class.
+//!
+//! `MPI_Add_error_code` makes them where the host is true to what it promises of
+//! such codes. MPICH 4.0 is not, for classes of the standard: codes that are
+//! added to them belong to another class and have another's string. There, a
+//! code is one of MPICH's own form, so that `MPI_Error_class` is right, and
+//! `MPI_Error_string` gives the message because pario stands in front of it.
+//!
+//! Open MPI's own functions return the class itself, and programs that were only
+//! ever run under it compare what they get with classes. Codes are the classes
+//! there, too, with strings that are kept here.
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use pario_mpi::{ErrorClass, Flavour, Host};
+
+/// The bit of MPICH's codes that marks an error as fatal. Without a message of
+/// the host's behind it, such a code has the class and the string of the class.
+const MPICH_FATAL: c_int = 0x80;
+
+/// The code of a class.
+#[derive(Debug)]
+enum Code {
+    /// The host's, with a string that the host keeps.
+    Added(c_int),
+    /// One whose string is kept here.
+    Kept(c_int, String),
+    /// The class itself: there is no way to give it a string.
+    Bare,
+}
+
+static CODES: LazyLock<Mutex<HashMap<ErrorClass, Code>>> = LazyLock::new(Mutex::default);
+
+fn lock() -> MutexGuard<'static, HashMap<ErrorClass, Code>> {
+    CODES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The code of a class, with this message.
+pub(crate) fn with_message(host: &Host, class: ErrorClass, message: &str) -> c_int {
+    let bare = host.error_class(class);
+    let mut codes = lock();
+    match codes.entry(class).or_insert_with(|| make(host, bare)) {
+        Code::Added(code) if host.add_error_string(*code, message).is_ok() => *code,
+        Code::Kept(code, text) => {
+            message.clone_into(text);
+            *code
+        }
+        Code::Added(_) | Code::Bare => bare,
+    }
+}
+
+/// The message of a code whose string is kept here.
+pub(crate) fn kept(code: c_int) -> Option<String> {
+    // Most codes that programs ask about are none of pario's.
+    let codes = lock();
+    codes.values().find_map(|known| match known {
+        Code::Kept(own, text) if *own == code => Some(text.clone()),
+        _ => None,
+    })
+}
+
+/// The string of any code, as the program would see it.
+pub(crate) fn text_of(host: &Host, code: c_int) -> String {
+    kept(code).unwrap_or_else(|| host.error_string(code))
+}
+
+/// A code of that class, if what the host says of it is true.
+fn make(host: &Host, class: c_int) -> Code {
+    if host.flavour() == Flavour::OpenMpi {
+        return Code::Kept(class, String::new());
+    }
+    if let Some(code) = added(host, class) {
+        return Code::Added(code);
+    }
+    let own = class | MPICH_FATAL;
+    match host.flavour() == Flavour::Mpich && own != class && host.class_number_of(own) == class {
+        true => Code::Kept(own, String::new()),
+        false => Code::Bare,
+    }
+}
+
+fn added(host: &Host, class: c_int) -> Option<c_int> {
+    const PROBE: &str = "pario";
+    let code = host.add_error_code(class).ok()?;
+    host.add_error_string(code, PROBE).ok()?;
+    let faithful = host.class_number_of(code) == class && host.error_string(code).contains(PROBE);
+    faithful.then_some(code)
+}

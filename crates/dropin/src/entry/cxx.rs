@@ -1,0 +1,81 @@
+//! The C++ bindings' own functions that need to be here.
+//!
+//! The bindings call the C functions of this library, so most need nothing more.
+//! Handlers of errors have functions of C++'s, though, and the bindings say so
+//! past the C interface: see [`Dispatch`].
+#![allow(unsafe_code)] // functions of the hosts' C++ bindings
+
+use std::ffi::{CString, c_void};
+use std::mem;
+
+use pario_mpi::{Errhandler, ErrorClass};
+
+use super::{Raw, errors};
+use crate::errhandler::{self, Dispatch, Function};
+use crate::failure::Failure;
+use crate::{call, policy, symbols};
+
+type SetCxx = unsafe extern "C-unwind" fn(Raw, *const c_void);
+type CreateFile = unsafe extern "C-unwind" fn(*const c_void) -> u64;
+
+/// The address of a function that pario stands in front of: in a library after
+/// this one, or in the host.
+fn next(name: &str) -> Option<*const c_void> {
+    let after = CString::new(name)
+        .ok()
+        .and_then(|name| symbols::next(&name));
+    after.or_else(|| Some(call::host().ok()?.symbol(name)?.cast_const()))
+}
+
+/// Exports what MPICH's bindings call when they have made a handler, under the
+/// name it has in one of MPICH's versions.
+macro_rules! set_cxx {
+    ($($name:literal)*) => {$(
+        const _: () = {
+            #[unsafe(export_name = $name)]
+            unsafe extern "C-unwind" fn set_cxx(errhandler: Raw, dispatch: *const c_void) {
+                if let Some(function) = next($name) {
+                    // SAFETY: the host's function of this name has this type.
+                    unsafe { mem::transmute::<*const c_void, SetCxx>(function)(errhandler, dispatch) };
+                }
+                // SAFETY: the bindings pass such a function.
+                let dispatch = unsafe { Dispatch::new(dispatch) };
+                if let (Some(dispatch), Some(host)) = (dispatch, policy::host_for_pario()) {
+                    let handle = Errhandler(host.flavour().from_register(errhandler));
+                    errhandler::call_by(handle, dispatch);
+                }
+            }
+        };
+    )*};
+}
+
+set_cxx! { "MPII_Errhandler_set_cxx" "MPIR_Errhandler_set_cxx" }
+
+/// Makes a handler of Open MPI's bindings. The object is the host's; pario lets
+/// the host call it.
+#[unsafe(export_name = "ompi_cxx_errhandler_create_file")]
+unsafe extern "C-unwind" fn create_file(function: *const c_void) -> u64 {
+    const NAME: &str = "MPI::File::Create_errhandler";
+    // SAFETY: the function of this name has this type.
+    let made = next("ompi_cxx_errhandler_create_file")
+        .map(|create| unsafe { mem::transmute::<*const c_void, CreateFile>(create)(function) });
+    let Some(host) = policy::host_for_pario() else {
+        return made.unwrap_or(0);
+    };
+    let null = host.predefined().errhandler_null.0;
+    let handle = made.filter(|handle| ![0, null].contains(handle));
+    match handle {
+        Some(handle) => {
+            let handler = errors::made(host, Errhandler(handle), Function::OpenMpiCxx);
+            errhandler::hold(host, handler);
+            handle
+        }
+        None => {
+            call::on_no_file(NAME, || {
+                let message = "Open MPI's C++ bindings could not make an error handler";
+                Err(Failure::new(ErrorClass::Other, message))
+            });
+            null
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Hints of an open file: what the user is told of them, and the nodes that
+//! they name.
+
+use pario_driver::{Facts, FileSystem};
+use pario_hints::{Hints, Info, Source, Warning};
+use pario_plan::asked_aggregators;
+use pario_transport::{Rank, Transport};
+
+use crate::{
+    Mode, Result,
+    warning::{speaks_for, warn},
+};
+
+/// Warns of hints that were ignored, and of those in which ranks differ. One rank
+/// speaks for all, so that each warning appears once; `wires` are the hints of
+/// every rank.
+pub(super) fn report<'a>(
+    comm: &dyn Transport,
+    warnings: &[Warning],
+    wires: impl Iterator<Item = &'a [u8]> + Clone,
+) {
+    for warning in warnings {
+        if speaks_for(comm, &warning.source) {
+            warn(&warning.to_string());
+        }
+    }
+    let Some(first) = wires.clone().next() else {
+        return;
+    };
+    let mut others: Vec<_> = wires.filter(|wire| *wire != first).collect();
+    // Ranks that differ were called with different hints.
+    if others.is_empty() || !speaks_for(comm, &Source::Call) {
+        return;
+    }
+    others.sort_unstable();
+    others.dedup();
+    let Ok(hints) = Hints::from_wire(first) else {
+        return;
+    };
+    let mut told = Vec::new();
+    for theirs in others
+        .into_iter()
+        .filter_map(|wire| Hints::from_wire(wire).ok())
+    {
+        for difference in theirs.differences(&hints) {
+            // One example for each hint.
+            if !told.contains(&difference.hint) {
+                warn(&difference.to_string());
+                told.push(difference.hint);
+            }
+        }
+    }
+}
+
+/// Finds the nodes whose host names `cb_config_list` gives. *Collective*, with
+/// hints that the ranks agreed on.
+pub(super) fn locate_hosts(comm: &dyn Transport, hints: &mut Hints) -> Result<()> {
+    let source = source_of(hints, "cb_config_list");
+    let Some(list) = hints.cb_config_list.as_mut().filter(|it| it.has_hosts()) else {
+        return Ok(());
+    };
+    let own = rustix::system::uname();
+    let names = comm.all_gather(own.nodename().to_bytes())?;
+    let names: Vec<_> = names.iter().map(|it| String::from_utf8_lossy(it)).collect();
+    let nodes = nodes(comm);
+    list.locate(nodes.iter().copied().zip(names.iter().map(|name| &**name)));
+    let alone: Vec<_> = nodes.into_iter().map(|node| (node, vec![0])).collect();
+    if list.eligible(&alone).is_empty() && speaks_for(comm, &source) {
+        warn(&format!(
+            "the hint cb_config_list={list} is ignored: no rank runs on a host that it allows (rank 0 runs on {})",
+            names[0]
+        ));
+    }
+    Ok(())
+}
+
+fn source_of(hints: &Hints, hint: &str) -> Source {
+    hints.source(hint).cloned().unwrap_or(Source::Default)
+}
+
+/// The node of each rank.
+fn nodes(comm: &dyn Transport) -> Vec<u32> {
+    let ranks = 0..comm.size();
+    ranks.map(|rank| comm.node_of(Rank(rank)).0).collect()
+}
+
+/// Warns of striping that a new file was to have and has not.
+pub(super) fn report_striping(comm: &dyn Transport, mode: Mode, hints: &Hints, facts: &Facts) {
+    if mode.contains(Mode::CREATE)
+        && let Some(warning) = missed_striping(hints, facts)
+        && speaks_for(comm, &source_of(hints, "striping_factor"))
+    {
+        warn(&warning);
+    }
+}
+
+fn missed_striping(hints: &Hints, facts: &Facts) -> Option<String> {
+    // 0 asks for the file system's default.
+    let factor = hints.striping_factor.filter(|count| *count != 0);
+    let unit = hints.striping_unit.filter(|unit| *unit != 0);
+    let is_met = facts.striping.is_some_and(|it| {
+        factor.is_none_or(|count| u64::try_from(count) == Ok(it.count))
+            && unit.is_none_or(|unit| unit == it.unit)
+    });
+    if factor.is_none() && unit.is_none() || is_met || !facts.file_system.stripes_files() {
+        return None;
+    }
+    let tool = match facts.file_system {
+        FileSystem::Lustre => " (lfs setstripe)",
+        FileSystem::BeeGfs => " (beegfs-ctl --setpattern)",
+        _ => "",
+    };
+    Some(format!(
+        "the hints striping_factor and striping_unit are not honoured: pario leaves the striping of new files to \
+         {}; set it for the folder with the file system's own tools{tool}",
+        facts.file_system
+    ))
+}
+
+/// Adds what is known of an open file to its hints, under ROMIO's names.
+pub(super) fn publish(info: &mut Info, comm: &dyn Transport, hints: &Hints, facts: &Facts) {
+    // Numbers and short words are never too long for an info.
+    let mut set = |key: &str, value: String| drop(info.set(key, &value));
+    if let Some(striping) = facts.striping {
+        set("striping_factor", striping.count.to_string());
+        set("striping_unit", striping.unit.to_string());
+    }
+    // Only where they do not depend on the call.
+    if let Some(ranks) = asked_aggregators(&nodes(comm), hints) {
+        set("cb_nodes", ranks.len().to_string());
+        let ranks: Vec<_> = ranks.iter().map(u32::to_string).collect();
+        set("romio_aggregator_list", ranks.join(" "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pario_driver::{Client, Striping};
+    use pario_hints::Sources;
+
+    fn hints(pairs: &[(&str, &str)]) -> Hints {
+        let info = Info::from_pairs(pairs.iter().copied()).unwrap();
+        Hints::resolve(&info, &Sources::none()).hints
+    }
+
+    #[test]
+    fn striping_that_is_not_honoured_is_told() {
+        let of = |file_system: FileSystem| Facts {
+            coherence: file_system.coherence(),
+            file_system,
+            mount_point: None,
+            block_size: 4096,
+            direct_alignment: None,
+            striping: None,
+            lock_granularity: None,
+            client: Client::Kernel,
+        };
+        let mut facts = of(FileSystem::Lustre);
+        let missed = |pairs: &[(&str, &str)], facts: &Facts| missed_striping(&hints(pairs), facts);
+        let wide = &[("striping_factor", "8"), ("striping_unit", "1m")];
+        assert!(missed(wide, &facts).unwrap().contains("lfs setstripe"));
+        assert!(missed(&[("striping_factor", "-1")], &facts).is_some());
+        assert_eq!(missed(&[], &facts), None);
+        assert_eq!(missed(&[("striping_factor", "0")], &facts), None);
+        // The folder's striping is what was wanted.
+        facts.striping = Some(Striping {
+            unit: 1 << 20,
+            count: 8,
+        });
+        assert_eq!(missed(wide, &facts), None);
+        assert!(missed(&[("striping_factor", "4")], &facts).is_some());
+        // Nothing is lost where files are not striped.
+        facts = of(FileSystem::Ext);
+        assert_eq!(missed(wide, &facts), None);
+    }
+}
