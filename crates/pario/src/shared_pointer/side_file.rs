@@ -50,11 +50,14 @@ impl SideFile {
                     .map_or(Vec::new(), |(_, nonce)| nonce.to_vec()))
             },
         );
-        let result = open_together(comm, beside, told);
-        if let Ok(Some((path, _))) = made {
-            std::fs::remove_file(&path).map_err(|error| Error::from(error).on_path(&path))?;
-        }
-        result
+        let opened = open_together(comm, beside, told);
+        let removed = match made {
+            Ok(Some((path, _))) => remove(&path),
+            _ => Ok(()),
+        };
+        // Without a file there is an error already, the same on all ranks.
+        let file = opened?;
+        agree::agree(comm, removed.map(|()| file))
     }
 
     /// Writes a place that is locked.
@@ -145,11 +148,18 @@ fn create(beside: &Path) -> Result<(PathBuf, [u8; NONCE_BYTES])> {
         Ok(()) => Ok((path, nonce)),
         Err(error) => {
             if error.kind() != io::ErrorKind::AlreadyExists {
-                let _ = std::fs::remove_file(&path);
+                let _ = remove(&path);
             }
             Err(Error::from(error).on_path(&path))
         }
     }
+}
+
+/// Takes the name away. A second attempt, because a name that stays is seen by
+/// users.
+fn remove(path: &Path) -> Result<()> {
+    let removed = std::fs::remove_file(path).or_else(|_| std::fs::remove_file(path));
+    removed.map_err(|error| Error::from(error).on_path(path))
 }
 
 fn open(path: &Path, nonce: [u8; NONCE_BYTES]) -> Result<SideFile> {

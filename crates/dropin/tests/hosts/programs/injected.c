@@ -1,7 +1,8 @@
 /* ranks: 1 2 4
  * Calls of libc that fail in the middle of MPI-IO, by the library fault_shim in front of libpario.so.
  *
- *   injected DIR [short|full]             every access with the n-th call failing, for n = 1, 2, ...
+ *   injected DIR [short|full] [[-]KIND]   every access with the n-th call failing, for n = 1, 2, ...;
+ *                                         of one kind only, or of all kinds but one
  *   injected DIR first KIND NTH ERROR     one round of everything in a process that has done nothing before
  *
  * Whatever fails: nobody hangs and nobody crashes, all ranks of a collective call have the same class,
@@ -14,6 +15,7 @@
 #include <limits.h>
 #include "injected_calls.h"
 #include "injected_kinds.h"
+#include "meeting.h"
 
 enum { OLD = 1, NEW = 7, GUARD = 64, MARK = 0xee, ROUND_SECONDS = 20, CALLS_MAX = 500 };
 
@@ -36,6 +38,7 @@ typedef struct {
 static const char *path;
 static unsigned char *whole, buffer[GUARD + OWN + GUARD], *const data = buffer + GUARD;
 static char story[256];
+static const char *chosen = "";
 static int descriptors_before;
 static long rounds;
 
@@ -57,8 +60,8 @@ static void arm(const fault *what) {
 }
 
 static int anywhere(int here) {
-    int there = 0;
-    MPI_Allreduce(&here, &there, 1, MPI_INT, MPI_MAX, check.comm);
+    int nowhere, there;
+    meet_with(here, &nowhere, &there);
     return there;
 }
 
@@ -71,8 +74,7 @@ static const char *shown(int code) {
 /* A call of all ranks has returned: the same class everywhere, and no error without a fault. */
 static int agreed(int code, const fault *what, const char *file, int line) {
     int class = check_class_of(code), lowest, highest, fired = anywhere(fault_fired() > 0);
-    MPI_Allreduce(&class, &lowest, 1, MPI_INT, MPI_MIN, check.comm);
-    MPI_Allreduce(&class, &highest, 1, MPI_INT, MPI_MAX, check.comm);
+    meet_with(class, &lowest, &highest);
     check_one(lowest == highest, file, line, "all ranks have the same class", "%d to %d here %d: %s", lowest, highest, class, shown(code));
     if (code != MPI_SUCCESS) check_one(fired && !is_repeated(what->error), file, line, "an error has a cause", "%s", shown(code));
     return lowest == MPI_SUCCESS && highest == MPI_SUCCESS;
@@ -85,7 +87,7 @@ static int agreed(int code, const fault *what, const char *file, int line) {
     do { \
         if (!AGREED(call)) { \
             if (what->times > 1) fault_disarm(); \
-            check_barrier(); \
+            meet(); \
             int again = (call); \
             CHECK(again == MPI_SUCCESS, "the second time: %s", shown(again)); \
         } \
@@ -94,7 +96,7 @@ static int agreed(int code, const fault *what, const char *file, int line) {
 /* --- what the file holds --- */
 
 static long long file_bytes(const scene *scene) {
-    if (scene->call->position != KNOWN) return (long long)OWN * (check.size + 2);
+    if (scene->call->position != KNOWN) return (long long)OWN * (2 * check.size + 1);
     if (scene->layout == INTERLEAVED) return (long long)PIECE * PIECES * (check.size + 1);
     return (long long)(OWN + PIECE) * check.size;
 }
@@ -109,7 +111,7 @@ static unsigned char own_byte(int rank, int k) { return check_byte(k, NEW + rank
 
 static long long load(void) {
     int file = open(path, O_RDONLY);
-    long long bytes = file < 0 ? -1 : read(file, whole, (size_t)(OWN + PIECE) * (check.size + 3));
+    long long bytes = file < 0 ? -1 : read(file, whole, (size_t)(OWN + PIECE) * (2 * check.size + 2));
     if (file >= 0) close(file);
     return bytes;
 }
@@ -154,7 +156,7 @@ static void expect_read(const scene *scene, int count) {
     if (scene->call->position == KNOWN) {
         while (k < count && data[k] == check_byte(place(scene, check.rank, k), OLD)) k++;
     } else {
-        for (int record = 0; record < check.size + 2 && k < count; record++)
+        for (int record = 0; record < 2 * check.size + 1 && k < count; record++)
             for (k = 0; k < count && data[k] == check_byte((long long)record * OWN + k, OLD);) k++;
     }
     CHECK(k == count, "byte %d of %d read is wrong: %s", k, count, shown(MPI_SUCCESS));
@@ -165,11 +167,11 @@ static void expect_moved(const scene *scene, int code, MPI_Status *status) {
     MPI_Get_count(status, MPI_BYTE, &count);
     if (code == MPI_SUCCESS) CHECK(count == OWN, "a success counts %d: %s", count, shown(code));
     else if (!CHECK(count >= 0 && count <= OWN, "a failure counts %d: %s", count, shown(code))) count = 0;
-    check_barrier();
+    meet();
     if (scene->call->direction == READS) expect_read(scene, count);
     else if (scene->call->position == KNOWN) expect_written_at(scene, count);
     else expect_record(count);
-    check_barrier();
+    meet();
 }
 
 /* --- what is left --- */
@@ -183,14 +185,30 @@ static int entries(const char *folder, const char *prefix) {
     return count;
 }
 
-static void expect_nothing_left(void) {
-    check_barrier();
+/* Removes what a round could not remove. */
+static void sweep(void) {
+    char name[CHECK_PATH];
+    DIR *list = check.rank == 0 ? opendir(check.dir) : NULL;
+    for (struct dirent *entry; list && (entry = readdir(list));) {
+        snprintf(name, sizeof name, "%s/%s", check.dir, entry->d_name);
+        if (!strncmp(entry->d_name, ".injected", 9)) unlink(name);
+    }
+    if (list) closedir(list);
+}
+
+/* A name that cannot be removed at all stays. */
+static void expect_nothing_left(const fault *what) {
+    char own_segments[40];
+    snprintf(own_segments, sizeof own_segments, "pario-%d-", (int)getpid());
+    int names = what->kind == FAULT_UNLINK && what->times > 1 ? INT_MAX : 0;
+    meet();
     int now = entries("/proc/self/fd", "");
     CHECK(now <= descriptors_before, "%d descriptors, before there were %d: %s", now, descriptors_before, shown(MPI_SUCCESS));
-    CHECK(entries(check.dir, "") <= 1, "%d files in the folder: %s", entries(check.dir, ""), shown(MPI_SUCCESS));
-    CHECK(entries(check.dir, ".") == 0, "%d hidden files in the folder: %s", entries(check.dir, "."), shown(MPI_SUCCESS));
-    CHECK(entries("/dev/shm", "pario-") == 0, "%d segments: %s", entries("/dev/shm", "pario-"), shown(MPI_SUCCESS));
-    check_barrier();
+    CHECK(entries(check.dir, "injected") <= 1, "%d files in the folder: %s", entries(check.dir, ""), shown(MPI_SUCCESS));
+    CHECK(entries(check.dir, ".") <= names, "%d hidden files in the folder: %s", entries(check.dir, "."), shown(MPI_SUCCESS));
+    CHECK(entries("/dev/shm", own_segments) == 0, "%d segments: %s", entries("/dev/shm", own_segments), shown(MPI_SUCCESS));
+    meet();
+    if (names) sweep();
 }
 
 /* --- rounds --- */
@@ -236,17 +254,19 @@ static int attempt(const scene *scene, MPI_File file, const fault *what) {
     check_at(scene->call->name, __LINE__);
     int code = scene->call->run(file, data, &status);
     if (scene->call->company == TOGETHER) AGREED(code);
-    else if (code != MPI_SUCCESS) CHECK(fault_fired() && !is_repeated(what->error), "an error has a cause: %s", shown(code));
+    else {
+        /* Without its shared pointer a file is of no use to any rank. */
+        int fired = scene->call->position == SHARED ? anywhere(fault_fired() > 0) : fault_fired() > 0;
+        CHECK(code == MPI_SUCCESS || fired && !is_repeated(what->error), "an error has a cause: %s", shown(code));
+    }
     expect_moved(scene, code, &status);
     return !anywhere(code != MPI_SUCCESS);
 }
 
 static void restore(const scene *scene) {
-    check_barrier();
-    if (check.rank == 0) {
-        check_make(path, (size_t)file_bytes(scene), OLD);
-    }
-    check_barrier();
+    meet();
+    if (check.rank == 0) check_make(path, (size_t)file_bytes(scene), OLD);
+    meet();
 }
 
 /* Success must not be said where a call that makes data safe has failed. */
@@ -262,6 +282,13 @@ static void close_file(MPI_File *file, const fault *what) {
     CHECK(*file == MPI_FILE_NULL, "a file is closed whatever close says: %s", shown(MPI_SUCCESS));
 }
 
+static MPI_File open_scene(const scene *scene, MPI_Comm comm, const fault *what) {
+    MPI_File file = open_file(comm, what);
+    set_view(scene, file, what);
+    if (scene->atomic) PERSISTS(MPI_File_set_atomicity(file, 1));
+    return file;
+}
+
 static int access_round(const scene *scene, const fault *what) {
     char name[100];
     MPI_Comm comm = check.comm;
@@ -271,13 +298,17 @@ static int access_round(const scene *scene, const fault *what) {
     restore(scene);
     if (scene->fresh) MPI_Comm_dup(check.comm, &comm);
     arm(what);
-    MPI_File file = open_file(comm, what);
-    set_view(scene, file, what);
-    if (scene->atomic) PERSISTS(MPI_File_set_atomicity(file, 1));
+    MPI_File file = open_scene(scene, comm, what);
     if (!attempt(scene, file, what)) {
         if (what->times > 1) fault_disarm();
-        if (scene->call->position != KNOWN) PERSISTS(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
-        CHECK(attempt(scene, file, what), "the second time succeeds: %s", shown(MPI_SUCCESS));
+        int success = attempt(scene, file, what);
+        if (!success && scene->call->position != KNOWN) {
+            /* What a file was opened without it does not get later: the next one has it. */
+            close_file(&file, what);
+            file = open_scene(scene, comm, what);
+            success = attempt(scene, file, what);
+        }
+        CHECK(success, "the next time succeeds: %s", shown(MPI_SUCCESS));
     }
     if (scene->call->direction == WRITES) {
         long before = fault_fired();
@@ -287,7 +318,7 @@ static int access_round(const scene *scene, const fault *what) {
     close_file(&file, what);
     fault_disarm();
     if (scene->fresh) MPI_Comm_free(&comm);
-    expect_nothing_left();
+    expect_nothing_left(what);
     return anywhere(fault_fired() > 0);
 }
 
@@ -304,7 +335,7 @@ static int size_round(const scene *scene, const fault *what) {
     CHECK(success ? check_size(path) >= LONG : check_size(path) >= before, "%lld bytes after preallocate: %s", check_size(path), shown(MPI_SUCCESS));
     load();
     CHECK_EQ(check_filled(whole, 0, (size_t)before, OLD), before);
-    check_barrier();
+    meet();
     PERSISTS(MPI_File_set_size(file, SHORT));
     CHECK_EQ(check_size(path), SHORT);
     int code = MPI_File_get_size(file, &bytes);
@@ -312,13 +343,13 @@ static int size_round(const scene *scene, const fault *what) {
     else CHECK(fault_fired() && !is_repeated(what->error), "an error has a cause: %s", shown(code));
     if (code != MPI_SUCCESS && what->times > 1) fault_disarm();
     if (code != MPI_SUCCESS) CHECK_OK(MPI_File_seek(file, 0, MPI_SEEK_END));
-    check_barrier();
+    meet();
     long fired = fault_fired();
     success = AGREED(MPI_File_sync(file));
     expect_reported(success, FAULT_SYNC, what, fired);
     close_file(&file, what);
     fault_disarm();
-    expect_nothing_left();
+    expect_nothing_left(what);
     return anywhere(fault_fired() > 0);
 }
 
@@ -330,7 +361,7 @@ static int delete_round(const scene *scene, const fault *what) {
     arm(what);
     PERSISTS(MPI_File_open(check.comm, path, MPI_MODE_RDWR | MPI_MODE_APPEND | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
     int success = AGREED(MPI_File_close(&file));
-    check_barrier();
+    meet();
     if (success) CHECK(check_size(path) == -1, "it is still there: %s", shown(MPI_SUCCESS));
     restore(scene);
     if (check.rank == check.size - 1) {
@@ -344,7 +375,7 @@ static int delete_round(const scene *scene, const fault *what) {
         CHECK(check_size(path) == -1, "it is still there: %s", shown(MPI_SUCCESS));
     }
     fault_disarm();
-    expect_nothing_left();
+    expect_nothing_left(what);
     return anywhere(fault_fired() > 0);
 }
 
@@ -359,16 +390,23 @@ static void count_down(round_of round, const scene *scene, fault *what, int is_f
     }
 }
 
+static int is_chosen(fault_kind kind) {
+    if (*chosen == '-') return strcmp(chosen + 1, kinds[kind].name) != 0;
+    return !*chosen || !strcmp(chosen, kinds[kind].name);
+}
+
 /* Which kinds of calls a round has is learnt from one without faults. */
 static void all_faults(round_of round, const scene *scene, int is_full) {
     static unsigned turn;
     fault none = {FAULT_OPEN, LONG_MAX, EIO, 0, 0};
-    int calls[FAULT_KINDS], most[FAULT_KINDS];
+    int most[FAULT_KINDS];
+    long before = rounds;
+    double begun = check_now();
     round(scene, &none);
-    for (int kind = 0; kind < FAULT_KINDS; kind++) calls[kind] = (int)fault_calls(kind);
-    MPI_Allreduce(calls, most, FAULT_KINDS, MPI_INT, MPI_MAX, check.comm);
+    for (int kind = 0; kind < FAULT_KINDS; kind++) most[kind] = anywhere((int)fault_calls(kind));
     for (int kind = 0; kind < FAULT_KINDS; kind++) {
         int errors = 0;
+        if (!is_chosen(kind)) continue;
         while (kinds[kind].errors[errors]) errors++;
         for (int i = 0; i < errors && most[kind]; i++) {
             turn++;
@@ -384,6 +422,7 @@ static void all_faults(round_of round, const scene *scene, int is_full) {
             }
         }
     }
+    if (is_full && check.rank == 0) printf("injected: %s: %ld rounds in %.1f s\n", scene->call->name, rounds - before, check_now() - begun);
 }
 
 static void everything(int is_full) {
@@ -418,7 +457,8 @@ int main(int argc, char **argv) {
     }
     signal(SIGALRM, told_of_hang);
     path = check_path("data");
-    whole = calloc(check.size + 3, OWN + PIECE);
+    meeting_begin();
+    whole = calloc(2 * check.size + 2, OWN + PIECE);
     descriptors_before = INT_MAX;
     const char *what = argc > 2 ? argv[2] : "short";
     if (!strcmp(what, "first") && argc > 5) {
@@ -430,6 +470,7 @@ int main(int argc, char **argv) {
         fault none = {FAULT_OPEN, LONG_MAX, EIO, 0, 0};
         first(&none);
         descriptors_before = entries("/proc/self/fd", "");
+        if (argc > 3) chosen = argv[3];
         everything(!strcmp(what, "full"));
     }
     if (check.rank == 0) printf("injected: %ld rounds\n", rounds);
