@@ -57,9 +57,8 @@ fn terminated(path: &Path) -> io::Result<CString> {
 pub(crate) fn open(path: &Path, flags: c_int, permissions: u32) -> io::Result<OwnedFd> {
     let path = terminated(path)?;
     // SAFETY: the name is terminated and outlives the call.
-    let fd = repeated(|| unsafe {
-        libc::open64(path.as_ptr(), flags | libc::O_CLOEXEC, permissions)
-    })?;
+    let fd =
+        repeated(|| unsafe { libc::open64(path.as_ptr(), flags | libc::O_CLOEXEC, permissions) })?;
     // SAFETY: just opened, so no one else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -26,9 +26,19 @@ static void use(MPI_Comm comm, int number) {
     if (number % 3 == 0) CHECK_OK(MPI_File_open(comm, check_path("left"), MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &left));
 }
 
+/* MPICH 4.0 crashes in the second MPI_Session_init after the last session has gone. */
+static int cannot_begin_again(void) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length;
+    MPI_Get_library_version(version, &length);
+    return strstr(version, "MPICH Version:\t4.0") != NULL;
+}
+
 int main(int argc, char **argv) {
     int failed = 0;
+    MPI_Session lasting = MPI_SESSION_NULL;
     check_prepare(argc, argv);
+    if (cannot_begin_again()) MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &lasting);
     for (int number = 0; number < SESSIONS; number++) {
         MPI_Session session;
         MPI_Group group;
@@ -46,6 +56,7 @@ int main(int argc, char **argv) {
         MPI_Comm_free(&comm);
         MPI_Session_finalize(&session);
     }
+    if (lasting != MPI_SESSION_NULL) MPI_Session_finalize(&lasting);
     return failed;
 }
 #else

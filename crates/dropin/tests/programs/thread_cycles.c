@@ -35,6 +35,7 @@ static void one_round(worker *self, int round) {
     CHECK_OK(MPI_File_open(self->comm, path, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
     CHECK_OK(MPI_File_iwrite_at_all(file, at, data, LENGTH, MPI_BYTE, &request));
     CHECK_OK(MPI_Wait(&request, &status));
+    CHECK_OK(MPI_File_seek_shared(file, (MPI_Offset)check.size * LENGTH, MPI_SEEK_SET)); /* behind what others may still read */
     CHECK_OK(MPI_File_iread_at(file, at, back, LENGTH, MPI_BYTE, &request));
     if (self->number == 0 && round % 8 == 0) {
         pid_t child = fork();

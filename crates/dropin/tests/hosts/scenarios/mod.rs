@@ -2,7 +2,9 @@
 
 mod batch;
 mod command;
+mod cycles;
 mod exchange;
+mod faults;
 mod killed;
 mod memory;
 pub(crate) mod mounts;
@@ -30,6 +32,8 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     trials.extend(tools::trials(run));
     trials.extend(command::trials(run));
     trials.extend(swapped::trials(run));
+    trials.extend(faults::trials(run));
+    trials.extend(cycles::trials(run));
     trials
 }
 
