@@ -26,26 +26,36 @@ static void use(MPI_Comm comm, int number) {
     if (number % 3 == 0) CHECK_OK(MPI_File_open(comm, check_path("left"), MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &left));
 }
 
-/* MPICH 4.0 crashes in the second MPI_Session_init after the last session has gone. */
-static int cannot_begin_again(void) {
+/* After the last session has gone, MPICH 4.0 and Open MPI 5.0 crash in MPI_Session_init, Intel MPI 2021 fails, and
+ * MPICH 5.0 mixes up the messages of several ranks at times.
+ */
+static int can_begin_again(int size) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length;
     MPI_Get_library_version(version, &length);
-    return strstr(version, "MPICH Version:\t4.0") != NULL;
+    return size == 1 && strstr(version, "MPICH Version:") && !strstr(version, "MPICH Version:\t4.0");
 }
 
 int main(int argc, char **argv) {
     int failed = 0;
-    MPI_Session lasting = MPI_SESSION_NULL;
+    int size = 0;
+    MPI_Session lasting;
+    MPI_Group world;
     check_prepare(argc, argv);
-    if (cannot_begin_again()) MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &lasting);
+    if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &lasting) != MPI_SUCCESS) return 2;
+    MPI_Group_from_session_pset(lasting, "mpi://WORLD", &world);
+    MPI_Group_size(world, &size);
+    MPI_Group_free(&world);
+    if (can_begin_again(size)) MPI_Session_finalize(&lasting);
     for (int number = 0; number < SESSIONS; number++) {
         MPI_Session session;
         MPI_Group group;
         MPI_Comm comm;
+        char tag[64];
+        snprintf(tag, sizeof tag, "pario.test.session_cycles.%d", number);
         if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) != MPI_SUCCESS) return 2;
         MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
-        MPI_Comm_create_from_group(group, "pario.test.session_cycles", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
+        MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
         MPI_Group_free(&group);
         check_attach(comm);
         use(comm, number);

@@ -3,7 +3,8 @@
  *
  *   injected DIR [short|full] [[-]KIND]   every access with the n-th call failing, for n = 1, 2, ...;
  *                                         of one kind only, or of all kinds but one
- *   injected DIR first KIND NTH ERROR     one round of everything in a process that has done nothing before
+ *   injected DIR first KIND NTH ERROR RANK
+ *                                         one round of everything in a process that has done nothing before
  *
  * Whatever fails: nobody hangs and nobody crashes, all ranks of a collective call have the same class,
  * statuses say what is in the file, nothing else is touched, nothing is left behind, and the same call
@@ -461,8 +462,8 @@ int main(int argc, char **argv) {
     whole = calloc(2 * check.size + 2, OWN + PIECE);
     descriptors_before = INT_MAX;
     const char *what = argc > 2 ? argv[2] : "short";
-    if (!strcmp(what, "first") && argc > 5) {
-        fault one = {FAULT_KINDS, atol(argv[4]), 1, atoi(argv[5]), check.size - 1};
+    if (!strcmp(what, "first") && argc > 6) {
+        fault one = {FAULT_KINDS, atol(argv[4]), 1, atoi(argv[5]), atoi(argv[6])};
         for (int kind = 0; kind < FAULT_KINDS; kind++)
             if (!strcmp(kinds[kind].name, argv[3])) one.kind = kind;
         first(&one);
