@@ -75,17 +75,29 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
                     continue;
                 }
                 let detail = format!("{ranks}+{way}");
-                trials.push(trial(run, host, "injected-faults", &detail, move |run, host| {
-                    let how = match run.effort {
-                        Effort::Short => "short",
-                        Effort::Full => "full",
-                    };
-                    injected(run, host, ranks, variables, &[how]).map(drop)
-                }));
+                trials.push(trial(
+                    run,
+                    host,
+                    "injected-faults",
+                    &detail,
+                    move |run, host| {
+                        let how = match run.effort {
+                            Effort::Short => "short",
+                            Effort::Full => "full",
+                        };
+                        injected(run, host, ranks, variables, &[how]).map(drop)
+                    },
+                ));
             }
         }
         if run.effort == Effort::Full || is_main {
-            trials.push(trial(run, host, "injected-faults", "2+first-use", first_use));
+            trials.push(trial(
+                run,
+                host,
+                "injected-faults",
+                "2+first-use",
+                first_use,
+            ));
         }
     }
     trials
