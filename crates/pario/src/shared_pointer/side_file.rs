@@ -50,14 +50,11 @@ impl SideFile {
                     .map_or(Vec::new(), |(_, nonce)| nonce.to_vec()))
             },
         );
-        let opened = open_together(comm, beside, told);
-        let removed = match made {
-            Ok(Some((path, _))) => remove(&path),
-            _ => Ok(()),
-        };
-        // Without a file there is an error already, the same on all ranks.
-        let file = opened?;
-        agree::agree(comm, removed.map(|()| file))
+        let result = open_together(comm, beside, told);
+        if let Ok(Some((path, _))) = made {
+            remove(&path)?;
+        }
+        result
     }
 
     /// Writes a place that is locked.
