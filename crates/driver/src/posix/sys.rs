@@ -1,7 +1,8 @@
 //! System calls: one safe function each.
 //!
-//! One of the files that may hold `unsafe`: calls of libc. Each is a single
-//! attempt; callers continue and repeat.
+//! One of the files that may hold `unsafe`: calls of libc. Those that move
+//! data, change a file or lock it are a single attempt, which callers continue
+//! and repeat; the others are repeated here when interrupted.
 #![allow(unsafe_code)]
 
 use std::{
@@ -29,6 +30,17 @@ fn checked(result: c_int) -> io::Result<c_int> {
     }
 }
 
+/// As [`checked`], of a call that is made again when a signal interrupts it:
+/// file systems over a network let that happen to any call.
+fn repeated(mut call: impl FnMut() -> c_int) -> io::Result<c_int> {
+    loop {
+        match checked(call()) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
 /// The number of bytes that a call moved.
 fn counted(result: isize) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
@@ -45,7 +57,8 @@ fn terminated(path: &Path) -> io::Result<CString> {
 pub(crate) fn open(path: &Path, flags: c_int, permissions: u32) -> io::Result<OwnedFd> {
     let path = terminated(path)?;
     // SAFETY: the name is terminated and outlives the call.
-    let fd = checked(unsafe { libc::open64(path.as_ptr(), flags | libc::O_CLOEXEC, permissions) })?;
+    let fd =
+        repeated(|| unsafe { libc::open64(path.as_ptr(), flags | libc::O_CLOEXEC, permissions) })?;
     // SAFETY: just opened, so no one else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
@@ -74,7 +87,7 @@ pub(crate) fn close(fd: OwnedFd) -> io::Result<()> {
 pub(crate) fn unlink(path: &Path) -> io::Result<()> {
     let path = terminated(path)?;
     // SAFETY: the name is terminated and outlives the call.
-    checked(unsafe { libc::unlink(path.as_ptr()) }).map(drop)
+    repeated(|| unsafe { libc::unlink(path.as_ptr()) }).map(drop)
 }
 
 /// Moves some bytes of a vector, whose offsets fit 63 bits.
@@ -108,7 +121,7 @@ pub(crate) fn append(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
 fn status(fd: BorrowedFd<'_>) -> io::Result<libc::stat64> {
     let mut status = MaybeUninit::uninit();
     // SAFETY: the target is large enough.
-    checked(unsafe { libc::fstat64(fd.as_raw_fd(), status.as_mut_ptr()) })?;
+    repeated(|| unsafe { libc::fstat64(fd.as_raw_fd(), status.as_mut_ptr()) })?;
     // SAFETY: filled in by the call that succeeded.
     Ok(unsafe { status.assume_init() })
 }
@@ -219,7 +232,7 @@ fn set_lock(
 pub(crate) fn magic(fd: BorrowedFd<'_>) -> io::Result<u32> {
     let mut status = MaybeUninit::<libc::statfs64>::uninit();
     // SAFETY: the target is large enough.
-    checked(unsafe { libc::fstatfs64(fd.as_raw_fd(), status.as_mut_ptr()) })?;
+    repeated(|| unsafe { libc::fstatfs64(fd.as_raw_fd(), status.as_mut_ptr()) })?;
     // SAFETY: filled in by the call that succeeded.
     let status = unsafe { status.assume_init() };
     // The kernel's magic numbers have 32 bits, in a field whose width and
@@ -243,7 +256,7 @@ pub(crate) struct Extended {
 fn extended_status(fd: BorrowedFd<'_>, mask: u32, sync: c_int) -> io::Result<libc::statx> {
     let mut status = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: the empty name is terminated, the target is large enough.
-    checked(unsafe {
+    repeated(|| unsafe {
         libc::statx(
             fd.as_raw_fd(),
             c"".as_ptr(),

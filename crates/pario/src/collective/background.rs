@@ -41,7 +41,15 @@ impl Background {
     fn submit(&self, job: Job) -> Result<()> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.is_none() {
-            *queue = Some(start(self.lane.clone())?);
+            match start(self.lane.clone()) {
+                Ok(sender) => *queue = Some(sender),
+                // The other ranks wait for this one's part, so an error here would
+                // leave them waiting. The lock keeps later calls behind this one.
+                Err(_) => {
+                    job(&self.lane);
+                    return Ok(());
+                }
+            }
         }
         let sent = queue.as_ref().map(|queue| queue.send(job));
         match sent {

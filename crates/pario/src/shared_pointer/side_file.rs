@@ -52,7 +52,7 @@ impl SideFile {
         );
         let result = open_together(comm, beside, told);
         if let Ok(Some((path, _))) = made {
-            std::fs::remove_file(&path).map_err(|error| Error::from(error).on_path(&path))?;
+            remove(&path)?;
         }
         result
     }
@@ -145,11 +145,18 @@ fn create(beside: &Path) -> Result<(PathBuf, [u8; NONCE_BYTES])> {
         Ok(()) => Ok((path, nonce)),
         Err(error) => {
             if error.kind() != io::ErrorKind::AlreadyExists {
-                let _ = std::fs::remove_file(&path);
+                let _ = remove(&path);
             }
             Err(Error::from(error).on_path(&path))
         }
     }
+}
+
+/// Takes the name away. A second attempt, because a name that stays is seen by
+/// users.
+fn remove(path: &Path) -> Result<()> {
+    let removed = std::fs::remove_file(path).or_else(|_| std::fs::remove_file(path));
+    removed.map_err(|error| Error::from(error).on_path(path))
 }
 
 fn open(path: &Path, nonce: [u8; NONCE_BYTES]) -> Result<SideFile> {

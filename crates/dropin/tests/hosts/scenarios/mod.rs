@@ -2,7 +2,9 @@
 
 mod batch;
 mod command;
+mod cycles;
 mod exchange;
+mod faults;
 mod folders;
 mod killed;
 mod memory;
@@ -38,6 +40,8 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     trials.extend(warnings::trials(run));
     trials.extend(command::trials(run));
     trials.extend(swapped::trials(run));
+    trials.extend(faults::trials(run));
+    trials.extend(cycles::trials(run));
     trials
 }
 
