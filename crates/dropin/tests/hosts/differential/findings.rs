@@ -1,0 +1,131 @@
+//! What was found, for the reader of the log.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::time::Duration;
+
+use super::case::Case;
+use super::compare::Difference;
+use super::execute::{Runner, Server};
+use super::known::{Seen, known};
+use super::{model, print, shrink};
+use crate::host::Host;
+use crate::library::target_folder;
+use crate::run::Verdict;
+
+/// Findings past this many say little more.
+const ENOUGH: usize = 60;
+
+/// How many are shrunk, of different categories.
+const SHRUNK: usize = 3;
+
+pub(super) struct Finding {
+    pub(super) server: Server,
+    pub(super) case: Case,
+    pub(super) difference: Difference,
+}
+
+#[derive(Default)]
+pub(super) struct Findings {
+    pub(super) cases: usize,
+    pub(super) steps: usize,
+    known: BTreeMap<&'static str, usize>,
+    found: Vec<Finding>,
+}
+
+impl Findings {
+    pub(super) fn add(&mut self, finding: Finding) {
+        self.found.push(finding);
+    }
+
+    pub(super) fn count_known(&mut self, reason: &'static str) {
+        *self.known.entry(reason).or_default() += 1;
+    }
+
+    pub(super) fn are_enough(&self) -> bool {
+        self.found.len() >= ENOUGH
+    }
+
+    pub(super) fn summary(&self, host: &Host, ranks: usize, took: Duration) -> String {
+        let (name, cases, steps) = (host.name, self.cases, self.steps);
+        let seconds = took.as_secs_f64();
+        let mut text = format!(
+            "differential: {name}, {ranks} ranks: {cases} cases with {steps} steps in {seconds:.1} s, {} \
+             unexplained differences",
+            self.found.len()
+        );
+        for (reason, many) in &self.known {
+            let _ = write!(text, "\n  {many} times known: {reason}");
+        }
+        text
+    }
+
+    /// Shrinks the first finding of each category and prints it as a program.
+    pub(super) fn verdict(&self, runner: &Runner<'_>) -> Verdict {
+        if self.found.is_empty() {
+            return Ok(());
+        }
+        let mut categories: BTreeMap<(&str, String), Vec<&Finding>> = BTreeMap::new();
+        for finding in &self.found {
+            // Whatever pario does wrong comes first.
+            let who = match finding.server {
+                Server::Pario => "pario",
+                Server::Host => "the host",
+            };
+            let category = (who, finding.difference.category());
+            categories.entry(category).or_default().push(finding);
+        }
+        let mut text = String::new();
+        let mut ordered: Vec<_> = categories.iter().collect();
+        ordered.sort_by_key(|((who, _), _)| *who != "pario");
+        for ((who, category), found) in &ordered {
+            let seeds: Vec<String> = found.iter().map(|it| it.case.seed.to_string()).collect();
+            let seeds = seeds.join(" ");
+            let _ = writeln!(text, "{who} differs in {category}, seeds {seeds}");
+        }
+        let is_shrinking = std::env::var("PARIO_SHRINK").map_or(true, |value| value != "0");
+        for (_, found) in ordered.iter().take(SHRUNK) {
+            let finding = found[0];
+            let _ = match is_shrinking {
+                true => writeln!(text, "\n{}", finding.program(runner)?.1),
+                false => writeln!(text, "\n{}", finding.difference),
+            };
+        }
+        Err(text)
+    }
+}
+
+impl Finding {
+    /// The smallest case that shows it, and the text of a program that runs it, which is also written to a file.
+    pub(super) fn program(&self, runner: &Runner<'_>) -> Verdict<(Case, String)> {
+        let kind = std::mem::discriminant(&self.difference.kind);
+        let is_same = |case: &Case, difference: &Difference| {
+            let seen = Seen { case, difference };
+            std::mem::discriminant(&difference.kind) == kind
+                && known(self.server, runner.host(), &seen).is_none()
+        };
+        let (case, difference) = shrink::shrink(
+            runner,
+            self.server,
+            self.case.clone(),
+            self.difference.clone(),
+            &is_same,
+        )?;
+        let expected = model::outcome(&case).map_err(|refused| refused.0.to_owned())?;
+        let (host, ranks, seed) = (runner.host().name, self.case.ranks, self.case.seed);
+        let who = match self.server {
+            Server::Pario => "with libpario.so",
+            Server::Host => "without libpario.so",
+        };
+        let story = format!(
+            "Under {host} {who}: {difference}\nFrom PARIO_SEED={seed}, {host}/differential/{ranks}."
+        );
+        let text = print::program(&case, &expected, &story);
+        let folder = target_folder().join("differential");
+        let path = folder.join(format!("{host}-{ranks}-{seed}.c"));
+        fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+        fs::write(&path, &text).map_err(|error| error.to_string())?;
+        Ok((case, format!("{}:\n{text}", path.display())))
+    }
+}

@@ -1,0 +1,720 @@
+//! What the standard says that each rank must see: a file is a list of bytes, a type is its type map.
+//!
+//! Cases whose outcome the standard leaves open (overlapping writes, writing what is being read) are
+//! refused, so that whatever is left has one right answer.
+
+use super::case::{
+    Access, Case, Direction, Family, How, Memory, Mode, Open, Part, Scope, Step, View, Whence,
+    pattern,
+};
+use super::datatype::{Datatype, Layout, Leaf};
+use super::record::{self, Value, Values};
+
+/// Why a case has no single outcome, or is erroneous in a way that is not compared.
+#[derive(Debug)]
+pub(super) struct Refused(pub(super) &'static str);
+
+type Legal = Result<(), Refused>;
+
+/// A view as bytes.
+#[derive(Clone)]
+struct Window {
+    view: View,
+    etype: i64,
+    size: i64,
+    layout: Layout,
+}
+
+impl Window {
+    fn new(view: View) -> Self {
+        let layout = view.filetype.layout();
+        Window {
+            etype: view.etype.layout().size(),
+            size: layout.size(),
+            view,
+            layout,
+        }
+    }
+
+    fn bytes() -> Self {
+        let byte = Datatype::Basic(Leaf::Byte);
+        Window::new(View {
+            displacement: 0,
+            etype: byte.clone(),
+            filetype: byte,
+        })
+    }
+
+    /// Where the view's data bytes from `first` on are in the file.
+    fn offsets(&self, first: i64, count: i64) -> Vec<i64> {
+        let (mut tile, mut skip) = (first / self.size, first % self.size);
+        let mut offsets = Vec::with_capacity(count as usize);
+        while (offsets.len() as i64) < count {
+            let base = self.view.displacement + tile * self.layout.extent();
+            for &(start, length) in &self.layout.runs {
+                let here = skip.min(length);
+                skip -= here;
+                let wanted = (length - here).min(count - offsets.len() as i64);
+                offsets.extend((here..here + wanted).map(|byte| base + start + byte));
+            }
+            tile += 1;
+        }
+        offsets
+    }
+
+    /// How many of the view's data bytes are below the end of the file.
+    fn bytes_below(&self, end: i64) -> i64 {
+        let span = (end - self.view.displacement).max(0);
+        let tiles = span / self.layout.extent() + 1;
+        // Data of tiles that begin before the end; few enough to be looked at one by one.
+        let first = (tiles - 2).max(0);
+        let near = self.offsets(first * self.size, (tiles - first) * self.size);
+        first * self.size + near.iter().filter(|offset| **offset < end).count() as i64
+    }
+}
+
+#[derive(Clone)]
+struct Pending {
+    step: usize,
+    direction: Direction,
+    offsets: Vec<i64>,
+    is_short: bool,
+    is_growing: bool,
+    /// The size of the file when the access started.
+    size: i64,
+    values: Vec<(&'static str, Value)>,
+}
+
+#[derive(Clone)]
+struct Rank {
+    window: Window,
+    position: i64,
+    pending: Vec<Pending>,
+    values: Values,
+}
+
+/// A file and the ranks that share it.
+#[derive(Clone)]
+struct Group {
+    members: Vec<usize>,
+    contents: Option<Vec<u8>>,
+    shared: i64,
+}
+
+/// All ranks in the middle of a case.
+#[derive(Clone)]
+pub(super) struct Model {
+    ranks: Vec<Rank>,
+    groups: Vec<Group>,
+    mode: Option<Mode>,
+    asks_shared: bool,
+    step: usize,
+    is_busy: bool,
+    is_split: bool,
+    is_short: bool,
+}
+
+/// What one rank moves.
+struct Transfer {
+    rank: usize,
+    memory: Memory,
+    offsets: Vec<i64>,
+}
+
+/// The outcome of a whole case.
+pub(super) fn outcome(case: &Case) -> Result<Vec<Values>, Refused> {
+    let mut model = Model::new(case)?;
+    for step in &case.steps {
+        model.take(step)?;
+    }
+    model.finish()
+}
+
+impl Model {
+    /// After the file has been opened.
+    pub(super) fn new(case: &Case) -> Result<Self, Refused> {
+        let contents = case.fill.as_ref().map(|fill| {
+            let bytes = 0..fill.bytes;
+            bytes.map(|at| pattern(fill.salt, at)).collect::<Vec<u8>>()
+        });
+        let groups = case.communicator.groups(case.ranks).into_iter();
+        let mut model = Model {
+            ranks: vec![
+                Rank {
+                    window: Window::bytes(),
+                    position: 0,
+                    pending: Vec::new(),
+                    values: Values::new(),
+                };
+                case.ranks
+            ],
+            groups: groups
+                .map(|members| Group {
+                    members,
+                    contents: contents.clone(),
+                    shared: 0,
+                })
+                .collect(),
+            mode: None,
+            asks_shared: case.asks_shared,
+            step: 0,
+            is_busy: false,
+            is_split: false,
+            is_short: false,
+        };
+        model.open(&case.open)?;
+        model.query();
+        Ok(model)
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.mode.is_some()
+    }
+
+    /// Whether the last step read past the end of a file.
+    pub(super) fn is_short(&self) -> bool {
+        self.is_short
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_busy
+    }
+
+    pub(super) fn is_split(&self) -> bool {
+        self.is_split
+    }
+
+    pub(super) fn may(&self, letter: char) -> bool {
+        self.mode.as_ref().is_some_and(|mode| mode.has(letter))
+    }
+
+    /// The type that data of this rank's view is made of, and the size of its etype.
+    pub(super) fn etype(&self, rank: usize) -> (Leaf, i64) {
+        let window = &self.ranks[rank].window;
+        (window.view.etype.leaf(), window.etype)
+    }
+
+    /// Whether shared pointers may be used: they need equal views.
+    pub(super) fn has_equal_views(&self) -> bool {
+        self.groups.iter().all(|group| {
+            let first = &self.ranks[group.members[0]].window.view;
+            let mut others = group.members.iter();
+            others.all(|rank| self.ranks[*rank].window.view == *first)
+        })
+    }
+
+    fn put(&mut self, rank: usize, key: &str, word: impl ToString) {
+        let key = (self.step, key.to_owned());
+        let value = Value::Word(word.to_string());
+        self.ranks[rank].values.insert(key, value);
+    }
+
+    fn put_all(&mut self, key: &str, word: &str) {
+        for rank in 0..self.ranks.len() {
+            self.put(rank, key, word);
+        }
+    }
+
+    fn open(&mut self, open: &Open) -> Legal {
+        let mode = &open.mode;
+        let exists = self.groups[0].contents.is_some();
+        let accesses = ['r', 'w', 'b'].into_iter().filter(|it| mode.has(*it));
+        let class = if accesses.count() != 1
+            || mode.has('r') && (mode.has('c') || mode.has('e'))
+            || mode.has('b') && mode.has('s')
+        {
+            "AMODE"
+        } else if !exists && !mode.has('c') {
+            "NO_SUCH_FILE"
+        } else if exists && mode.has('c') && mode.has('e') {
+            "FILE_EXISTS"
+        } else {
+            "success"
+        };
+        self.put_all("open", class);
+        if class != "success" {
+            self.mode = None;
+            return Ok(());
+        }
+        self.mode = Some(mode.clone());
+        for group in &mut self.groups {
+            let size = group.contents.get_or_insert_default().len() as i64;
+            let start = if mode.has('a') { size } else { 0 };
+            group.shared = start;
+            for &rank in &group.members {
+                self.ranks[rank].window = Window::bytes();
+                self.ranks[rank].position = start;
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let Some(mode) = self.mode.take() else { return };
+        self.put_all("close", "success");
+        if mode.has('d') {
+            for group in &mut self.groups {
+                group.contents = None;
+            }
+        }
+    }
+
+    /// What the program asks for after every step.
+    fn query(&mut self) {
+        let Some(mode) = self.mode.clone() else {
+            return;
+        };
+        for group in self.groups.clone() {
+            let size = group.contents.as_ref().map_or(0, Vec::len);
+            for rank in group.members {
+                if !mode.has('s') && !self.is_split {
+                    let (position, window) =
+                        (self.ranks[rank].position, &self.ranks[rank].window);
+                    let byte = window.offsets(position * window.etype, 1)[0];
+                    self.put(rank, "position", position);
+                    self.put(rank, "byte_offset", byte);
+                }
+                if self.asks_shared && !mode.has('s') && !self.is_busy {
+                    self.put(rank, "shared_position", group.shared);
+                }
+                if !self.is_busy {
+                    self.put(rank, "size", size);
+                }
+            }
+        }
+    }
+
+    /// Takes one step.
+    pub(super) fn take(&mut self, step: &Step) -> Legal {
+        self.step += 1;
+        self.is_short = false;
+        if self.mode.is_none() && !matches!(step, Step::Reopen(_)) {
+            return Err(Refused("the file is not open"));
+        }
+        if self.is_busy {
+            self.legal_while_busy(step)?;
+        }
+        match step {
+            Step::View(views, _) => self.set_views(views)?,
+            Step::Access(access) => self.access(access)?,
+            Step::Complete(_) => self.complete(How::Nonblocking, "wait")?,
+            Step::SplitEnd => self.complete(How::Split, "end")?,
+            Step::Seek(seeks) => self.seek(seeks)?,
+            Step::SeekShared(offset, from) => self.seek_shared(*offset, *from)?,
+            Step::SetSize(size) => self.resize(*size, |_, size| size)?,
+            Step::Preallocate(size) => self.resize(*size, |old, size| old.max(size))?,
+            Step::Sync | Step::Info(_) => self.put_all("class", "success"),
+            Step::Atomicity(is_atomic) => {
+                self.put_all("class", "success");
+                self.put_all("atomicity", if *is_atomic { "1" } else { "0" });
+            }
+            Step::Extent(of) => {
+                self.put_all("class", "success");
+                self.put_all("extent", &of.layout().extent().to_string());
+            }
+            Step::Reopen(open) => {
+                self.close();
+                self.open(open)?;
+            }
+        }
+        self.query();
+        Ok(())
+    }
+
+    fn legal_while_busy(&self, step: &Step) -> Legal {
+        let is_legal = match step {
+            Step::Complete(_) => !self.is_split,
+            Step::SplitEnd => self.is_split,
+            Step::Seek(_) | Step::Extent(_) => true,
+            Step::Access(access) if self.is_split => {
+                access.how == How::Blocking && access.scope == Scope::Independent
+            }
+            Step::Access(access) => access.how != How::Split,
+            _ => false,
+        };
+        is_legal
+            .then_some(())
+            .ok_or(Refused("an operation is pending"))
+    }
+
+    fn set_views(&mut self, views: &[View]) -> Legal {
+        if self.may('s') {
+            return Err(Refused("a sequential file has no such view"));
+        }
+        for (rank, view) in views.iter().enumerate() {
+            let (etype, filetype) = (view.etype.layout(), view.filetype.layout());
+            is_filetype(&filetype, &etype)?;
+            self.ranks[rank].window = Window::new(view.clone());
+            self.ranks[rank].position = 0;
+            self.put(rank, "class", "success");
+            self.put(rank, "view_displacement", view.displacement);
+            for (name, layout) in [("etype", etype), ("filetype", filetype)] {
+                self.put(rank, &format!("view_{name}_size"), layout.size());
+                self.put(rank, &format!("view_{name}_extent"), layout.extent());
+            }
+        }
+        for group in &mut self.groups {
+            group.shared = 0;
+        }
+        Ok(())
+    }
+
+    /// A position that is asked for, in etypes; `None` is an error.
+    fn target(&self, rank: usize, pointer: i64, offset: i64, from: Whence) -> Result<Option<i64>, Refused> {
+        let window = &self.ranks[rank].window;
+        let base = match from {
+            Whence::Set => 0,
+            Whence::Current => pointer,
+            Whence::End => {
+                if self.is_busy {
+                    return Err(Refused("the end of the file is not known"));
+                }
+                let group = self.groups.iter().find(|it| it.members.contains(&rank));
+                let contents = group.and_then(|group| group.contents.as_ref());
+                let below = window.bytes_below(contents.map_or(0, |it| it.len() as i64));
+                if below % window.etype != 0 {
+                    return Err(Refused("the file ends within an etype"));
+                }
+                below / window.etype
+            }
+        };
+        let target = base + offset;
+        Ok((target >= 0).then_some(target))
+    }
+
+    fn seek(&mut self, seeks: &[(i64, Whence)]) -> Legal {
+        if self.may('s') {
+            return Err(Refused("a sequential file has no such pointer"));
+        }
+        for (rank, &(offset, from)) in seeks.iter().enumerate() {
+            match self.target(rank, self.ranks[rank].position, offset, from)? {
+                Some(target) => {
+                    self.ranks[rank].position = target;
+                    self.put(rank, "class", "success");
+                }
+                None => self.put(rank, "class", "ARG"),
+            }
+        }
+        Ok(())
+    }
+
+    fn seek_shared(&mut self, offset: i64, from: Whence) -> Legal {
+        if self.may('s') || !self.has_equal_views() {
+            return Err(Refused("the shared pointer cannot be moved here"));
+        }
+        for group in 0..self.groups.len() {
+            let Group {
+                members, shared, ..
+            } = self.groups[group].clone();
+            let class = match self.target(members[0], shared, offset, from)? {
+                Some(target) => {
+                    self.groups[group].shared = target;
+                    "success"
+                }
+                None => "ARG",
+            };
+            for rank in members {
+                self.put(rank, "class", class);
+            }
+        }
+        Ok(())
+    }
+
+    fn resize(&mut self, size: i64, new: impl Fn(i64, i64) -> i64) -> Legal {
+        if size < 0 {
+            return Err(Refused("a size is not negative"));
+        }
+        if self.may('r') {
+            self.put_all("class", "READ_ONLY");
+            return Ok(());
+        }
+        if self.may('s') {
+            return Err(Refused("a sequential file has no size to be set"));
+        }
+        for group in &mut self.groups {
+            let contents = group.contents.get_or_insert_default();
+            contents.resize(new(contents.len() as i64, size) as usize, 0);
+        }
+        self.put_all("class", "success");
+        Ok(())
+    }
+
+    fn complete(&mut self, how: How, key: &str) -> Legal {
+        if (how == How::Split) != self.is_split {
+            return Err(Refused("nothing of this kind is pending"));
+        }
+        for rank in &mut self.ranks {
+            for pending in std::mem::take(&mut rank.pending) {
+                let mut put = |key: &str, value| {
+                    rank.values.insert((pending.step, key.to_owned()), value);
+                };
+                put(key, Value::Word("success".into()));
+                for (key, value) in pending.values {
+                    put(key, value);
+                }
+            }
+        }
+        self.is_busy = false;
+        self.is_split = false;
+        Ok(())
+    }
+
+    fn access(&mut self, access: &Access) -> Legal {
+        if access.scope == Scope::Collective && access.parts.iter().any(|part| !part.is_active) {
+            return Err(Refused("all ranks take part in a collective call"));
+        }
+        if (access.family == Family::Shared) != self.may('s') && self.may('s') {
+            return Err(Refused("a sequential file has a shared pointer only"));
+        }
+        if access.family == Family::Shared && !self.has_equal_views() {
+            return Err(Refused("shared pointers need equal views"));
+        }
+        if access.family == Family::Shared
+            && access.scope == Scope::Collective
+            && access.how == How::Nonblocking
+        {
+            return Err(Refused("there is no such call"));
+        }
+        if access.scope == Scope::Independent && access.how == How::Split {
+            return Err(Refused("there is no such call"));
+        }
+        let forbidden = match access.direction {
+            Direction::Read if self.may('w') => Some("ACCESS"),
+            Direction::Write if self.may('r') => Some("READ_ONLY"),
+            _ => None,
+        };
+        match forbidden {
+            Some(class) => self.fail(access, class),
+            None => {
+                for group in 0..self.groups.len() {
+                    self.access_in(group, access)?;
+                }
+                if access.how != How::Blocking {
+                    self.is_busy = true;
+                    self.is_split = access.how == How::Split;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn fail(&mut self, access: &Access, class: &str) -> Legal {
+        if access.how != How::Blocking {
+            return Err(Refused("where a nonblocking call fails is open"));
+        }
+        for (rank, part) in access.parts.iter().enumerate() {
+            if part.is_active {
+                self.put(rank, "class", class);
+                let memory = untouched(part, part.memory().bytes);
+                self.put(rank, "memory", record::bytes(&memory));
+            }
+        }
+        Ok(())
+    }
+
+    fn access_in(&mut self, group: usize, access: &Access) -> Legal {
+        let transfers = self.transfers(group, access)?;
+        self.is_deterministic(group, access, &transfers)?;
+        for transfer in transfers {
+            self.move_data(group, access, transfer);
+        }
+        Ok(())
+    }
+
+    /// What each rank moves; pointers go on.
+    fn transfers(&mut self, group: usize, access: &Access) -> Result<Vec<Transfer>, Refused> {
+        let mut ranks = self.groups[group].members.clone();
+        if access.scope == Scope::Independent {
+            // Ranks of independent shared accesses take turns in the order of the world.
+            ranks.sort_unstable();
+        }
+        let mut transfers = Vec::new();
+        for rank in ranks {
+            let part = &access.parts[rank];
+            if !part.is_active {
+                continue;
+            }
+            let memory = part.memory();
+            let bytes = memory.places.len() as i64;
+            let etype = self.ranks[rank].window.etype;
+            if bytes % etype != 0 || part.offset < 0 {
+                return Err(Refused("whole etypes are moved, from the start of the view on"));
+            }
+            let pointer = match access.family {
+                Family::Explicit => &mut part.offset.clone(),
+                Family::Individual => &mut self.ranks[rank].position,
+                Family::Shared => &mut self.groups[group].shared,
+            };
+            let position = *pointer;
+            *pointer += bytes / etype;
+            let window = &self.ranks[rank].window;
+            let offsets = window.offsets(position * window.etype, bytes);
+            transfers.push(Transfer {
+                rank,
+                memory,
+                offsets,
+            });
+        }
+        Ok(transfers)
+    }
+
+    /// Whether the order in which ranks and pending accesses reach the file does not matter.
+    fn is_deterministic(&self, group: usize, access: &Access, transfers: &[Transfer]) -> Legal {
+        let pending = self.groups[group].members.iter();
+        let pending: Vec<&Pending> = pending
+            .flat_map(|rank| &self.ranks[*rank].pending)
+            .collect();
+        let size = self.groups[group].contents.as_ref().map_or(0, Vec::len) as i64;
+        let sizes = pending.iter().map(|other| other.size);
+        let size = sizes.fold(size, i64::min);
+        let mine: Vec<i64> = transfers
+            .iter()
+            .flat_map(|transfer| transfer.offsets.iter().copied())
+            .collect();
+        if access.direction == Direction::Write && has_repeats(mine.clone()) {
+            return Err(Refused("writes overlap"));
+        }
+        let is_past_end = mine.iter().any(|offset| *offset >= size);
+        for other in pending {
+            if access.direction == Direction::Read && other.direction == Direction::Read {
+                continue;
+            }
+            if mine.iter().any(|offset| other.offsets.contains(offset)) {
+                return Err(Refused("a pending access uses the same bytes"));
+            }
+            if is_past_end && (other.is_short || other.is_growing) {
+                return Err(Refused("the end of the file is moving"));
+            }
+        }
+        for transfer in transfers {
+            if access.direction == Direction::Read && has_repeats(transfer.memory.places.clone()) {
+                return Err(Refused("a byte of memory is read twice"));
+            }
+        }
+        Ok(())
+    }
+
+    fn move_data(&mut self, group: usize, access: &Access, transfer: Transfer) {
+        let Transfer {
+            rank,
+            memory,
+            offsets,
+        } = transfer;
+        let part = &access.parts[rank];
+        let mut bytes = untouched(part, memory.bytes);
+        let contents = self.groups[group].contents.get_or_insert_default();
+        let size = contents.len() as i64;
+        let is_growing = access.direction == Direction::Write
+            && offsets.iter().any(|offset| *offset >= size);
+        let moved = match access.direction {
+            Direction::Write => {
+                for (place, offset) in memory.places.iter().zip(&offsets) {
+                    let offset = *offset as usize;
+                    if contents.len() <= offset {
+                        contents.resize(offset + 1, 0);
+                    }
+                    contents[offset] = bytes[*place as usize];
+                }
+                offsets.len()
+            }
+            Direction::Read => {
+                let pairs = memory.places.iter().zip(&offsets);
+                let mut moved = 0;
+                for (place, offset) in pairs.take_while(|(_, offset)| **offset < size) {
+                    bytes[*place as usize] = contents[*offset as usize];
+                    moved += 1;
+                }
+                moved
+            }
+        };
+        self.is_short |= moved < offsets.len();
+        let mut values = counts(part, moved as i64);
+        values.push(("memory", Value::Word(record::bytes(&bytes))));
+        self.put(rank, "class", "success");
+        let step = self.step;
+        if access.how == How::Blocking {
+            for (key, value) in values {
+                self.ranks[rank].values.insert((step, key.into()), value);
+            }
+        } else {
+            self.ranks[rank].pending.push(Pending {
+                step,
+                direction: access.direction,
+                is_short: moved < offsets.len(),
+                is_growing,
+                size,
+                offsets,
+                values,
+            });
+        }
+    }
+
+    /// After the last step: the file is closed and looked at.
+    pub(super) fn finish(mut self) -> Result<Vec<Values>, Refused> {
+        if self.is_busy {
+            return Err(Refused("something is pending at the end"));
+        }
+        self.step += 1;
+        self.close();
+        for group in self.groups.clone() {
+            let word = match &group.contents {
+                Some(contents) => record::bytes(contents),
+                None => "absent".into(),
+            };
+            self.put(group.members[0], "file", word);
+        }
+        Ok(self.ranks.into_iter().map(|rank| rank.values).collect())
+    }
+}
+
+fn has_repeats(mut numbers: Vec<i64>) -> bool {
+    numbers.sort_unstable();
+    numbers.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+fn untouched(part: &Part, bytes: i64) -> Vec<u8> {
+    (0..bytes).map(|at| pattern(part.salt, at)).collect()
+}
+
+/// What a status says after this many bytes.
+fn counts(part: &Part, moved: i64) -> Vec<(&'static str, Value)> {
+    let mut item = part.memory.layout().size();
+    if part.is_absolute {
+        item *= part.count;
+    }
+    let leaf = part.memory.leaf().bytes();
+    let exact = |unit: i64| match unit {
+        // What counts of empty types mean is not said.
+        0 => Value::Open,
+        unit if moved % unit == 0 => Value::Word((moved / unit).to_string()),
+        _ => Value::Word("-1".into()),
+    };
+    let mut values = vec![
+        ("count", exact(item)),
+        ("bytes", Value::Word(moved.to_string())),
+    ];
+    // Parts of elements are not asked for.
+    if moved % leaf == 0 {
+        values.push(("elements", exact(leaf.min(item))));
+    }
+    values
+}
+
+/// The rules for filetypes, and that tiles do not run into each other.
+fn is_filetype(filetype: &Layout, etype: &Layout) -> Legal {
+    if filetype.runs.is_empty() || etype.runs.is_empty() {
+        return Err(Refused("the type is empty"));
+    }
+    let first = filetype.runs[0].0;
+    let mut end = 0;
+    for &(start, length) in &filetype.runs {
+        if start < end {
+            return Err(Refused("displacements decrease or are negative"));
+        }
+        end = start + length;
+    }
+    if filetype.extent() < end - first || filetype.extent() <= 0 {
+        return Err(Refused("tiles overlap"));
+    }
+    Ok(())
+}
