@@ -58,8 +58,9 @@ static struct access *access_read_script(int step) {
     it->active = script_int();
     it->offset = script_number();
     it->count = script_number();
+    types_has_darray = 0;
     it->type = types_read_committed();
-    it->leaf_bytes = types_leaf_bytes;
+    it->leaf_bytes = types_has_darray ? 0 : types_leaf_bytes;
     it->absolute = script_int();
     it->large = script_int();
     it->bytes = script_number();

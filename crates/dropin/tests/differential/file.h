@@ -85,11 +85,15 @@ static void file_close(int step) {
     record_class(step, "close", MPI_File_close(&at.file));
 }
 
-/* One rank of the file's communicator fills it before it is opened. */
-static void file_prepare(long long bytes, unsigned salt) {
+static int file_is_first(void) {
     int rank;
     MPI_Comm_rank(at.comm, &rank);
-    if (rank == 0) {
+    return rank == 0;
+}
+
+/* One rank of the file's communicator fills it before it is opened. */
+static void file_prepare(long long bytes, unsigned salt) {
+    if (file_is_first()) {
         unlink(at.path);
         FILE *file = bytes >= 0 ? fopen(at.path, "w") : NULL;
         for (long long i = 0; i < bytes; i++) putc(access_pattern(salt, i), file);
@@ -98,24 +102,35 @@ static void file_prepare(long long bytes, unsigned salt) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* What one rank of the file's communicator finds in it, after all have closed it. */
-static void file_contents(int step) {
-    int rank;
-    MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Comm_rank(at.comm, &rank);
-    if (rank != 0) return;
+/* The bytes of the file as POSIX has them, or NULL. */
+static unsigned char *file_bytes(long long *count) {
     struct stat facts;
     FILE *file = stat(at.path, &facts) == 0 ? fopen(at.path, "r") : NULL;
-    if (!file) {
-        fprintf(record, "%d.file absent\n", step);
-        return;
-    }
+    if (!file) return NULL;
     unsigned char *bytes = malloc((size_t)facts.st_size + 1);
-    size_t got = fread(bytes, 1, (size_t)facts.st_size, file);
+    *count = (long long)fread(bytes, 1, (size_t)facts.st_size, file);
     fclose(file);
-    record_bytes(step, "file", bytes, (long long)got);
+    return bytes;
+}
+
+/* What one rank of the file's communicator finds in it, after all have closed it. */
+static void file_contents(int step) {
+    long long count;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!file_is_first()) return;
+    unsigned char *bytes = file_bytes(&count);
+    if (bytes) record_bytes(step, "file", bytes, count);
+    else fprintf(record, "%d.file absent\n", step);
     free(bytes);
     unlink(at.path);
+}
+
+/* The same while it is open, so that a wrong write is seen at once. */
+static void file_glance(int step) {
+    long long count;
+    unsigned char *bytes = file_is_first() ? file_bytes(&count) : NULL;
+    if (bytes) record_hash(step, "contents", bytes, count);
+    free(bytes);
 }
 
 /* Pointers and size, while nothing moves them. */
@@ -140,6 +155,7 @@ static void file_query(int step) {
         if (!at.is_busy) {
             MPI_File_get_size(at.file, &offset);
             record_number(step, "size", offset);
+            file_glance(step);
         }
     }
     MPI_Barrier(MPI_COMM_WORLD);

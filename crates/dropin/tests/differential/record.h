@@ -37,15 +37,18 @@ static void record_number(int step, const char *key, long long number) {
     fprintf(record, "%d.%s %lld\n", step, key, number);
 }
 
+static void record_hash(int step, const char *key, const unsigned char *bytes, long long count) {
+    unsigned long long hash = 0xcbf29ce484222325ull;
+    for (long long i = 0; i < count; i++) hash = (hash ^ bytes[i]) * 0x100000001b3ull;
+    fprintf(record, "%d.%s #%lld:%016llx\n", step, key, count, hash);
+}
+
 static void record_bytes(int step, const char *key, const unsigned char *bytes, long long count) {
-    fprintf(record, "%d.%s ", step, key);
     if (count > RECORD_SHOWN) {
-        unsigned long long hash = 0xcbf29ce484222325ull;
-        for (long long i = 0; i < count; i++) hash = (hash ^ bytes[i]) * 0x100000001b3ull;
-        fprintf(record, "#%lld:%016llx\n", count, hash);
+        record_hash(step, key, bytes, count);
         return;
     }
-    putc('=', record);
+    fprintf(record, "%d.%s =", step, key);
     for (long long i = 0; i < count; i++) {
         putc("0123456789abcdef"[bytes[i] >> 4], record);
         putc("0123456789abcdef"[bytes[i] & 15], record);
@@ -53,15 +56,15 @@ static void record_bytes(int step, const char *key, const unsigned char *bytes, 
     putc('\n', record);
 }
 
-/* How much a status says was moved. Where that is not a whole number of basic elements, MPICH's
- * MPI_Get_elements aborts. */
+/* How much a status says was moved. Elements are asked for unless `leaf_bytes` is 0: MPICH's
+ * MPI_Get_elements aborts on distributed arrays, and where a basic element was moved in part. */
 static void record_status(int step, MPI_Status *status, MPI_Datatype type, int leaf_bytes) {
     int count = -1, elements = -1, bytes = -1;
     MPI_Get_count(status, type, &count);
     MPI_Get_count(status, MPI_BYTE, &bytes);
     record_number(step, "count", count == MPI_UNDEFINED ? -1 : count);
     record_number(step, "bytes", bytes == MPI_UNDEFINED ? -1 : bytes);
-    if (bytes % leaf_bytes != 0) return;
+    if (leaf_bytes == 0 || bytes <= 0 || bytes % leaf_bytes != 0) return;
     MPI_Get_elements(status, type, &elements);
     record_number(step, "elements", elements == MPI_UNDEFINED ? -1 : elements);
 }

@@ -12,6 +12,9 @@ enum { TYPES_LIST = 64 };
 /* The size of the basic type that was read last: all basic types of one type are the same. */
 static int types_leaf_bytes = 1;
 
+/* Whether a distributed array was read since this was reset. */
+static int types_has_darray;
+
 static MPI_Datatype types_named(char letter) {
     switch (letter) {
         case 'b': return MPI_BYTE;
@@ -81,6 +84,7 @@ static int types_distribution(void) {
 static MPI_Datatype types_read_darray(void) {
     int size = script_int(), rank = script_int(), dims = script_int(), order = types_order();
     int sizes[TYPES_LIST], distributions[TYPES_LIST], arguments[TYPES_LIST], grid[TYPES_LIST];
+    types_has_darray = 1;
     MPI_Datatype old, type;
     for (int i = 0; i < dims; i++) {
         sizes[i] = script_int();

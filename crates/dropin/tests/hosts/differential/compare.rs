@@ -40,6 +40,34 @@ impl Difference {
     }
 }
 
+/// What differs, roughly: a shrunk case has to fail in the same respect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Aspect {
+    Data,
+    Count,
+    Pointer,
+    Class,
+    Other,
+    Hang,
+    Crash,
+}
+
+impl Difference {
+    pub(super) fn aspect(&self) -> Aspect {
+        match &self.kind {
+            Kind::Hang => Aspect::Hang,
+            Kind::Crash(_) => Aspect::Crash,
+            Kind::Value { key, .. } => match key.as_str() {
+                "memory" | "contents" | "file" => Aspect::Data,
+                "bytes" | "count" | "elements" => Aspect::Count,
+                "position" | "byte_offset" | "shared_position" | "size" => Aspect::Pointer,
+                "open" | "class" | "wait" | "end" | "close" => Aspect::Class,
+                _ => Aspect::Other,
+            },
+        }
+    }
+}
+
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "step {}, {}: ", self.step, self.name)?;
@@ -82,7 +110,9 @@ pub(super) fn difference(case: &Case, expected: &[Values], outcome: &Outcome) ->
 
 /// Causes before what follows from them.
 fn weight(key: &str) -> usize {
-    let keys = ["open", "class", "wait", "end", "memory", "bytes", "count", "elements"];
+    let keys = [
+        "open", "class", "wait", "end", "memory", "bytes", "count", "elements", "contents",
+    ];
     keys.iter().position(|it| *it == key).unwrap_or(keys.len())
 }
 

@@ -200,6 +200,22 @@ impl Gathered {
 }
 
 impl Datatype {
+    /// Whether there is a distributed array in it.
+    pub(super) fn has_darray(&self) -> bool {
+        match self {
+            Datatype::Basic(_) => false,
+            Datatype::Darray { .. } => true,
+            Datatype::Struct(fields) => fields.iter().any(|field| field.datatype.has_darray()),
+            Datatype::Contiguous(_, of)
+            | Datatype::Vector { of, .. }
+            | Datatype::Indexed { of, .. }
+            | Datatype::IndexedBlock { of, .. }
+            | Datatype::Subarray { of, .. }
+            | Datatype::Resized { of, .. }
+            | Datatype::Dup(of) => of.has_darray(),
+        }
+    }
+
     pub(super) fn leaf(&self) -> Leaf {
         match self {
             Datatype::Basic(leaf) => *leaf,

@@ -26,8 +26,14 @@ pub(super) struct Runner<'a> {
     program: PathBuf,
     /// What is preloaded where pario serves, in this order.
     preloads: Vec<PathBuf>,
-    /// Seconds after which a case counts as hung.
-    pub(super) patience: u64,
+}
+
+/// Seconds after which a case counts as hung. A host's hang is not worth waiting for long.
+fn patience(server: Server) -> u64 {
+    match server {
+        Server::Host => 4,
+        Server::Pario => 20,
+    }
 }
 
 /// Enough for the cases of a batch that do not hang.
@@ -43,7 +49,6 @@ impl<'a> Runner<'a> {
             host,
             program,
             preloads,
-            patience: 10,
         })
     }
 
@@ -81,7 +86,7 @@ impl<'a> Runner<'a> {
             line = preloaded(line, &self.preloads);
         }
         line = line.word(&self.program).word(&files).word(&scripts);
-        line = line.word(&records).word(self.patience.to_string());
+        line = line.word(&records).word(patience(server).to_string());
         let ended = job::run(&line, BATCH_LIMIT)?;
         let mut ranks_records = Vec::new();
         for rank in 0..ranks {

@@ -9,6 +9,7 @@ use super::case::Case;
 use super::compare::Difference;
 use super::execute::{Runner, Server};
 use super::known::{Seen, known};
+use super::record::Values;
 use super::{model, print, shrink};
 use crate::host::Host;
 use crate::library::target_folder;
@@ -18,7 +19,7 @@ use crate::run::Verdict;
 const ENOUGH: usize = 60;
 
 /// How many are shrunk, of different categories.
-const SHRUNK: usize = 3;
+const SHRUNK: usize = 8;
 
 pub(super) struct Finding {
     pub(super) server: Server,
@@ -99,11 +100,14 @@ impl Findings {
 impl Finding {
     /// The smallest case that shows it, and the text of a program that runs it, which is also written to a file.
     pub(super) fn program(&self, runner: &Runner<'_>) -> Verdict<(Case, String)> {
-        let kind = std::mem::discriminant(&self.difference.kind);
-        let is_same = |case: &Case, difference: &Difference| {
-            let seen = Seen { case, difference };
-            std::mem::discriminant(&difference.kind) == kind
-                && known(self.server, runner.host(), &seen).is_none()
+        let aspect = self.difference.aspect();
+        let is_same = |case: &Case, expected: &[Values], difference: &Difference| {
+            let seen = Seen {
+                case,
+                expected,
+                difference,
+            };
+            difference.aspect() == aspect && known(self.server, runner.host(), &seen).is_none()
         };
         let (case, difference) = shrink::shrink(
             runner,

@@ -97,6 +97,7 @@ fn batch(runner: &Runner<'_>, cases: &[(Case, Vec<Values>)], findings: &mut Find
             };
             let seen = Seen {
                 case,
+                expected,
                 difference: &difference,
             };
             match known(server, runner.host(), &seen) {

@@ -1,8 +1,11 @@
 //! Differences that are known: what, where, and why. Nothing else may differ.
+//!
+//! `docs/compatibility.md` tells users of those that concern them.
 
 use super::case::{Access, Case, Direction, How, Step};
-use super::compare::{Difference, Kind};
+use super::compare::{Aspect, Difference, Kind};
 use super::execute::Server;
+use super::record::{Value, Values};
 use crate::host::Host;
 
 /// One known difference from what the standard says.
@@ -11,7 +14,6 @@ pub(super) struct Known {
     server: Server,
     /// The beginnings of the names of hosts that have it; empty for all.
     hosts: &'static [&'static str],
-    /// What users are told of it.
     pub(super) reason: &'static str,
     matches: fn(&Seen<'_>) -> bool,
 }
@@ -19,31 +21,8 @@ pub(super) struct Known {
 /// A difference and the case that shows it.
 pub(super) struct Seen<'a> {
     pub(super) case: &'a Case,
+    pub(super) expected: &'a [Values],
     pub(super) difference: &'a Difference,
-}
-
-impl Seen<'_> {
-    fn key(&self) -> &str {
-        match &self.difference.kind {
-            Kind::Value { key, .. } => key,
-            Kind::Hang => "hang",
-            Kind::Crash(_) => "crash",
-        }
-    }
-
-    fn found(&self) -> &str {
-        match &self.difference.kind {
-            Kind::Value { found, .. } => found,
-            Kind::Hang | Kind::Crash(_) => "",
-        }
-    }
-
-    fn access(&self) -> Option<&Access> {
-        match self.case.steps.get(self.difference.step.checked_sub(1)?)? {
-            Step::Access(access) => Some(access),
-            _ => None,
-        }
-    }
 }
 
 const ROMIO: &[&str] = &["mpich", "impi"];
@@ -54,7 +33,50 @@ const KNOWN: &[Known] = &[
         server: Server::Host,
         hosts: &[],
         reason: "the host's MPI-IO crashes or does not return",
-        matches: |seen| matches!(seen.difference.kind, Kind::Hang | Kind::Crash(_)),
+        matches: |seen| matches!(seen.aspect(), Aspect::Hang | Aspect::Crash),
+    },
+    Known {
+        server: Server::Host,
+        hosts: &[],
+        reason: "reads past the end of the file change memory or count what was not read",
+        matches: |seen| {
+            matches!(seen.aspect(), Aspect::Data | Aspect::Count)
+                && seen.is_short(seen.difference.step)
+        },
+    },
+    Known {
+        server: Server::Host,
+        hosts: ROMIO,
+        reason: "after a read past the end of the file, pointers stand at the end",
+        matches: |seen| {
+            seen.aspect() == Aspect::Pointer
+                && (1..=seen.difference.step).any(|step| seen.is_short(step))
+        },
+    },
+    Known {
+        server: Server::Host,
+        hosts: ROMIO,
+        reason: "memory whose data are one run that does not begin at the buffer's address is taken \
+                 to begin there",
+        matches: |seen| {
+            seen.aspect() == Aspect::Data && seen.accesses().iter().any(|it| is_displaced(it))
+        },
+    },
+    Known {
+        server: Server::Host,
+        hosts: ROMIO,
+        reason: "a malformed cb_config_list makes the open fail",
+        matches: |seen| {
+            seen.key() == "open" && seen.hints().iter().any(|(key, value)| {
+                key == "cb_config_list" && value == "nonsense"
+            })
+        },
+    },
+    Known {
+        server: Server::Host,
+        hosts: ROMIO,
+        reason: "preallocate on a file for reading is class IO on rank 0 and success elsewhere",
+        matches: |seen| seen.key() == "class" && matches!(seen.step(), Some(Step::Preallocate(_))),
     },
 ];
 
@@ -65,5 +87,70 @@ pub(super) fn known(server: Server, host: &Host, seen: &Seen<'_>) -> Option<&'st
         known.server == server
             && (known.hosts.is_empty() || hosts.any(|prefix| host.name.starts_with(prefix)))
             && (known.matches)(seen)
+    })
+}
+
+impl Seen<'_> {
+    fn aspect(&self) -> Aspect {
+        self.difference.aspect()
+    }
+
+    fn key(&self) -> &str {
+        match &self.difference.kind {
+            Kind::Value { key, .. } => key,
+            Kind::Hang | Kind::Crash(_) => "",
+        }
+    }
+
+    /// The step that differs.
+    fn step(&self) -> Option<&Step> {
+        self.case.steps.get(self.difference.step.checked_sub(1)?)
+    }
+
+    /// The hints of the open that differs.
+    fn hints(&self) -> &[(String, String)] {
+        match self.step() {
+            Some(Step::Reopen(open)) => &open.hints,
+            _ => &self.case.open.hints,
+        }
+    }
+
+    /// The access that differs, or those that the step completes.
+    fn accesses(&self) -> Vec<&Access> {
+        let before = self.case.steps.iter().take(self.difference.step).rev();
+        match self.step() {
+            Some(Step::Access(access)) => vec![access],
+            Some(Step::Complete(_) | Step::SplitEnd) => before
+                .skip(1)
+                .take_while(|step| !matches!(step, Step::Complete(_) | Step::SplitEnd))
+                .filter_map(|step| match step {
+                    Step::Access(access) if access.how != How::Blocking => Some(access),
+                    _ => None,
+                })
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a rank reads past the end of the file in a step.
+    fn is_short(&self, step: usize) -> bool {
+        let Some(Step::Access(access)) = step.checked_sub(1).and_then(|at| self.case.steps.get(at))
+        else {
+            return false;
+        };
+        access.direction == Direction::Read
+            && access.parts.iter().zip(self.expected).any(|(part, values)| {
+                let asked = part.memory().places.len().to_string();
+                let got = values.get(&(step, "bytes".to_owned()));
+                got.is_some_and(|got| *got != Value::Word(asked))
+            })
+    }
+}
+
+/// Whether a rank's memory is one run that begins elsewhere than the buffer.
+fn is_displaced(access: &Access) -> bool {
+    access.parts.iter().any(|part| {
+        let layout = part.memory.layout();
+        part.is_active && layout.runs.len() == 1 && layout.runs[0].0 != 0
     })
 }

@@ -64,12 +64,13 @@ impl Window {
 
     /// How many of the view's data bytes are below the end of the file.
     fn bytes_below(&self, end: i64) -> i64 {
-        let span = (end - self.view.displacement).max(0);
-        let tiles = span / self.layout.extent() + 1;
-        // Data of tiles that begin before the end; few enough to be looked at one by one.
-        let first = (tiles - 2).max(0);
-        let near = self.offsets(first * self.size, (tiles - first) * self.size);
-        first * self.size + near.iter().filter(|offset| **offset < end).count() as i64
+        let (span, extent) = (end - self.view.displacement, self.layout.extent());
+        let last = self.layout.runs.last().map_or(0, |(at, many)| at + many);
+        // Tiles that end before are whole; those that begin before are looked at byte by byte.
+        let whole = ((span - last).max(0) / extent).max(0);
+        let begun = (span.max(0) / extent) + 1;
+        let near = self.offsets(whole * self.size, (begun - whole).max(0) * self.size);
+        whole * self.size + near.iter().filter(|offset| **offset < end).count() as i64
     }
 }
 
@@ -266,6 +267,7 @@ impl Model {
         };
         for group in self.groups.clone() {
             let size = group.contents.as_ref().map_or(0, Vec::len);
+            let first = group.members[0];
             for rank in group.members {
                 if !mode.has('s') && !self.is_split {
                     let (position, window) =
@@ -280,6 +282,10 @@ impl Model {
                 if !self.is_busy {
                     self.put(rank, "size", size);
                 }
+            }
+            if !self.is_busy {
+                let contents = group.contents.as_deref().unwrap_or_default();
+                self.put(first, "contents", record::hash(contents));
             }
         }
     }
@@ -693,8 +699,8 @@ fn counts(part: &Part, moved: i64) -> Vec<(&'static str, Value)> {
         ("count", exact(item)),
         ("bytes", Value::Word(moved.to_string())),
     ];
-    // Parts of elements are not asked for.
-    if moved % leaf == 0 {
+    // The program asks for elements only where no host aborts.
+    if moved > 0 && moved % leaf == 0 && !part.memory.has_darray() {
         values.push(("elements", exact(leaf.min(item))));
     }
     values

@@ -34,13 +34,18 @@ impl fmt::Display for Value {
 /// Bytes as they are recorded.
 pub(super) fn bytes(bytes: &[u8]) -> String {
     if bytes.len() > SHOWN {
-        let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-        });
-        return format!("#{}:{hash:016x}", bytes.len());
+        return hash(bytes);
     }
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("={digits}")
+}
+
+/// The length and a hash.
+pub(super) fn hash(bytes: &[u8]) -> String {
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    format!("#{}:{hash:016x}", bytes.len())
 }
 
 /// What is known of a case that was run.

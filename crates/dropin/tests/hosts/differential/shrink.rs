@@ -7,6 +7,7 @@ use super::compare::{self, Difference};
 use super::datatype::Datatype;
 use super::execute::{Runner, Server};
 use super::model;
+use super::record::Values;
 use crate::run::Verdict;
 
 /// Shrinking ends after this long, with what it has.
@@ -21,7 +22,7 @@ pub(super) fn shrink(
     server: Server,
     case: Case,
     difference: Difference,
-    is_same: &dyn Fn(&Case, &Difference) -> bool,
+    is_same: &dyn Fn(&Case, &[Values], &Difference) -> bool,
 ) -> Verdict<(Case, Difference)> {
     let started = Instant::now();
     let mut best = (case, difference);
@@ -40,7 +41,7 @@ pub(super) fn shrink(
                     continue;
                 };
                 match compare::difference(candidate, &expected, outcome) {
-                    Some(difference) if is_same(candidate, &difference) => {
+                    Some(difference) if is_same(candidate, &expected, &difference) => {
                         best = ((*candidate).clone(), difference);
                         continue 'again;
                     }
