@@ -200,20 +200,26 @@ impl Gathered {
 }
 
 impl Datatype {
+    /// Whether this holds for the type or for one that it is made of.
+    pub(super) fn any(&self, holds: &dyn Fn(&Datatype) -> bool) -> bool {
+        holds(self)
+            || match self {
+                Datatype::Basic(_) => false,
+                Datatype::Struct(fields) => fields.iter().any(|field| field.datatype.any(holds)),
+                Datatype::Contiguous(_, of)
+                | Datatype::Vector { of, .. }
+                | Datatype::Indexed { of, .. }
+                | Datatype::IndexedBlock { of, .. }
+                | Datatype::Subarray { of, .. }
+                | Datatype::Darray { of, .. }
+                | Datatype::Resized { of, .. }
+                | Datatype::Dup(of) => of.any(holds),
+            }
+    }
+
     /// Whether there is a distributed array in it.
     pub(super) fn has_darray(&self) -> bool {
-        match self {
-            Datatype::Basic(_) => false,
-            Datatype::Darray { .. } => true,
-            Datatype::Struct(fields) => fields.iter().any(|field| field.datatype.has_darray()),
-            Datatype::Contiguous(_, of)
-            | Datatype::Vector { of, .. }
-            | Datatype::Indexed { of, .. }
-            | Datatype::IndexedBlock { of, .. }
-            | Datatype::Subarray { of, .. }
-            | Datatype::Resized { of, .. }
-            | Datatype::Dup(of) => of.has_darray(),
-        }
+        self.any(&|it| matches!(it, Datatype::Darray { .. }))
     }
 
     pub(super) fn leaf(&self) -> Leaf {

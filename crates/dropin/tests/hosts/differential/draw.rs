@@ -6,7 +6,7 @@ use super::case::{
 };
 use super::datatype::{Datatype, Leaf, Order};
 use super::draw_type::{self, Purpose, datatype};
-use super::hints::hints;
+use super::hints::{hints, some_hints};
 use super::model::Model;
 use super::random::Random;
 
@@ -115,7 +115,7 @@ fn step(random: &mut Random, case: &Case, model: &Model) -> Step {
         90..=91 => Step::Preallocate(random.within(0, 1500)),
         92 => Step::Sync,
         93..=94 => Step::Atomicity(random.percent(60)),
-        95..=96 => Step::Info(hints(random)),
+        95..=96 => Step::Info(some_hints(random)),
         97 => Step::Extent(draw_type::etype(random)),
         _ => Step::Reopen(open(random, true)),
     }

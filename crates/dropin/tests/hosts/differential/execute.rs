@@ -119,7 +119,8 @@ impl<'a> Runner<'a> {
     }
 }
 
-fn preloaded(line: Line, libraries: &[PathBuf]) -> Line {
+/// Lets the words that follow be run with the libraries preloaded.
+pub(super) fn preloaded(line: Line, libraries: &[PathBuf]) -> Line {
     let mut preload = std::ffi::OsString::from("LD_PRELOAD=");
     for (at, library) in libraries.iter().enumerate() {
         if at > 0 {

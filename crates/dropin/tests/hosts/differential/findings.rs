@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::case::Case;
@@ -19,7 +20,7 @@ use crate::run::Verdict;
 const ENOUGH: usize = 60;
 
 /// How many are shrunk, of different categories.
-const SHRUNK: usize = 8;
+const SHRUNK: usize = 3;
 
 pub(super) struct Finding {
     pub(super) server: Server,
@@ -62,6 +63,12 @@ impl Findings {
         text
     }
 
+    /// The first thing that pario does wrong.
+    pub(super) fn of_pario(&self) -> Option<&Finding> {
+        let mut found = self.found.iter();
+        found.find(|finding| finding.server == Server::Pario)
+    }
+
     /// Shrinks the first finding of each category and prints it as a program.
     pub(super) fn verdict(&self, runner: &Runner<'_>) -> Verdict {
         if self.found.is_empty() {
@@ -89,7 +96,10 @@ impl Findings {
         for (_, found) in ordered.iter().take(SHRUNK) {
             let finding = found[0];
             let _ = match is_shrinking {
-                true => writeln!(text, "\n{}", finding.program(runner)?.1),
+                true => {
+                    let shrunk = finding.program(runner)?;
+                    writeln!(text, "\n{}:\n{}", shrunk.path.display(), shrunk.text)
+                }
                 false => writeln!(text, "\n{}", finding.difference),
             };
         }
@@ -97,9 +107,17 @@ impl Findings {
     }
 }
 
+/// A finding made small.
+pub(super) struct Shrunk {
+    pub(super) case: Case,
+    /// The program that runs it, and the file that has it.
+    pub(super) text: String,
+    pub(super) path: PathBuf,
+}
+
 impl Finding {
-    /// The smallest case that shows it, and the text of a program that runs it, which is also written to a file.
-    pub(super) fn program(&self, runner: &Runner<'_>) -> Verdict<(Case, String)> {
+    /// The smallest case that shows it, as a program.
+    pub(super) fn program(&self, runner: &Runner<'_>) -> Verdict<Shrunk> {
         let aspect = self.difference.aspect();
         let is_same = |case: &Case, expected: &[Values], difference: &Difference| {
             let seen = Seen {
@@ -130,6 +148,6 @@ impl Finding {
         let path = folder.join(format!("{host}-{ranks}-{seed}.c"));
         fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
         fs::write(&path, &text).map_err(|error| error.to_string())?;
-        Ok((case, format!("{}:\n{text}", path.display())))
+        Ok(Shrunk { case, text, path })
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::case::Case;
-use super::compare::{self};
+use super::compare;
 use super::execute::{Runner, Server};
 use super::findings::{Finding, Findings};
 use super::known::{Seen, known};
@@ -14,7 +14,7 @@ use crate::host::Host;
 use crate::run::Verdict;
 
 /// Cases of one job; more would only make a crash cost more.
-const BATCH: usize = 50;
+const BATCH: u64 = 40;
 
 /// How much is run of one host and number of ranks.
 #[derive(Clone)]
@@ -61,13 +61,26 @@ fn of_clock() -> u64 {
 
 /// Fails with the programs of what was found.
 pub(super) fn fuzz(host: &Host, preloads: Vec<PathBuf>, ranks: usize, extent: &Extent) -> Verdict {
+    let started = Instant::now();
+    let (findings, runner) = search(host, preloads, ranks, extent)?;
+    println!("{}", findings.summary(host, ranks, started.elapsed()));
+    findings.verdict(&runner)
+}
+
+/// Runs cases until there are enough, or enough was found.
+pub(super) fn search<'a>(
+    host: &'a Host,
+    preloads: Vec<PathBuf>,
+    ranks: usize,
+    extent: &Extent,
+) -> Verdict<(Findings, Runner<'a>)> {
     let runner = Runner::new(host, preloads)?;
     let started = Instant::now();
     let mut findings = Findings::default();
     let mut seed = extent.seed;
     let end = extent.seed.saturating_add(extent.cases);
     while seed < end && started.elapsed() < extent.time && !findings.are_enough() {
-        let next = seed.saturating_add(BATCH as u64).min(end);
+        let next = seed.saturating_add(BATCH).min(end);
         let cases: Vec<(Case, Vec<Values>)> = (seed..next)
             .filter_map(|seed| {
                 let case = draw::case(seed, ranks);
@@ -78,8 +91,16 @@ pub(super) fn fuzz(host: &Host, preloads: Vec<PathBuf>, ranks: usize, extent: &E
         batch(&runner, &cases, &mut findings)?;
         seed = next;
     }
-    println!("{}", findings.summary(host, ranks, started.elapsed()));
-    findings.verdict(&runner)
+    Ok((findings, runner))
+}
+
+/// `PARIO_FUZZ_ONLY=pario` leaves the host's own MPI-IO out: pario is compared with the model alone,
+/// and many more cases are seen in the same time.
+fn servers() -> &'static [Server] {
+    match std::env::var("PARIO_FUZZ_ONLY").as_deref() {
+        Ok("pario") => &[Server::Pario],
+        _ => &[Server::Pario, Server::Host],
+    }
 }
 
 fn batch(runner: &Runner<'_>, cases: &[(Case, Vec<Values>)], findings: &mut Findings) -> Verdict {
@@ -89,7 +110,7 @@ fn batch(runner: &Runner<'_>, cases: &[(Case, Vec<Values>)], findings: &mut Find
     }
     findings.cases += only.len();
     findings.steps += only.iter().map(|case| case.steps.len()).sum::<usize>();
-    for server in [Server::Pario, Server::Host] {
+    for &server in servers() {
         let outcomes = runner.run(&only, server)?;
         for ((case, expected), outcome) in cases.iter().zip(&outcomes) {
             let Some(difference) = compare::difference(case, expected, outcome) else {

@@ -84,11 +84,15 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("romio_unheard_of", SWITCHES),
 ];
 
-/// Mostly none; the same on all ranks.
+/// Often none; the same on all ranks.
 pub(super) fn hints(random: &mut Random) -> Hints {
     if random.percent(40) {
         return Hints::new();
     }
+    some_hints(random)
+}
+
+pub(super) fn some_hints(random: &mut Random) -> Hints {
     let many = 1 + random.below(4);
     let mut hints = Hints::new();
     for _ in 0..many {

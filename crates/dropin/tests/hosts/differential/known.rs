@@ -2,16 +2,17 @@
 //!
 //! `docs/compatibility.md` tells users of those that concern them.
 
-use super::case::{Access, Case, Direction, How, Step};
+use super::case::{Access, Case, Direction, Family, How, Scope, Step, Whence};
 use super::compare::{Aspect, Difference, Kind};
+use super::datatype::Datatype;
 use super::execute::Server;
 use super::record::{Value, Values};
 use crate::host::Host;
 
 /// One known difference from what the standard says.
 pub(super) struct Known {
-    /// Whose it is.
-    server: Server,
+    /// Under whom it is seen.
+    servers: &'static [Server],
     /// The beginnings of the names of hosts that have it; empty for all.
     hosts: &'static [&'static str],
     pub(super) reason: &'static str,
@@ -25,18 +26,21 @@ pub(super) struct Seen<'a> {
     pub(super) difference: &'a Difference,
 }
 
+const HOST: &[Server] = &[Server::Host];
+const BOTH: &[Server] = &[Server::Host, Server::Pario];
+
 const ROMIO: &[&str] = &["mpich", "impi"];
 const OMPIO: &[&str] = &["openmpi"];
 
 const KNOWN: &[Known] = &[
     Known {
-        server: Server::Host,
+        servers: HOST,
         hosts: &[],
         reason: "the host's MPI-IO crashes or does not return",
         matches: |seen| matches!(seen.aspect(), Aspect::Hang | Aspect::Crash),
     },
     Known {
-        server: Server::Host,
+        servers: HOST,
         hosts: &[],
         reason: "reads past the end of the file change memory or count what was not read",
         matches: |seen| {
@@ -45,7 +49,7 @@ const KNOWN: &[Known] = &[
         },
     },
     Known {
-        server: Server::Host,
+        servers: HOST,
         hosts: ROMIO,
         reason: "after a read past the end of the file, pointers stand at the end",
         matches: |seen| {
@@ -54,7 +58,7 @@ const KNOWN: &[Known] = &[
         },
     },
     Known {
-        server: Server::Host,
+        servers: HOST,
         hosts: ROMIO,
         reason: "memory whose data are one run that does not begin at the buffer's address is taken \
                  to begin there",
@@ -63,20 +67,84 @@ const KNOWN: &[Known] = &[
         },
     },
     Known {
-        server: Server::Host,
+        servers: HOST,
         hosts: ROMIO,
-        reason: "a malformed cb_config_list makes the open fail",
+        reason: "types with a lower bound other than 0 in them, and distributed arrays, are flattened \
+                 wrongly, in memory and in views",
+        matches: |seen| {
+            seen.aspect() == Aspect::Data
+                && (seen.accesses().iter().any(|it| has_odd_memory(it)) || seen.has_odd_view())
+        },
+    },
+    Known {
+        servers: HOST,
+        hosts: ROMIO,
+        reason: "iwrite_at_all and iread_at_all move the individual pointer when they complete",
+        matches: |seen| {
+            seen.aspect() == Aspect::Pointer
+                && seen.accesses().iter().any(|it| {
+                    (it.family, it.scope) == (Family::Explicit, Scope::Collective)
+                })
+        },
+    },
+    Known {
+        servers: HOST,
+        hosts: ROMIO,
+        reason: "a cb_config_list that names no host of the job makes the open fail",
         matches: |seen| {
             seen.key() == "open" && seen.hints().iter().any(|(key, value)| {
-                key == "cb_config_list" && value == "nonsense"
+                key == "cb_config_list" && !value.starts_with('*')
             })
         },
     },
     Known {
-        server: Server::Host,
+        servers: HOST,
         hosts: ROMIO,
         reason: "preallocate on a file for reading is class IO on rank 0 and success elsewhere",
         matches: |seen| seen.key() == "class" && matches!(seen.step(), Some(Step::Preallocate(_))),
+    },
+    Known {
+        servers: BOTH,
+        hosts: &["mpich", "impi"],
+        reason: "MPI_Get_elements, a function of the host in any case, is wrong for structs with \
+                 empty parts",
+        matches: |seen| {
+            seen.key() == "elements" && seen.accesses().iter().any(|it| has_empty_part(it))
+        },
+    },
+    Known {
+        servers: HOST,
+        hosts: OMPIO,
+        reason: "preallocate writes over data, and succeeds on files for reading",
+        matches: |seen| matches!(seen.step(), Some(Step::Preallocate(_))),
+    },
+    Known {
+        servers: HOST,
+        hosts: OMPIO,
+        reason: "the end of the file through a view with holes is wrong",
+        matches: |seen| {
+            seen.aspect() == Aspect::Pointer
+                && match seen.step() {
+                    Some(Step::Seek(seeks)) => {
+                        seeks.iter().any(|(_, from)| *from == Whence::End)
+                    }
+                    Some(Step::SeekShared(_, from)) => *from == Whence::End,
+                    _ => false,
+                }
+        },
+    },
+    Known {
+        servers: HOST,
+        hosts: OMPIO,
+        reason: "seeks before the start of the view and set_size on files for reading fail with \
+                 class OTHER",
+        matches: |seen| {
+            let is_refused = matches!(
+                seen.step(),
+                Some(Step::Seek(_) | Step::SeekShared(..) | Step::SetSize(_))
+            );
+            seen.key() == "class" && is_refused && seen.found() == "OTHER"
+        },
     },
 ];
 
@@ -84,7 +152,7 @@ const KNOWN: &[Known] = &[
 pub(super) fn known(server: Server, host: &Host, seen: &Seen<'_>) -> Option<&'static Known> {
     KNOWN.iter().find(|known| {
         let mut hosts = known.hosts.iter();
-        known.server == server
+        known.servers.contains(&server)
             && (known.hosts.is_empty() || hosts.any(|prefix| host.name.starts_with(prefix)))
             && (known.matches)(seen)
     })
@@ -98,6 +166,13 @@ impl Seen<'_> {
     fn key(&self) -> &str {
         match &self.difference.kind {
             Kind::Value { key, .. } => key,
+            Kind::Hang | Kind::Crash(_) => "",
+        }
+    }
+
+    fn found(&self) -> &str {
+        match &self.difference.kind {
+            Kind::Value { found, .. } => found,
             Kind::Hang | Kind::Crash(_) => "",
         }
     }
@@ -132,6 +207,20 @@ impl Seen<'_> {
         }
     }
 
+    /// Whether the view in force has types of the odd kind.
+    fn has_odd_view(&self) -> bool {
+        let before = self.case.steps.iter().take(self.difference.step).rev();
+        let mut views = before.filter_map(|step| match step {
+            Step::View(views, _) => Some(views),
+            _ => None,
+        });
+        views.next().is_some_and(|views| {
+            views
+                .iter()
+                .any(|view| is_odd(&view.filetype) || is_odd(&view.etype))
+        })
+    }
+
     /// Whether a rank reads past the end of the file in a step.
     fn is_short(&self, step: usize) -> bool {
         let Some(Step::Access(access)) = step.checked_sub(1).and_then(|at| self.case.steps.get(at))
@@ -145,6 +234,20 @@ impl Seen<'_> {
                 got.is_some_and(|got| *got != Value::Word(asked))
             })
     }
+}
+
+/// Whether a type has a part whose lower bound is not 0, or a distributed array.
+fn is_odd(datatype: &Datatype) -> bool {
+    datatype.has_darray() || datatype.any(&|it| it.layout().low != 0)
+}
+
+fn has_empty_part(access: &Access) -> bool {
+    let is_empty = |it: &Datatype| it.layout().runs.is_empty();
+    access.parts.iter().any(|part| part.memory.any(&is_empty))
+}
+
+fn has_odd_memory(access: &Access) -> bool {
+    access.parts.iter().any(|part| part.is_active && is_odd(&part.memory))
 }
 
 /// Whether a rank's memory is one run that begins elsewhere than the buffer.

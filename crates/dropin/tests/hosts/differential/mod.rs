@@ -16,6 +16,7 @@ mod execute;
 mod findings;
 mod fuzz;
 mod hints;
+mod itself;
 mod known;
 mod model;
 mod print;
@@ -46,5 +47,9 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
             trials.push(trial(run, host.name, "differential", &ranks.to_string(), body));
         }
     }
+    // One host will do: what is tested is the fuzzer.
+    trials.push(trial(run, "mpich", "differential", "finds_a_flipped_bit", |run, host| {
+        itself::finds_a_flipped_bit(host, run.library()?)
+    }));
     trials
 }
