@@ -54,7 +54,7 @@ static void cases_one(const char *number) {
     if (at.comm != MPI_COMM_WORLD) MPI_Comm_free(&at.comm);
     fprintf(record, "end %s\n", number);
     fflush(record);
-    MPI_Barrier(MPI_COMM_WORLD);
+    file_barrier();
 }
 
 int main(int argc, char **argv) {

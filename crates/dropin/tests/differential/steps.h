@@ -11,7 +11,7 @@ static void steps_access(int step) {
     if (at.file == MPI_FILE_NULL) it->active = 0;
     for (int turn = 0; turn < (turns ? at.world_size : 1); turn++) {
         /* The shared pointer serves ranks in the order of their calls, so they take turns. */
-        if (turns) MPI_Barrier(MPI_COMM_WORLD);
+        if (turns) file_barrier();
         if (!it || !it->active || (turns && turn != at.world_rank)) continue;
         enum access_how how = it->how;
         it = access_call(at.file, it);
@@ -116,7 +116,7 @@ static void steps_run(int step, const char *word) {
     else if (script_is(name, "atomicity")) steps_atomicity(step);
     else if (script_is(name, "info")) steps_info(step);
     else if (script_is(name, "extent")) steps_extent(step);
-    else if (script_is(name, "reopen")) { file_close(step); MPI_Barrier(MPI_COMM_WORLD); file_open(step); }
+    else if (script_is(name, "reopen")) { file_close(step); file_barrier(); file_open(step); }
     else {
         fprintf(stderr, "no step is called `%s`\n", name);
         exit(2);

@@ -14,7 +14,7 @@ use crate::host::Host;
 use crate::run::Verdict;
 
 /// Cases of one job; more would only make a crash cost more.
-const BATCH: u64 = 40;
+const BATCH: u64 = 20;
 
 /// How much is run of one host and number of ranks.
 #[derive(Clone)]
@@ -23,34 +23,48 @@ pub(super) struct Extent {
     pub(super) seed: u64,
     pub(super) cases: u64,
     pub(super) time: Duration,
+    /// Under whom cases are run.
+    pub(super) servers: &'static [Server],
 }
 
 impl Extent {
-    /// What a change must pass: few enough for minutes over all hosts.
+    /// What a change must pass: few enough for two minutes over all hosts.
     const CASES: u64 = 40;
-    const TIME: Duration = Duration::from_secs(20);
+    const TIME: Duration = Duration::from_secs(12);
 
-    pub(super) fn from_environment() -> Self {
+    /// What the environment asks for, of one of `trials` trials.
+    pub(super) fn from_environment(trials: u64) -> Self {
         let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
-        let minutes = number("PARIO_FUZZ_MINUTES");
-        let repeated = number("PARIO_SEED");
-        let cases = match (number("PARIO_CASES"), minutes, repeated) {
-            (Some(cases), ..) => cases,
-            (None, _, Some(_)) => 1,
-            (None, Some(_), None) => u64::MAX,
-            (None, None, None) => Self::CASES,
+        // Without the host's own MPI-IO pario is compared with the model alone, and many more cases are
+        // seen in the same time.
+        let servers: &[Server] = match std::env::var("PARIO_FUZZ_ONLY").as_deref() {
+            Ok("pario") => &[Server::Pario],
+            _ => &[Server::Pario, Server::Host],
         };
-        let asked = number("PARIO_CASES").or(repeated);
+        let (seed, cases) = (number("PARIO_SEED"), number("PARIO_CASES"));
+        let (seed, cases, time) = match (number("PARIO_FUZZ_MINUTES"), seed, cases) {
+            (Some(minutes), seed, cases) => (
+                // Long runs see other cases every time.
+                seed.unwrap_or_else(of_clock),
+                cases.unwrap_or(u64::MAX),
+                Duration::from_secs(60 * minutes / trials.max(1)),
+            ),
+            (None, Some(seed), cases) => (seed, cases.unwrap_or(1), Duration::MAX),
+            (None, None, Some(cases)) => (1, cases, Duration::MAX),
+            (None, None, None) => (1, Self::CASES, Self::TIME),
+        };
         Extent {
-            // Long runs see other cases every time.
-            seed: repeated.unwrap_or_else(|| minutes.map_or(1, |_| of_clock())),
+            seed,
             cases,
-            time: match (minutes, asked) {
-                (Some(minutes), _) => Duration::from_secs(60 * minutes),
-                (None, Some(_)) => Duration::MAX,
-                (None, None) => Self::TIME,
-            },
+            time,
+            servers,
         }
+    }
+
+    /// Whether the environment asks for more than the usual.
+    pub(super) fn is_asked_for() -> bool {
+        let names = ["PARIO_FUZZ_MINUTES", "PARIO_SEED", "PARIO_CASES"];
+        names.iter().any(|name| std::env::var_os(name).is_some())
     }
 }
 
@@ -88,29 +102,25 @@ pub(super) fn search<'a>(
                 Some((case, expected))
             })
             .collect();
-        batch(&runner, &cases, &mut findings)?;
+        batch(&runner, extent.servers, &cases, &mut findings)?;
         seed = next;
     }
     Ok((findings, runner))
 }
 
-/// `PARIO_FUZZ_ONLY=pario` leaves the host's own MPI-IO out: pario is compared with the model alone,
-/// and many more cases are seen in the same time.
-fn servers() -> &'static [Server] {
-    match std::env::var("PARIO_FUZZ_ONLY").as_deref() {
-        Ok("pario") => &[Server::Pario],
-        _ => &[Server::Pario, Server::Host],
-    }
-}
-
-fn batch(runner: &Runner<'_>, cases: &[(Case, Vec<Values>)], findings: &mut Findings) -> Verdict {
+fn batch(
+    runner: &Runner<'_>,
+    servers: &[Server],
+    cases: &[(Case, Vec<Values>)],
+    findings: &mut Findings,
+) -> Verdict {
     let only: Vec<&Case> = cases.iter().map(|(case, _)| case).collect();
     if only.is_empty() {
         return Ok(());
     }
     findings.cases += only.len();
     findings.steps += only.iter().map(|case| case.steps.len()).sum::<usize>();
-    for &server in servers() {
+    for &server in servers {
         let outcomes = runner.run(&only, server)?;
         for ((case, expected), outcome) in cases.iter().zip(&outcomes) {
             let Some(difference) = compare::difference(case, expected, outcome) else {

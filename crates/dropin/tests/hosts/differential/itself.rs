@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::execute::preloaded;
+use super::execute::{Server, preloaded};
 use super::findings::Findings;
 use super::fuzz::{Extent, search};
 use crate::host::Host;
@@ -20,6 +20,7 @@ const EXTENT: Extent = Extent {
     seed: 1,
     cases: 30,
     time: Duration::from_secs(60),
+    servers: &[Server::Pario],
 };
 
 /// Lines of the part of a program that is not the same in all of them.

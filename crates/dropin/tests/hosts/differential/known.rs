@@ -1,13 +1,17 @@
 //! Differences that are known: what, where, and why. Nothing else may differ.
 //!
-//! `docs/compatibility.md` tells users of those that concern them.
+//! `docs/differential.md` lists them for users.
 
-use super::case::{Access, Case, Direction, Family, How, Scope, Step, Whence};
+use std::fs;
+use std::path::Path;
+
+use super::case::{Access, Case, Direction, How, Open, Scope, Step, View, Whence};
 use super::compare::{Aspect, Difference, Kind};
 use super::datatype::Datatype;
 use super::execute::Server;
 use super::record::{Value, Values};
 use crate::host::Host;
+use crate::run::Verdict;
 
 /// One known difference from what the standard says.
 pub(super) struct Known {
@@ -79,20 +83,37 @@ const KNOWN: &[Known] = &[
     Known {
         servers: HOST,
         hosts: ROMIO,
-        reason: "iwrite_at_all and iread_at_all move the individual pointer when they complete",
+        reason: "nonblocking collective calls move the individual pointer when they complete",
         matches: |seen| {
             seen.aspect() == Aspect::Pointer
                 && seen.accesses().iter().any(|it| {
-                    (it.family, it.scope) == (Family::Explicit, Scope::Collective)
+                    (it.how, it.scope) == (How::Nonblocking, Scope::Collective)
                 })
         },
     },
     Known {
         servers: HOST,
         hosts: ROMIO,
+        reason: "writes through a view with holes put arbitrary bytes into holes past the end of the \
+                 file (the standard leaves such bytes open)",
+        matches: |seen| {
+            seen.aspect() == Aspect::Data
+                && seen.has_view_with_holes()
+                && seen.accesses().iter().any(|it| it.direction == Direction::Write)
+        },
+    },
+    Known {
+        servers: HOST,
+        hosts: ROMIO,
+        reason: "where MPI_MODE_EXCL finds a file, ranks other than the first are told class OTHER",
+        matches: |seen| seen.key() == "open" && seen.found() == "OTHER" && seen.is_exclusive(),
+    },
+    Known {
+        servers: HOST,
+        hosts: ROMIO,
         reason: "a cb_config_list that names no host of the job makes the open fail",
         matches: |seen| {
-            seen.key() == "open" && seen.hints().iter().any(|(key, value)| {
+            seen.key() == "open" && seen.open().hints.iter().any(|(key, value)| {
                 key == "cb_config_list" && !value.starts_with('*')
             })
         },
@@ -148,6 +169,24 @@ const KNOWN: &[Known] = &[
     },
 ];
 
+/// Fails unless the page about the fuzzer gives every reason.
+pub(super) fn are_documented() -> Verdict {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/differential.md");
+    let text = fs::read_to_string(&page).map_err(|error| format!("{}: {error}", page.display()))?;
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words(&text);
+    let missing: Vec<&str> = KNOWN
+        .iter()
+        .map(|known| known.reason)
+        .filter(|reason| !text.contains(&words(reason)))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let missing = missing.join("\n");
+    Err(format!("docs/differential.md does not say:\n{missing}"))
+}
+
 /// The entry that a difference falls under.
 pub(super) fn known(server: Server, host: &Host, seen: &Seen<'_>) -> Option<&'static Known> {
     KNOWN.iter().find(|known| {
@@ -182,12 +221,16 @@ impl Seen<'_> {
         self.case.steps.get(self.difference.step.checked_sub(1)?)
     }
 
-    /// The hints of the open that differs.
-    fn hints(&self) -> &[(String, String)] {
+    /// The open that differs.
+    fn open(&self) -> &Open {
         match self.step() {
-            Some(Step::Reopen(open)) => &open.hints,
-            _ => &self.case.open.hints,
+            Some(Step::Reopen(open)) => open,
+            _ => &self.case.open,
         }
+    }
+
+    fn is_exclusive(&self) -> bool {
+        self.open().mode.has('e')
     }
 
     /// The access that differs, or those that the step completes.
@@ -207,17 +250,28 @@ impl Seen<'_> {
         }
     }
 
-    /// Whether the view in force has types of the odd kind.
-    fn has_odd_view(&self) -> bool {
+    /// The views in force; none where they are those of a file that was just opened.
+    fn views(&self) -> &[View] {
         let before = self.case.steps.iter().take(self.difference.step).rev();
         let mut views = before.filter_map(|step| match step {
-            Step::View(views, _) => Some(views),
+            Step::View(views, _) => Some(views.as_slice()),
+            Step::Reopen(_) => Some(&[] as &[View]),
             _ => None,
         });
-        views.next().is_some_and(|views| {
-            views
-                .iter()
-                .any(|view| is_odd(&view.filetype) || is_odd(&view.etype))
+        views.next().unwrap_or_default()
+    }
+
+    /// Whether the view in force has types of the odd kind.
+    fn has_odd_view(&self) -> bool {
+        let mut views = self.views().iter();
+        views.any(|view| is_odd(&view.filetype) || is_odd(&view.etype))
+    }
+
+    fn has_view_with_holes(&self) -> bool {
+        let mut views = self.views().iter();
+        views.any(|view| {
+            let layout = view.filetype.layout();
+            layout.size() != layout.extent()
         })
     }
 

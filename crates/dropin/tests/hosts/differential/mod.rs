@@ -5,7 +5,7 @@
 //! files, memory, statuses, error classes, pointers, sizes. Whatever differs and is not in the list of
 //! known differences is shrunk and printed as a C program of its own.
 //!
-//! `PARIO_CASES` and `PARIO_FUZZ_MINUTES` ask for more, `PARIO_SEED` repeats a case.
+//! `docs/differential.md` says how to run it and how to repeat what it found.
 
 mod case;
 mod compare;
@@ -28,28 +28,40 @@ mod shrink;
 
 use std::sync::Arc;
 
-use libtest_mimic::Trial;
+use libtest_mimic::{Failed, Trial};
 
-use crate::run::{Run, trial};
+use crate::host::Host;
+use crate::run::{Effort, Run, trial};
 use fuzz::{Extent, fuzz};
 
-/// The trials: every host, one to four ranks.
+const SUITE: &str = "differential";
+
+/// The trials: one to four ranks under every host, or a few of them where little time is.
 pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
-    let extent = Extent::from_environment();
+    let is_long = run.effort == Effort::Full || Extent::is_asked_for();
+    let ranks: &[usize] = if is_long { &[1, 2, 3, 4] } else { &[2, 3] };
+    let hosts: Vec<&'static str> = run
+        .hosts
+        .iter()
+        .map(|host| host.name)
+        .filter(|name| is_long || !name.ends_with("-abi"))
+        .collect();
+    let extent = Extent::from_environment((hosts.len() * ranks.len()) as u64);
     let mut trials = Vec::new();
-    for host in &run.hosts {
-        for ranks in 1..=4_usize {
+    for host in hosts {
+        for &ranks in ranks {
             let extent = extent.clone();
-            let body = move |run: &Run, host: &crate::host::Host| {
-                let library = run.library()?.to_owned();
-                fuzz(host, vec![library], ranks, &extent)
+            let body = move |run: &Run, host: &Host| {
+                fuzz(host, vec![run.library()?.to_owned()], ranks, &extent)
             };
-            trials.push(trial(run, host.name, "differential", &ranks.to_string(), body));
+            trials.push(trial(run, host, SUITE, &ranks.to_string(), body));
         }
     }
     // One host will do: what is tested is the fuzzer.
-    trials.push(trial(run, "mpich", "differential", "finds_a_flipped_bit", |run, host| {
-        itself::finds_a_flipped_bit(host, run.library()?)
+    let body = |run: &Run, host: &Host| itself::finds_a_flipped_bit(host, run.library()?);
+    trials.push(trial(run, "mpich", SUITE, "finds_a_flipped_bit", body));
+    trials.push(Trial::test("differential/known_differences_are_documented", || {
+        known::are_documented().map_err(Failed::from)
     }));
     trials
 }

@@ -430,12 +430,12 @@ impl Model {
         if size < 0 {
             return Err(Refused("a size is not negative"));
         }
+        if self.may('s') {
+            return Err(Refused("a sequential file has no size to be set"));
+        }
         if self.may('r') {
             self.put_all("class", "READ_ONLY");
             return Ok(());
-        }
-        if self.may('s') {
-            return Err(Refused("a sequential file has no size to be set"));
         }
         for group in &mut self.groups {
             let contents = group.contents.get_or_insert_default();
