@@ -15,6 +15,7 @@ static struct {
     MPI_File file;
     /* Whether the queries after each step include the shared pointer; whether the file has positions. */
     int asks_shared, asks_individual;
+    int mode;
     struct pending pending;
     struct access *split;
     /* Some rank has accesses pending. */
@@ -80,7 +81,7 @@ static void file_free_info(MPI_Info *info) {
 }
 
 static void file_open(int step) {
-    int mode = file_mode(script_word());
+    int mode = at.mode = file_mode(script_word());
     MPI_Info info = file_info();
     at.file = MPI_FILE_NULL;
     int code = MPI_File_open(at.comm, at.path, mode, info, &at.file);

@@ -4,10 +4,18 @@
 
 #include "file.h"
 
+/* Whether an access fails on every rank, so that nothing of it is pending anywhere. */
+static int steps_is_refused(const struct access *it) {
+    if (it->direction == ACCESS_READ && (at.mode & MPI_MODE_WRONLY)) return 1;
+    if (it->direction == ACCESS_WRITE && (at.mode & MPI_MODE_RDONLY)) return 1;
+    if (it->family != ACCESS_SHARED && (at.mode & MPI_MODE_SEQUENTIAL)) return 1;
+    return it->family == ACCESS_EXPLICIT && it->offset < 0;
+}
+
 static void steps_access(int step) {
     struct access *it = access_read_script(step);
     int turns = it->family == ACCESS_SHARED && !it->collective;
-    if (it->how != ACCESS_BLOCKING) at.is_busy = 1;
+    if (it->how != ACCESS_BLOCKING && !steps_is_refused(it)) at.is_busy = 1;
     if (at.file == MPI_FILE_NULL) it->active = 0;
     for (int turn = 0; turn < (turns ? at.world_size : 1); turn++) {
         /* The shared pointer serves ranks in the order of their calls, so they take turns. */

@@ -111,14 +111,22 @@ fn step(random: &mut Random, case: &Case, model: &Model) -> Step {
         63..=76 => views(random, case),
         77..=84 => Step::Seek(seeks(random, case)),
         85..=86 => Step::SeekShared(random.within(-2, 60), whence(random)),
-        87..=89 => Step::SetSize(random.within(0, 1500)),
-        90..=91 => Step::Preallocate(random.within(0, 1500)),
+        87..=89 => Step::SetSize(size(random)),
+        90..=91 => Step::Preallocate(size(random)),
         92 => Step::Sync,
         93..=94 => Step::Atomicity(random.percent(60)),
         95..=96 => Step::Info(some_hints(random)),
         97 => Step::Extent(draw_type::etype(random)),
         _ => Step::Reopen(open(random, true)),
     }
+}
+
+/// A size, now and then one that is an error.
+fn size(random: &mut Random) -> i64 {
+    if random.percent(4) {
+        return -1;
+    }
+    random.within(0, 1500)
 }
 
 fn whence(random: &mut Random) -> Whence {
@@ -207,7 +215,7 @@ fn access(random: &mut Random, case: &Case, model: &Model) -> Access {
         _ => Direction::Write,
     };
     let family = match random.below(10) {
-        _ if model.may('s') => Family::Shared,
+        1..=9 if model.may('s') => Family::Shared,
         0..=3 => Family::Explicit,
         4..=7 => Family::Individual,
         _ => Family::Shared,
@@ -218,8 +226,13 @@ fn access(random: &mut Random, case: &Case, model: &Model) -> Access {
         (6, Scope::Collective) => How::Split,
         _ => How::Nonblocking,
     };
-    let base = random.within(0, 60);
-    let apart = random.within(0, 100);
+    // Now and then before the start of the view, which is an error.
+    let is_negative = random.percent(2);
+    let (base, apart) = if is_negative {
+        (random.within(-900, -500), 1)
+    } else {
+        (random.within(0, 60), random.within(0, 100))
+    };
     let limit = if random.percent(4) { BYTES_LONG } else { BYTES };
     let is_sparse = scope == Scope::Independent && random.percent(60);
     let ranks = 0..case.ranks;

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::case::{Access, Case, Direction, How, Open, Scope, Step, View, Whence};
+use super::case::{Access, Case, Direction, Family, How, Open, Scope, Step, View, Whence};
 use super::compare::{Aspect, Difference, Kind};
 use super::datatype::Datatype;
 use super::execute::Server;
@@ -123,6 +123,46 @@ const KNOWN: &[Known] = &[
         hosts: ROMIO,
         reason: "preallocate on a file for reading is class IO on rank 0 and success elsewhere",
         matches: |seen| seen.key() == "class" && matches!(seen.step(), Some(Step::Preallocate(_))),
+    },
+    Known {
+        servers: HOST,
+        hosts: ROMIO,
+        reason: "set_view refuses some nested filetypes that are valid",
+        matches: |seen| {
+            seen.key() == "class"
+                && seen.found() == "IO"
+                && matches!(seen.step(), Some(Step::View(..)))
+        },
+    },
+    Known {
+        servers: HOST,
+        hosts: &["impi"],
+        reason: "accesses with memory types whose displacements decrease or whose lower bound is not 0 \
+                 fail with class IO",
+        matches: |seen| {
+            seen.key() == "class"
+                && seen.found() == "IO"
+                && seen.accesses().iter().any(|it| has_odd_memory(it) || is_decreasing(it))
+        },
+    },
+    Known {
+        servers: HOST,
+        hosts: ROMIO,
+        reason: "sync on a file for reading fails",
+        matches: |seen| seen.key() == "class" && matches!(seen.step(), Some(Step::Sync)),
+    },
+    Known {
+        servers: HOST,
+        hosts: ROMIO,
+        reason: "reads of files for writing and writes of files for reading succeed where nothing is \
+                 moved, or by ordered calls",
+        matches: |seen| {
+            seen.key() == "class"
+                && seen.found() == "success"
+                && seen.accesses().iter().any(|it| {
+                    it.family == Family::Shared || it.parts.iter().any(|part| part.count == 0)
+                })
+        },
     },
     Known {
         servers: BOTH,
@@ -293,6 +333,13 @@ impl Seen<'_> {
 /// Whether a type has a part whose lower bound is not 0, or a distributed array.
 fn is_odd(datatype: &Datatype) -> bool {
     datatype.has_darray() || datatype.any(&|it| it.layout().low != 0)
+}
+
+fn is_decreasing(access: &Access) -> bool {
+    access.parts.iter().any(|part| {
+        let runs = part.memory.layout().runs;
+        part.is_active && runs.windows(2).any(|pair| pair[1].0 < pair[0].0)
+    })
 }
 
 fn has_empty_part(access: &Access) -> bool {

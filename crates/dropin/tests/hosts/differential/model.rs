@@ -428,7 +428,11 @@ impl Model {
 
     fn resize(&mut self, size: i64, new: impl Fn(i64, i64) -> i64) -> Legal {
         if size < 0 {
-            return Err(Refused("a size is not negative"));
+            if self.may('r') || self.may('s') {
+                return Err(Refused("it is wrong in two ways"));
+            }
+            self.put_all("class", "ARG");
+            return Ok(());
         }
         if self.may('s') {
             return Err(Refused("a sequential file has no size to be set"));
@@ -469,9 +473,6 @@ impl Model {
         if access.scope == Scope::Collective && access.parts.iter().any(|part| !part.is_active) {
             return Err(Refused("all ranks take part in a collective call"));
         }
-        if (access.family == Family::Shared) != self.may('s') && self.may('s') {
-            return Err(Refused("a sequential file has a shared pointer only"));
-        }
         if access.family == Family::Shared && !self.has_equal_views() {
             return Err(Refused("shared pointers need equal views"));
         }
@@ -484,30 +485,48 @@ impl Model {
         if access.scope == Scope::Independent && access.how == How::Split {
             return Err(Refused("there is no such call"));
         }
-        let forbidden = match access.direction {
-            Direction::Read if self.may('w') => Some("ACCESS"),
-            Direction::Write if self.may('r') => Some("READ_ONLY"),
-            _ => None,
-        };
-        match forbidden {
-            Some(class) => self.fail(access, class),
-            None => {
-                for group in 0..self.groups.len() {
-                    self.access_in(group, access)?;
-                }
-                if access.how != How::Blocking {
-                    self.is_busy = true;
-                    self.is_split = access.how == How::Split;
-                }
-                Ok(())
+        let mut errors = self.errors(access);
+        match (errors.next(), errors.next()) {
+            (None, _) => {}
+            (Some(_), None)
+                if (access.how, access.scope) == (How::Nonblocking, Scope::Collective) =>
+            {
+                return Err(Refused("the call or its completion may return the error"));
             }
+            (Some(class), None) => {
+                self.fail(access, class);
+                return Ok(());
+            }
+            (Some(_), Some(_)) => return Err(Refused("it is wrong in two ways")),
         }
+        for group in 0..self.groups.len() {
+            self.access_in(group, access)?;
+        }
+        if access.how != How::Blocking {
+            self.is_busy = true;
+            self.is_split = access.how == How::Split;
+        }
+        Ok(())
     }
 
-    fn fail(&mut self, access: &Access, class: &str) -> Legal {
-        if access.how != How::Blocking {
-            return Err(Refused("where a nonblocking call fails is open"));
-        }
+    /// The classes of what is wrong with an access.
+    fn errors(&self, access: &Access) -> impl Iterator<Item = &'static str> + use<> {
+        let is_negative = |part: &Part| access.family == Family::Explicit && part.offset < 0;
+        let errors = [
+            (access.direction == Direction::Read && self.may('w'), "ACCESS"),
+            (access.direction == Direction::Write && self.may('r'), "READ_ONLY"),
+            (
+                access.family != Family::Shared && self.may('s'),
+                "UNSUPPORTED_OPERATION",
+            ),
+            (access.parts.iter().all(is_negative), "ARG"),
+        ];
+        let found = errors.into_iter().filter(|(is_wrong, _)| *is_wrong);
+        found.map(|(_, class)| class)
+    }
+
+    /// The call returns an error at once, whatever its kind, and nothing happens.
+    fn fail(&mut self, access: &Access, class: &str) {
         for (rank, part) in access.parts.iter().enumerate() {
             if part.is_active {
                 self.put(rank, "class", class);
@@ -515,7 +534,6 @@ impl Model {
                 self.put(rank, "memory", record::bytes(&memory));
             }
         }
-        Ok(())
     }
 
     fn access_in(&mut self, group: usize, access: &Access) -> Legal {
