@@ -40,7 +40,10 @@ static void cases_one(const char *number) {
     long long bytes = script_number();
     file_prepare(bytes, (unsigned)script_number());
     at.asks_shared = script_int();
+    /* Nothing of a case that went wrong is left. */
     at.is_busy = 0;
+    at.split = NULL;
+    at.pending.count = 0;
     file_open(0);
     file_query(0);
     for (step = 1;; step++) {

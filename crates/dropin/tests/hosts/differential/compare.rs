@@ -94,7 +94,11 @@ pub(super) fn step_name(case: &Case, step: usize) -> String {
 }
 
 /// The first difference, if there is any.
-pub(super) fn difference(case: &Case, expected: &[Values], outcome: &Outcome) -> Option<Difference> {
+pub(super) fn difference(
+    case: &Case,
+    expected: &[Values],
+    outcome: &Outcome,
+) -> Option<Difference> {
     let (step, kind) = match outcome {
         Outcome::Finished(found) => first_value(expected, found)?,
         // What was recorded last is behind; the step after it did not return.

@@ -39,7 +39,11 @@ pub(super) fn case(seed: u64, ranks: usize) -> Case {
         *random.pick(&Communicator::ALL)
     };
     let fill = random.percent(60).then(|| Fill {
-        bytes: if random.percent(10) { random.within(0, 20_000) } else { random.within(0, 900) },
+        bytes: if random.percent(10) {
+            random.within(0, 20_000)
+        } else {
+            random.within(0, 900)
+        },
         salt: random.salt(),
     });
     let mut case = Case {
@@ -137,7 +141,9 @@ fn seeks(random: &mut Random, case: &Case) -> Vec<(i64, Whence)> {
     let (base, apart) = (random.within(0, 40), random.within(0, 80));
     if random.percent(60) {
         let ranks = 0..case.ranks as i64;
-        return ranks.map(|rank| (base + rank * apart, Whence::Set)).collect();
+        return ranks
+            .map(|rank| (base + rank * apart, Whence::Set))
+            .collect();
     }
     let ranks = 0..case.ranks;
     ranks
@@ -156,7 +162,11 @@ fn views(random: &mut Random, case: &Case) -> Step {
             let filetype = datatype(random, &etype, Purpose::File);
             let view = View {
                 displacement: base,
-                filetype: if random.percent(50) { etype.clone() } else { filetype },
+                filetype: if random.percent(50) {
+                    etype.clone()
+                } else {
+                    filetype
+                },
                 etype,
             };
             vec![view; case.ranks]
@@ -202,7 +212,11 @@ fn views(random: &mut Random, case: &Case) -> Step {
             })
             .collect(),
     };
-    let info = if random.percent(80) { Vec::new() } else { hints(random) };
+    let info = if random.percent(80) {
+        Vec::new()
+    } else {
+        hints(random)
+    };
     Step::View(drawn, info)
 }
 
@@ -254,7 +268,11 @@ fn access(random: &mut Random, case: &Case, model: &Model) -> Access {
 
 fn part(random: &mut Random, leaf: Leaf, etype: i64, limit: i64) -> Part {
     // Bytes may be read and written as anything.
-    let leaf = if leaf == Leaf::Byte { *random.pick(&Leaf::ALL) } else { leaf };
+    let leaf = if leaf == Leaf::Byte {
+        *random.pick(&Leaf::ALL)
+    } else {
+        leaf
+    };
     let basic = Datatype::Basic(leaf);
     let memory = if random.percent(35) {
         basic
@@ -265,7 +283,11 @@ fn part(random: &mut Random, leaf: Leaf, etype: i64, limit: i64) -> Part {
     // Whole etypes are moved.
     let unit = etype / divisor(size, etype);
     let most = (limit / (size * unit)).clamp(1, 40_000);
-    let times = if random.percent(7) { 0 } else { random.within(1, most) };
+    let times = if random.percent(7) {
+        0
+    } else {
+        random.within(1, most)
+    };
     Part {
         is_active: true,
         offset: 0,

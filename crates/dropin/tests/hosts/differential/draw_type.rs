@@ -1,6 +1,7 @@
 //! Random datatypes.
 
-use super::datatype::{Datatype, Dimension, Distribution, Field, Layout, Leaf, Order, Unit};
+use super::datatype::{Datatype, Dimension, Distribution, Field, Leaf, Order, Unit};
+use super::layout::Layout;
 use super::random::Random;
 
 /// What a type is for: displacements of filetypes do not decrease.
@@ -106,7 +107,11 @@ fn blocks(random: &mut Random, purpose: Purpose, same_length: bool) -> Vec<(i64,
     }
     let mut list = Vec::new();
     for _ in 0..many {
-        let length = if same_length { fixed } else { random.within(0, 3) };
+        let length = if same_length {
+            fixed
+        } else {
+            random.within(0, 3)
+        };
         list.push((length, at));
         at += length + random.within(0, 3);
     }
@@ -148,11 +153,20 @@ fn structure(random: &mut Random, of: Datatype, base: &Datatype, purpose: Purpos
     let mut at = 0;
     let mut fields = Vec::new();
     for _ in 0..random.within(1, 3) {
-        let datatype = if random.percent(50) { of.clone() } else { base.clone() };
+        let datatype = if random.percent(50) {
+            of.clone()
+        } else {
+            base.clone()
+        };
         let layout = datatype.layout();
         let (length, gap) = (random.within(1, 2), random.within(0, 2));
         let grain = base.layout().extent().max(1);
-        let low = layout.runs.iter().map(|(start, _)| *start).min().unwrap_or(0);
+        let low = layout
+            .runs
+            .iter()
+            .map(|(start, _)| *start)
+            .min()
+            .unwrap_or(0);
         let skipped = (-low.min(layout.low).min(0) + grain - 1) / grain * grain;
         fields.push(Field {
             length,
@@ -216,11 +230,19 @@ pub(super) fn distributed(random: &mut Random, size: i64, order: Order, of: Data
     for dimension in 0..many {
         let is_last = dimension == many - 1;
         let divisors: Vec<i64> = (1..=left).filter(|it| left % it == 0).collect();
-        let grid = if is_last { left } else { *random.pick(&divisors) };
+        let grid = if is_last {
+            left
+        } else {
+            *random.pick(&divisors)
+        };
         left /= grid;
         let length = random.within(1, 8);
         let distribution = match grid {
-            1 => *random.pick(&[Distribution::None, Distribution::Block, Distribution::Cyclic]),
+            1 => *random.pick(&[
+                Distribution::None,
+                Distribution::Block,
+                Distribution::Cyclic,
+            ]),
             _ => *random.pick(&[Distribution::Block, Distribution::Cyclic]),
         };
         let argument = match distribution {
@@ -262,7 +284,12 @@ impl Datatype {
 fn resized(random: &mut Random, of: Datatype, old: &Layout, purpose: Purpose) -> Datatype {
     let unit = of.leaf().bytes();
     let first = old.runs.iter().map(|(at, _)| *at).min().unwrap_or(0);
-    let last = old.runs.iter().map(|(at, many)| at + many).max().unwrap_or(0);
+    let last = old
+        .runs
+        .iter()
+        .map(|(at, many)| at + many)
+        .max()
+        .unwrap_or(0);
     // Room for whole types, so that holes stay multiples of the etype.
     let grain = old.extent().max(unit);
     let needed = (last - first.min(0) + grain - 1) / grain * grain;

@@ -3,7 +3,9 @@
 use super::case::Hints;
 use super::random::Random;
 
-const SIZES: &[&str] = &["1", "7", "64", "100", "512", "4096", "65536", "4m", "-3", "many"];
+const SIZES: &[&str] = &[
+    "1", "7", "64", "100", "512", "4096", "65536", "4m", "-3", "many",
+];
 const SWITCHES: &[&str] = &["enable", "disable", "automatic", "true", "false", "perhaps"];
 const NUMBERS: &[&str] = &["1", "2", "3", "16", "0", "x"];
 
@@ -27,7 +29,10 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("striping_factor", NUMBERS),
     ("striping_unit", SIZES),
     ("direct_read", SWITCHES),
-    ("access_style", &["read_once", "write_once,sequential", "random", "odd"]),
+    (
+        "access_style",
+        &["read_once", "write_once,sequential", "random", "odd"],
+    ),
     ("file_perm", &["600", "644", "999"]),
     ("nb_proc", NUMBERS),
     ("pario_way_read", &["direct", "list", "sieve", "none"]),
@@ -70,7 +75,10 @@ const KNOWN: &[(&str, &[&str])] = &[
             "unheard-of",
         ],
     ),
-    ("pario_exchange", &["shared", "messages", "alltoall", "two-layer"]),
+    (
+        "pario_exchange",
+        &["shared", "messages", "alltoall", "two-layer"],
+    ),
     ("pario_slice_bytes", SIZES),
     ("pario_saturation_bytes", SIZES),
     ("pario_mimic_striping", &["64,2", "1000,3", "4096,1"]),

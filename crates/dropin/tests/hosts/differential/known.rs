@@ -5,11 +5,10 @@
 use std::fs;
 use std::path::Path;
 
-use super::case::{Access, Case, Direction, Family, How, Open, Scope, Step, View, Whence};
-use super::compare::{Aspect, Difference, Kind};
-use super::datatype::Datatype;
+use super::case::{Direction, Family, How, Scope, Step, Whence};
+use super::compare::Aspect;
 use super::execute::Server;
-use super::record::{Value, Values};
+use super::seen::{Seen, has_empty_part, has_odd_memory, is_decreasing, is_displaced};
 use crate::host::Host;
 use crate::run::Verdict;
 
@@ -21,13 +20,6 @@ pub(super) struct Known {
     hosts: &'static [&'static str],
     pub(super) reason: &'static str,
     matches: fn(&Seen<'_>) -> bool,
-}
-
-/// A difference and the case that shows it.
-pub(super) struct Seen<'a> {
-    pub(super) case: &'a Case,
-    pub(super) expected: &'a [Values],
-    pub(super) difference: &'a Difference,
 }
 
 const HOST: &[Server] = &[Server::Host];
@@ -86,9 +78,10 @@ const KNOWN: &[Known] = &[
         reason: "nonblocking collective calls move the individual pointer when they complete",
         matches: |seen| {
             seen.aspect() == Aspect::Pointer
-                && seen.accesses().iter().any(|it| {
-                    (it.how, it.scope) == (How::Nonblocking, Scope::Collective)
-                })
+                && seen
+                    .accesses()
+                    .iter()
+                    .any(|it| (it.how, it.scope) == (How::Nonblocking, Scope::Collective))
         },
     },
     Known {
@@ -99,7 +92,10 @@ const KNOWN: &[Known] = &[
         matches: |seen| {
             seen.aspect() == Aspect::Data
                 && seen.has_view_with_holes()
-                && seen.accesses().iter().any(|it| it.direction == Direction::Write)
+                && seen
+                    .accesses()
+                    .iter()
+                    .any(|it| it.direction == Direction::Write)
         },
     },
     Known {
@@ -113,9 +109,12 @@ const KNOWN: &[Known] = &[
         hosts: ROMIO,
         reason: "a cb_config_list that names no host of the job makes the open fail",
         matches: |seen| {
-            seen.key() == "open" && seen.open().hints.iter().any(|(key, value)| {
-                key == "cb_config_list" && !value.starts_with('*')
-            })
+            seen.key() == "open"
+                && seen
+                    .open()
+                    .hints
+                    .iter()
+                    .any(|(key, value)| key == "cb_config_list" && !value.starts_with('*'))
         },
     },
     Known {
@@ -142,7 +141,10 @@ const KNOWN: &[Known] = &[
         matches: |seen| {
             seen.key() == "class"
                 && seen.found() == "IO"
-                && seen.accesses().iter().any(|it| has_odd_memory(it) || is_decreasing(it))
+                && seen
+                    .accesses()
+                    .iter()
+                    .any(|it| has_odd_memory(it) || is_decreasing(it))
         },
     },
     Known {
@@ -186,9 +188,7 @@ const KNOWN: &[Known] = &[
         matches: |seen| {
             seen.aspect() == Aspect::Pointer
                 && match seen.step() {
-                    Some(Step::Seek(seeks)) => {
-                        seeks.iter().any(|(_, from)| *from == Whence::End)
-                    }
+                    Some(Step::Seek(seeks)) => seeks.iter().any(|(_, from)| *from == Whence::End),
                     Some(Step::SeekShared(_, from)) => *from == Whence::End,
                     _ => false,
                 }
@@ -234,127 +234,5 @@ pub(super) fn known(server: Server, host: &Host, seen: &Seen<'_>) -> Option<&'st
         known.servers.contains(&server)
             && (known.hosts.is_empty() || hosts.any(|prefix| host.name.starts_with(prefix)))
             && (known.matches)(seen)
-    })
-}
-
-impl Seen<'_> {
-    fn aspect(&self) -> Aspect {
-        self.difference.aspect()
-    }
-
-    fn key(&self) -> &str {
-        match &self.difference.kind {
-            Kind::Value { key, .. } => key,
-            Kind::Hang | Kind::Crash(_) => "",
-        }
-    }
-
-    fn found(&self) -> &str {
-        match &self.difference.kind {
-            Kind::Value { found, .. } => found,
-            Kind::Hang | Kind::Crash(_) => "",
-        }
-    }
-
-    /// The step that differs.
-    fn step(&self) -> Option<&Step> {
-        self.case.steps.get(self.difference.step.checked_sub(1)?)
-    }
-
-    /// The open that differs.
-    fn open(&self) -> &Open {
-        match self.step() {
-            Some(Step::Reopen(open)) => open,
-            _ => &self.case.open,
-        }
-    }
-
-    fn is_exclusive(&self) -> bool {
-        self.open().mode.has('e')
-    }
-
-    /// The access that differs, or those that the step completes.
-    fn accesses(&self) -> Vec<&Access> {
-        let before = self.case.steps.iter().take(self.difference.step).rev();
-        match self.step() {
-            Some(Step::Access(access)) => vec![access],
-            Some(Step::Complete(_) | Step::SplitEnd) => before
-                .skip(1)
-                .take_while(|step| !matches!(step, Step::Complete(_) | Step::SplitEnd))
-                .filter_map(|step| match step {
-                    Step::Access(access) if access.how != How::Blocking => Some(access),
-                    _ => None,
-                })
-                .collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// The views in force; none where they are those of a file that was just opened.
-    fn views(&self) -> &[View] {
-        let before = self.case.steps.iter().take(self.difference.step).rev();
-        let mut views = before.filter_map(|step| match step {
-            Step::View(views, _) => Some(views.as_slice()),
-            Step::Reopen(_) => Some(&[] as &[View]),
-            _ => None,
-        });
-        views.next().unwrap_or_default()
-    }
-
-    /// Whether the view in force has types of the odd kind.
-    fn has_odd_view(&self) -> bool {
-        let mut views = self.views().iter();
-        views.any(|view| is_odd(&view.filetype) || is_odd(&view.etype))
-    }
-
-    fn has_view_with_holes(&self) -> bool {
-        let mut views = self.views().iter();
-        views.any(|view| {
-            let layout = view.filetype.layout();
-            layout.size() != layout.extent()
-        })
-    }
-
-    /// Whether a rank reads past the end of the file in a step.
-    fn is_short(&self, step: usize) -> bool {
-        let Some(Step::Access(access)) = step.checked_sub(1).and_then(|at| self.case.steps.get(at))
-        else {
-            return false;
-        };
-        access.direction == Direction::Read
-            && access.parts.iter().zip(self.expected).any(|(part, values)| {
-                let asked = part.memory().places.len().to_string();
-                let got = values.get(&(step, "bytes".to_owned()));
-                got.is_some_and(|got| *got != Value::Word(asked))
-            })
-    }
-}
-
-/// Whether a type has a part whose lower bound is not 0, or a distributed array.
-fn is_odd(datatype: &Datatype) -> bool {
-    datatype.has_darray() || datatype.any(&|it| it.layout().low != 0)
-}
-
-fn is_decreasing(access: &Access) -> bool {
-    access.parts.iter().any(|part| {
-        let runs = part.memory.layout().runs;
-        part.is_active && runs.windows(2).any(|pair| pair[1].0 < pair[0].0)
-    })
-}
-
-fn has_empty_part(access: &Access) -> bool {
-    let is_empty = |it: &Datatype| it.layout().runs.is_empty();
-    access.parts.iter().any(|part| part.memory.any(&is_empty))
-}
-
-fn has_odd_memory(access: &Access) -> bool {
-    access.parts.iter().any(|part| part.is_active && is_odd(&part.memory))
-}
-
-/// Whether a rank's memory is one run that begins elsewhere than the buffer.
-fn is_displaced(access: &Access) -> bool {
-    access.parts.iter().any(|part| {
-        let layout = part.memory.layout();
-        part.is_active && layout.runs.len() == 1 && layout.runs[0].0 != 0
     })
 }

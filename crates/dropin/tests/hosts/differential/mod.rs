@@ -18,12 +18,14 @@ mod fuzz;
 mod hints;
 mod itself;
 mod known;
+mod layout;
 mod model;
 mod print;
 mod print_type;
 mod random;
 mod record;
 mod script;
+mod seen;
 mod shrink;
 
 use std::sync::Arc;
@@ -60,8 +62,9 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     // One host will do: what is tested is the fuzzer.
     let body = |run: &Run, host: &Host| itself::finds_a_flipped_bit(host, run.library()?);
     trials.push(trial(run, "mpich", SUITE, "finds_a_flipped_bit", body));
-    trials.push(Trial::test("differential/known_differences_are_documented", || {
-        known::are_documented().map_err(Failed::from)
-    }));
+    trials.push(Trial::test(
+        "differential/known_differences_are_documented",
+        || known::are_documented().map_err(Failed::from),
+    ));
     trials
 }

@@ -84,9 +84,10 @@ impl Printer<'_> {
         if all.iter().all(|it| *it == all[0]) {
             return format!("    {{\n{}    }}\n", indented(&all[0]));
         }
-        let branches = all.iter().enumerate().map(|(rank, it)| {
-            format!("    if (rank == {rank}) {{\n{}    }}\n", indented(it))
-        });
+        let branches = all
+            .iter()
+            .enumerate()
+            .map(|(rank, it)| format!("    if (rank == {rank}) {{\n{}    }}\n", indented(it)));
         branches.collect()
     }
 
@@ -118,7 +119,10 @@ impl Printer<'_> {
         } else {
             body
         };
-        format!("\n    /* Step {number}: {name} */\n{body}{}", self.pointers(number))
+        format!(
+            "\n    /* Step {number}: {name} */\n{body}{}",
+            self.pointers(number)
+        )
     }
 
     fn statements(&self, step: &Step, number: usize, rank: usize) -> String {
@@ -152,13 +156,19 @@ impl Printer<'_> {
                 class(&mut it, &format!("seek(file, {offset}, {})", whence(from)));
             }
             Step::SeekShared(offset, from) => {
-                class(&mut it, &format!("seek_shared(file, {offset}, {})", whence(*from)));
+                class(
+                    &mut it,
+                    &format!("seek_shared(file, {offset}, {})", whence(*from)),
+                );
             }
             Step::SetSize(size) => class(&mut it, &format!("set_size(file, {size})")),
             Step::Preallocate(size) => class(&mut it, &format!("preallocate(file, {size})")),
             Step::Sync => class(&mut it, "sync(file)"),
             Step::Atomicity(is_atomic) => {
-                class(&mut it, &format!("set_atomicity(file, {})", u8::from(*is_atomic)));
+                class(
+                    &mut it,
+                    &format!("set_atomicity(file, {})", u8::from(*is_atomic)),
+                );
             }
             Step::Info(hints) => {
                 let info = info(&mut it, hints);
@@ -169,7 +179,9 @@ impl Printer<'_> {
                 it.add("MPI_Aint extent = -1;");
                 class(&mut it, &format!("get_type_extent(file, {name}, &extent)"));
                 if let Some(expected) = self.value(rank, number, "extent") {
-                    it.add(format!("is_number({number}, \"extent\", extent, {expected});"));
+                    it.add(format!(
+                        "is_number({number}, \"extent\", extent, {expected});"
+                    ));
                 }
             }
             Step::Reopen(open) => {
@@ -301,10 +313,14 @@ impl Printer<'_> {
                 it.add("}");
             }
             "waitsome" => {
-                it.add(format!("for (int done = 0, some; done < {many}; done += some) {{"));
+                it.add(format!(
+                    "for (int done = 0, some; done < {many}; done += some) {{"
+                ));
                 it.add(format!("    int which[{many}];"));
                 it.add(format!("    MPI_Status these[{many}];"));
-                it.add(format!("    MPI_Waitsome({many_text}, &some, which, these);"));
+                it.add(format!(
+                    "    MPI_Waitsome({many_text}, &some, which, these);"
+                ));
                 it.add("    for (int i = 0; i < some; i++) statuses[which[i]] = these[i];");
                 it.add("}");
             }
@@ -325,7 +341,9 @@ impl Printer<'_> {
             let mut it = Statements::default();
             for key in ["position", "byte_offset", "shared_position", "size"] {
                 if let Some(expected) = self.value(rank, number, key) {
-                    it.add(format!("is_number({number}, \"{key}\", {key}(), {expected});"));
+                    it.add(format!(
+                        "is_number({number}, \"{key}\", {key}(), {expected});"
+                    ));
                 }
             }
             it.text
@@ -339,7 +357,10 @@ impl Printer<'_> {
         let mut text = String::from("\n");
         if self.value(0, number, "close").is_some() {
             text += "    code = MPI_File_close(&file);\n";
-            let _ = writeln!(text, "    is_class({number}, \"close\", code, MPI_SUCCESS);");
+            let _ = writeln!(
+                text,
+                "    is_class({number}, \"close\", code, MPI_SUCCESS);"
+            );
         }
         text += "    MPI_Barrier(MPI_COMM_WORLD);\n";
         text += &self.each_rank(|rank| match self.value(rank, number, "file") {
@@ -377,7 +398,9 @@ impl Printer<'_> {
         ]);
         for (key, found) in numbers {
             if let Some(expected) = self.value(rank, step, key) {
-                it.add(format!("is_number({step}, \"{key}\", {found}, {expected});"));
+                it.add(format!(
+                    "is_number({step}, \"{key}\", {found}, {expected});"
+                ));
             }
         }
         let Step::Access(access) = &self.case.steps[step - 1] else {
@@ -405,7 +428,9 @@ fn open_file(it: &mut Statements, mode: &Mode, hints: &Hints) {
         .collect();
     let info = info(it, hints);
     let mode = names.join(" | ");
-    it.add(format!("code = MPI_File_open(comm, path, {mode}, {info}, &file);"));
+    it.add(format!(
+        "code = MPI_File_open(comm, path, {mode}, {info}, &file);"
+    ));
 }
 
 /// Makes an info object; its name.

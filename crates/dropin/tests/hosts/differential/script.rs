@@ -8,10 +8,7 @@ use super::datatype::{Datatype, Distribution, Leaf, Order, Unit};
 /// A case for one rank, under a number.
 pub(super) fn of_rank(case: &Case, number: usize, rank: usize) -> String {
     let mut text = format!("case {number} {}", communicator(case.communicator));
-    let (bytes, salt) = case
-        .fill
-        .as_ref()
-        .map_or((-1, 0), |it| (it.bytes, it.salt));
+    let (bytes, salt) = case.fill.as_ref().map_or((-1, 0), |it| (it.bytes, it.salt));
     let shared = u8::from(case.asks_shared);
     let _ = writeln!(
         text,
