@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::case::Case;
 use super::record::{self, Outcome};
@@ -56,10 +56,17 @@ impl<'a> Runner<'a> {
         self.host
     }
 
-    /// The outcomes of cases with equal numbers of ranks.
-    pub(super) fn run(&self, cases: &[&Case], server: Server) -> Verdict<Vec<Outcome>> {
+    /// The outcomes of cases with equal numbers of ranks. Fewer where many crash or hang and the time is
+    /// up.
+    pub(super) fn run(
+        &self,
+        cases: &[&Case],
+        server: Server,
+        until: Option<Instant>,
+    ) -> Verdict<Vec<Outcome>> {
         let mut outcomes = Vec::new();
-        while outcomes.len() < cases.len() {
+        let is_late = || until.is_some_and(|until| Instant::now() > until);
+        while outcomes.len() < cases.len() && !(is_late() && !outcomes.is_empty()) {
             let more = self.run_some(&cases[outcomes.len()..], server)?;
             outcomes.extend(more);
         }

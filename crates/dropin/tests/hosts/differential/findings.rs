@@ -31,8 +31,8 @@ pub(super) struct Finding {
 
 #[derive(Default)]
 pub(super) struct Findings {
-    pub(super) cases: usize,
-    pub(super) steps: usize,
+    /// Cases run under pario and under the host.
+    cases: [usize; 2],
     known: BTreeMap<&'static str, usize>,
     found: Vec<Finding>,
 }
@@ -40,6 +40,13 @@ pub(super) struct Findings {
 impl Findings {
     pub(super) fn add(&mut self, finding: Finding) {
         self.found.push(finding);
+    }
+
+    pub(super) fn count_cases(&mut self, server: Server, many: usize) {
+        match server {
+            Server::Pario => self.cases[0] += many,
+            Server::Host => self.cases[1] += many,
+        }
     }
 
     pub(super) fn count_known(&mut self, reason: &'static str) {
@@ -51,11 +58,11 @@ impl Findings {
     }
 
     pub(super) fn summary(&self, host: &Host, ranks: usize, took: Duration) -> String {
-        let (name, cases, steps) = (host.name, self.cases, self.steps);
+        let (name, [ours, theirs]) = (host.name, self.cases);
         let seconds = took.as_secs_f64();
         let mut text = format!(
-            "differential: {name}, {ranks} ranks: {cases} cases with {steps} steps in {seconds:.1} s, {} \
-             unexplained differences",
+            "differential: {name}, {ranks} ranks: {ours} cases with pario and {theirs} without it in \
+             {seconds:.1} s, {} unexplained differences",
             self.found.len()
         );
         for (reason, many) in &self.known {

@@ -94,6 +94,7 @@ pub(super) fn search<'a>(
     let mut findings = Findings::default();
     let mut seed = extent.seed;
     let end = extent.seed.saturating_add(extent.cases);
+    let until = started.checked_add(extent.time);
     while seed < end && started.elapsed() < extent.time && !findings.are_enough() {
         let next = seed.saturating_add(BATCH).min(end);
         let cases: Vec<(Case, Vec<Values>)> = (seed..next)
@@ -103,7 +104,7 @@ pub(super) fn search<'a>(
                 Some((case, expected))
             })
             .collect();
-        batch(&runner, extent.servers, &cases, &mut findings)?;
+        batch(&runner, extent.servers, &cases, until, &mut findings)?;
         seed = next;
     }
     Ok((findings, runner))
@@ -113,16 +114,16 @@ fn batch(
     runner: &Runner<'_>,
     servers: &[Server],
     cases: &[(Case, Vec<Values>)],
+    until: Option<Instant>,
     findings: &mut Findings,
 ) -> Verdict {
     let only: Vec<&Case> = cases.iter().map(|(case, _)| case).collect();
     if only.is_empty() {
         return Ok(());
     }
-    findings.cases += only.len();
-    findings.steps += only.iter().map(|case| case.steps.len()).sum::<usize>();
     for &server in servers {
-        let outcomes = runner.run(&only, server)?;
+        let outcomes = runner.run(&only, server, until)?;
+        findings.count_cases(server, outcomes.len());
         for ((case, expected), outcome) in cases.iter().zip(&outcomes) {
             let Some(difference) = compare::difference(case, expected, outcome) else {
                 continue;

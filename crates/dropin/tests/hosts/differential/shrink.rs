@@ -35,7 +35,7 @@ pub(super) fn shrink(
             .iter()
             .partition(|candidate| candidate.ranks < best.0.ranks);
         for batch in fewer.chunks(BATCH).chain(same.chunks(BATCH)) {
-            let outcomes = runner.run(batch, server)?;
+            let outcomes = runner.run(batch, server, None)?;
             for (candidate, outcome) in batch.iter().zip(&outcomes) {
                 let Ok(expected) = model::outcome(candidate) else {
                     continue;
