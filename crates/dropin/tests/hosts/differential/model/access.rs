@@ -1,5 +1,7 @@
 //! Accesses: what moves, and whether there is one right answer.
 
+use std::collections::HashSet;
+
 use super::{Legal, Model, Pending, Refused};
 use crate::differential::case::{Access, Direction, Family, How, Memory, Part, Scope, pattern};
 use crate::differential::record::{self, Value};
@@ -147,12 +149,13 @@ impl Model {
         if access.direction == Direction::Write && has_repeats(mine.clone()) {
             return Err(Refused("writes overlap"));
         }
+        let set: HashSet<i64> = mine.iter().copied().collect();
         let is_past_end = mine.iter().any(|offset| *offset >= size);
         for other in pending {
             if access.direction == Direction::Read && other.direction == Direction::Read {
                 continue;
             }
-            if mine.iter().any(|offset| other.offsets.contains(offset)) {
+            if other.offsets.iter().any(|offset| set.contains(offset)) {
                 return Err(Refused("a pending access uses the same bytes"));
             }
             if is_past_end && (other.is_short || other.is_growing) {
