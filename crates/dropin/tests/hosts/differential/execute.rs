@@ -76,6 +76,7 @@ impl<'a> Runner<'a> {
     /// Runs cases up to the first that does not finish.
     fn run_some(&self, cases: &[&Case], server: Server) -> Verdict<Vec<Outcome>> {
         let ranks = cases[0].ranks;
+        debug_assert!(cases.iter().all(|case| case.ranks == ranks));
         let place = Place::new(Ground::Memory)?;
         let [scripts, records, files] =
             ["script", "record", "files"].map(|name| place.path().join(name));

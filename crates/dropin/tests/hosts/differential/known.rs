@@ -184,6 +184,36 @@ const KNOWN: &[Known] = &[
     Known {
         servers: HOST,
         hosts: OMPIO,
+        reason: "explicit offsets are accepted where they are negative, and in sequential files",
+        matches: |seen| {
+            let accesses = seen.accesses();
+            seen.key() == "class"
+                && seen.found() == "success"
+                && accesses.iter().any(|it| it.family != Family::Shared)
+                && (seen.is_sequential()
+                    || accesses
+                        .iter()
+                        .any(|it| it.parts.iter().all(|part| part.offset < 0)))
+        },
+    },
+    Known {
+        servers: HOST,
+        hosts: OMPIO,
+        reason: "collective writes of three or more ranks through views with holes leave wrong bytes \
+                 in the file",
+        matches: |seen| {
+            seen.key() == "contents"
+                && seen.case.ranks >= 3
+                && seen.has_view_with_holes()
+                && seen
+                    .accesses()
+                    .iter()
+                    .any(|it| (it.direction, it.scope) == (Direction::Write, Scope::Collective))
+        },
+    },
+    Known {
+        servers: HOST,
+        hosts: OMPIO,
         reason: "the end of the file through a view with holes is wrong",
         matches: |seen| {
             seen.aspect() == Aspect::Pointer

@@ -44,6 +44,16 @@ impl Seen<'_> {
         }
     }
 
+    /// Whether the file is open for sequential access at the step that differs.
+    pub(super) fn is_sequential(&self) -> bool {
+        let before = self.case.steps.iter().take(self.difference.step).rev();
+        let mut opens = before.filter_map(|step| match step {
+            Step::Reopen(open) => Some(open),
+            _ => None,
+        });
+        opens.next().unwrap_or(&self.case.open).mode.has('s')
+    }
+
     pub(super) fn is_exclusive(&self) -> bool {
         self.open().mode.has('e')
     }

@@ -1,5 +1,6 @@
 //! Smaller cases that still fail.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::case::{Access, Case, Communicator, How, Mode, Scope, Step, View};
@@ -31,10 +32,12 @@ pub(super) fn shrink(
             .into_iter()
             .filter(|it| model::outcome(it).is_ok())
             .collect();
-        let (fewer, same): (Vec<&Case>, Vec<&Case>) = candidates
-            .iter()
-            .partition(|candidate| candidate.ranks < best.0.ranks);
-        for batch in fewer.chunks(BATCH).chain(same.chunks(BATCH)) {
+        // A job has one number of ranks; fewer ranks are tried first.
+        let mut by_ranks: BTreeMap<usize, Vec<&Case>> = BTreeMap::new();
+        for candidate in &candidates {
+            by_ranks.entry(candidate.ranks).or_default().push(candidate);
+        }
+        for batch in by_ranks.values().flat_map(|cases| cases.chunks(BATCH)) {
             let outcomes = runner.run(batch, server, None)?;
             for (candidate, outcome) in batch.iter().zip(&outcomes) {
                 let Ok(expected) = model::outcome(candidate) else {
