@@ -1,4 +1,4 @@
-//! The project's chores: `cargo xtask test`, `lint`, `docs`, `hosts`, `install`.
+//! The project's chores: `cargo xtask test`, `fuzz-mpi`, `lint`, `docs`, `hosts`, `install`.
 //!
 //! No dependencies, so that it builds in a second and on a machine that has nothing but Rust.
 
@@ -21,6 +21,8 @@ Commands:
   test          run every test, installing what they need
   test --long   the same with hundreds of thousands of random cases and longer fuzzing
   test --full   the same with every program under every MPI; writes docs/hosts.md
+  fuzz-mpi --minutes N [NAME]
+                random cases under real MPIs, with their own MPI-IO and with pario; NAME picks hosts and ranks
   hosts         install the MPIs and libraries that tests run under, those of PyPI below target/hosts
   lint          formatting, clippy, rustdoc, the list of unsafe files, generated pages
   docs          regenerate the pages that come from code (docs/hints.md)
@@ -34,6 +36,8 @@ fn main() -> ExitCode {
         ["test"] => test::run(test::Effort::Normal),
         ["test", "--long"] => test::run(test::Effort::Long),
         ["test", "--full"] => test::run(test::Effort::Full),
+        ["fuzz-mpi", "--minutes", minutes] => test::fuzz_mpi(minutes, "differential"),
+        ["fuzz-mpi", "--minutes", minutes, name] => test::fuzz_mpi(minutes, name),
         ["hosts"] => hosts::install(),
         ["lint"] => lint::run(),
         ["docs"] => docs::regenerate(),

@@ -37,6 +37,21 @@ impl Effort {
     }
 }
 
+/// Minutes that a long run spends on random cases under real MPIs.
+const LONG_MINUTES: &str = "60";
+
+/// Runs random cases under real MPIs for so many minutes in all, those whose names contain `name`.
+pub(crate) fn fuzz_mpi(minutes: &str, name: &str) -> Outcome {
+    if minutes.parse::<u64>().is_err() {
+        return Err(format!("`{minutes}` is not a number of minutes"));
+    }
+    shell::run(cargo(&["build", "--release"]))?;
+    let mut command = cargo(&["test", "--package", "pario-dropin", "--test", "hosts"]);
+    command.args(["--", "--nocapture", name]);
+    command.env("PARIO_FUZZ_MINUTES", minutes);
+    shell::run(command)
+}
+
 /// What ran so far.
 #[derive(Default)]
 struct Tally {
@@ -113,8 +128,14 @@ fn programs(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
     shell::run(cargo(&["build", "--release"]))?;
     // Of the workspace rather than of one package: what the step before built serves again.
     let mut command = cargo(&["test", "--workspace", "--test", "hosts"]);
-    if effort == Effort::Full {
-        command.env("PARIO_FULL", "1");
+    match effort {
+        Effort::Normal => {}
+        Effort::Long => {
+            command.env("PARIO_FUZZ_MINUTES", LONG_MINUTES);
+        }
+        Effort::Full => {
+            command.env("PARIO_FULL", "1");
+        }
     }
     shell::run_inspected(command, |line| tally.count(line))?;
     Ok(Step::Done)

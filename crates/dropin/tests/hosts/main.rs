@@ -8,6 +8,7 @@
 //! `cargo xtask hosts` installs the hosts.
 
 mod applications;
+mod differential;
 mod host;
 mod job;
 mod library;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let mut trials = matrix::trials(&run);
     trials.extend(scenarios::trials(&run));
     trials.extend(applications::trials(&run));
+    trials.extend(differential::trials(&run));
     if !arguments.list {
         for line in left_out(&run.skips()) {
             eprintln!("skipped on {line}");

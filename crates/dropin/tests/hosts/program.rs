@@ -110,6 +110,11 @@ impl Program {
         Program::read(source, language)
     }
 
+    /// The C program of a source file anywhere.
+    pub(crate) fn at(source: PathBuf) -> Verdict<Program> {
+        Program::read(source, Language::C)
+    }
+
     fn read(source: PathBuf, language: Language) -> Verdict<Self> {
         let text = fs::read_to_string(&source)
             .map_err(|error| format!("cannot read {}: {error}", source.display()))?;
