@@ -11,7 +11,7 @@
 //! | 6 | coverage proved from runs | `safety` (sieve windows); collective windows in `collective` |
 //! | 7 | shared segments are plain data | `processes`; the transport's conformance suite |
 //! | 8 | common memory is proved, not assumed | `processes`; the transport's conformance suite |
-//! | 9 | a killed rank | `processes`; the transport's conformance suite |
+//! | 9 | a killed rank | `processes`; the transport's conformance suite; `survivors` of the drop-in library |
 //! | 10 | nothing at load, descriptors, forked children | `processes` |
 //! | 11 | waiting ranks sleep | `processes` |
 //! | 12 | opposite orders of nonblocking operations | `flight` |
@@ -32,6 +32,9 @@
 //! | 27 | calls of libc | `interception` |
 //! | 28 | GPU buffers | `switches` of the drop-in library |
 //! | 29 | off switch | `switches` of the drop-in library |
+//! | 30 | thousands of cycles | `cycles` and the programs `*_cycles` of the drop-in library |
+//! | 31 | hints are never errors | `hostile_hints` |
+//! | 32 | unlocks that fail | `faults`; the driver's `interference` |
 //!
 //! `messages` looks at what errors say, `scale` also at sizes past 32 bits.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
