@@ -59,16 +59,24 @@ impl PosixHandle {
         })
     }
 
+    /// A pass, unless a lock of this handle's is stuck: someone waits for it,
+    /// so the next call of whatever kind reports it.
+    fn enter(&self) -> io::Result<Pass<Descriptor>> {
+        let pass = self.file.enter()?;
+        self.locks.check_released(&pass)?;
+        Ok(pass)
+    }
+
     /// A pass for a call that changes the file.
     fn enter_to_change(&self) -> io::Result<Pass<Descriptor>> {
-        let pass = self.file.enter()?;
+        let pass = self.enter()?;
         self.how.access.require(Direction::Write)?;
         Ok(pass)
     }
 
     /// A pass for a transfer.
     fn enter_to_move(&self, batch: &Batch<'_>) -> io::Result<Pass<Descriptor>> {
-        let pass = self.file.enter()?;
+        let pass = self.enter()?;
         self.how.access.require(batch.direction())?;
         batch.require_addressable()?;
         Ok(pass)
@@ -116,7 +124,7 @@ impl Handle for PosixHandle {
     }
 
     fn size(&self) -> io::Result<u64> {
-        sys::size(self.file.enter()?.buffered())
+        sys::size(self.enter()?.buffered())
     }
 
     fn set_size(&self, bytes: u64) -> io::Result<()> {
@@ -134,7 +142,7 @@ impl Handle for PosixHandle {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let file = self.file.enter()?;
+        let file = self.enter()?;
         self.calls
             .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()))
     }
@@ -172,7 +180,10 @@ impl Handle for PosixHandle {
     }
 
     fn close(&self) -> io::Result<()> {
-        self.file.close()?.close()
+        let file = self.file.close()?;
+        // Closing releases the lock, but someone may have waited for it.
+        let released = self.locks.check_released(&file);
+        file.close().and(released)
     }
 }
 

@@ -36,6 +36,8 @@ pub enum Operation {
     Sync,
     /// Take a lock.
     Lock,
+    /// Release a lock: an operation below drivers only.
+    Unlock,
     /// Close.
     Close,
 }
@@ -52,6 +54,7 @@ impl Operation {
         Operation::Preallocate,
         Operation::Sync,
         Operation::Lock,
+        Operation::Unlock,
         Operation::Close,
     ];
 
