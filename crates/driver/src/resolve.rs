@@ -131,7 +131,8 @@ fn posix_reason(path: &Path) -> String {
     }
 }
 
-fn known(name: &str) -> Option<&'static DriverEntry> {
+/// The driver of a name.
+pub fn known(name: &str) -> Option<&'static DriverEntry> {
     REGISTRY
         .iter()
         .find(|entry| entry.name.eq_ignore_ascii_case(name))

@@ -34,9 +34,7 @@ pub(super) struct Setup {
 
 impl PosixHandle {
     pub(super) fn open(path: &Path, how: &OpenHow, setup: Setup) -> io::Result<Self> {
-        if how.asynchronous == AsyncMethod::Uring {
-            uring::require()?;
-        }
+        uring::renew();
         let Setup {
             calls,
             lists,
@@ -86,7 +84,7 @@ impl PosixHandle {
     fn goes_by_ring(&self, file: &Descriptor, batch: &Batch<'_>) -> bool {
         let wanted = match self.how.asynchronous {
             AsyncMethod::Automatic => {
-                batch.pieces().len() <= RING_PIECES_MAX && uring::require().is_ok()
+                batch.pieces().len() <= RING_PIECES_MAX && uring::is_available()
             }
             AsyncMethod::Uring => true,
             AsyncMethod::Pool => false,
@@ -160,6 +158,17 @@ impl Handle for PosixHandle {
 
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
         self.locks.take(&self.file, range, mode, Patience::Try)
+    }
+
+    fn check(&self) -> io::Result<()> {
+        if !self.locks.is_stuck() {
+            return Ok(());
+        }
+        match self.file.enter() {
+            Ok(file) => self.locks.check_released(&file),
+            // Closing has released it.
+            Err(_) => Ok(()),
+        }
     }
 
     fn facts(&self) -> &Facts {

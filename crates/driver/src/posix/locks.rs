@@ -91,10 +91,15 @@ impl Locks {
         }
     }
 
+    /// Whether a lock that was let go may still be there.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.table.is_stuck()
+    }
+
     /// An error if a lock that was let go is still there, after trying once
     /// more to release it: other ranks wait for it.
     pub(super) fn check_released(&self, file: &Descriptor) -> io::Result<()> {
-        if !self.table.is_stuck() {
+        if !self.is_stuck() {
             return Ok(());
         }
         let unlocked = self

@@ -232,6 +232,10 @@ impl<W: Wrapper> Handle for AroundHandle<W> {
         })
     }
 
+    fn check(&self) -> io::Result<()> {
+        self.file.inner.check()
+    }
+
     fn facts(&self) -> &Facts {
         self.file.inner.facts()
     }

@@ -5,11 +5,12 @@
 use std::ffi::c_int;
 
 use super::abi::{Slot, Slots};
+use super::classes::ErrorClass;
 use super::combiner::Combiner;
 use super::environment::TextBuffer;
 use super::{Host, call, functions};
 use crate::error::MpiError;
-use crate::handles::Datatype;
+use crate::handles::{Comm, Datatype};
 
 /// How many arguments a datatype was made from, and by which constructor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +94,25 @@ impl Host {
     pub fn type_commit(&self, datatype: Datatype) -> Result<(), MpiError> {
         let mut slot = Slot::new(self.flavour(), datatype.0);
         call!(self, type_commit(slot.pointer()))
+    }
+
+    /// Whether a datatype is committed, as far as the host looks at that: no function tells,
+    /// so no elements of it are packed. `comm` is one that returns errors.
+    pub fn type_is_committed(&self, datatype: Datatype, comm: Comm) -> bool {
+        let (mut from, mut to, mut position) = (0u64, 0u64, 0);
+        let packed = call!(
+            self,
+            pack(
+                (&raw mut from).cast(),
+                0,
+                datatype.0,
+                (&raw mut to).cast(),
+                size_of::<u64>() as c_int,
+                &mut position,
+                comm.0,
+            )
+        );
+        !packed.is_err_and(|error| error.class == Some(ErrorClass::Type))
     }
 
     /// `MPI_Type_contiguous`.
