@@ -8,7 +8,11 @@ mod seeds;
 use std::sync::{Arc, Mutex};
 
 use common::{NEW, byte, folder};
-use pario::{Datatype, File, Info, Result, View, hints::Hints, set_warning_handler, threads};
+use pario::{
+    Datatype, File, Info, Result, View,
+    hints::{Hints, Sources},
+    set_warning_handler, threads,
+};
 
 /// Values that some hint or other might choke on. Each is given to every hint.
 const HOSTILE: &[&str] = &[
@@ -153,6 +157,14 @@ fn run(pairs: &[(&str, &str)], warnings: &Mutex<Vec<String>>) -> Vec<String> {
     std::mem::take(&mut *warnings.lock().unwrap())
 }
 
+fn is_refused(hint: &str, value: &str) -> bool {
+    let Ok(info) = Info::from_pairs([(hint, value)]) else {
+        return true;
+    };
+    let resolved = Hints::resolve(&info, &Sources::from_environment());
+    !resolved.warnings.is_empty()
+}
+
 fn gather_warnings() -> Arc<Mutex<Vec<String>>> {
     let warnings = Arc::new(Mutex::new(Vec::new()));
     let seen = warnings.clone();
@@ -165,7 +177,11 @@ fn gather_warnings() -> Arc<Mutex<Vec<String>>> {
 fn whatever_hints_say_the_program_works() {
     let warnings = gather_warnings();
     for hint in Hints::DEFINITIONS {
-        for value in HOSTILE {
+        // Values that are refused are all the same; one is enough.
+        let (refused, taken): (Vec<&str>, Vec<&str>) = HOSTILE
+            .iter()
+            .partition(|value| is_refused(hint.name, value));
+        for value in taken.into_iter().chain(refused.into_iter().take(1)) {
             run(&[(hint.name, value)], &warnings);
         }
     }

@@ -36,14 +36,14 @@ pub enum Operation {
     Sync,
     /// Take a lock.
     Lock,
-    /// Release a lock: an operation below drivers only.
+    /// Release a lock: below drivers only, as system calls are.
     Unlock,
     /// Close.
     Close,
 }
 
 impl Operation {
-    /// All of them.
+    /// All that have a result. A lock is released when it is dropped.
     pub const ALL: &'static [Operation] = &[
         Operation::Open,
         Operation::Delete,
@@ -54,7 +54,6 @@ impl Operation {
         Operation::Preallocate,
         Operation::Sync,
         Operation::Lock,
-        Operation::Unlock,
         Operation::Close,
     ];
 
