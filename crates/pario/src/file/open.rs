@@ -158,7 +158,7 @@ fn open_together(
     resolve: impl FnOnce(&Path, &Hints) -> Result<Resolved>,
 ) -> Result<File> {
     let (hints, names) = agree_on_arguments(&*comm, path, mode, info)?;
-    let hints = usable(hints, &*comm);
+    let hints = usable(hints, mode, &*comm);
     let resolved = resolve(path, &hints).and_then(|resolved| {
         check_reachable(&*comm, &resolved)?;
         Ok(resolved)
