@@ -24,9 +24,9 @@ pub(super) struct Data {
 
 impl Data {
     /// The datatype, or what is wrong with the arguments.
-    pub(super) fn datatype(&self, open: &OpenFile) -> engine::Result<Datatype> {
+    pub(super) fn datatype(&self) -> engine::Result<Datatype> {
         memory::unsigned(self.offset, "the offset")?;
-        datatypes::decode(open, self.datatype)
+        datatypes::decode(self.datatype)
     }
 
     pub(super) fn offset(&self) -> u64 {
@@ -56,7 +56,7 @@ unsafe fn read(
 ) -> Outcome {
     // SAFETY: promised by the program.
     unsafe {
-        let target = data.buffer.target(data.datatype(open));
+        let target = data.buffer.target(data.datatype());
         finish(access(&open.file, data.offset(), target), status)
     }
 }
@@ -69,7 +69,7 @@ unsafe fn write(
 ) -> Outcome {
     // SAFETY: promised by the program.
     unsafe {
-        let source = data.buffer.source(data.datatype(open));
+        let source = data.buffer.source(data.datatype());
         finish(access(&open.file, data.offset(), source), status)
     }
 }
@@ -82,7 +82,7 @@ unsafe fn start(
 ) -> Outcome {
     let host = call::host()?;
     // SAFETY: promised by the program.
-    let owned = unsafe { data.buffer.kept(data.datatype(open)) };
+    let owned = unsafe { data.buffer.kept(data.datatype()) };
     let started = access(&open.file, data.offset(), owned)?;
     let handle = requests::enter(host, open, started)?;
     // SAFETY: promised by the program.

@@ -35,10 +35,10 @@ impl Arguments {
     }
 
     /// The view that they describe.
-    fn view(&self, host: &Host, open: &OpenFile) -> engine::Result<View> {
+    fn view(&self, host: &Host) -> engine::Result<View> {
         let displacement = self.displacement(host)?;
-        let etype = datatypes::decode(open, self.etype)?;
-        let filetype = datatypes::decode(open, self.filetype)?;
+        let etype = datatypes::decode(self.etype)?;
+        let filetype = datatypes::decode(self.filetype)?;
         // SAFETY: the program's promises are those of the standard.
         let name = unsafe { memory::text(self.datarep, "the data representation") };
         let name = name.map_err(|failure| {
@@ -54,7 +54,7 @@ fn set_view(open: &OpenFile, arguments: Arguments, hints: Raw) -> Outcome {
     let host = call::host()?;
     // A hint is never a reason to fail, nor an info object that is none.
     let hints = info::read(host, hints).unwrap_or_default();
-    let view = match arguments.view(host, open) {
+    let view = match arguments.view(host) {
         Ok(view) => view,
         Err(error) => return Err(open.file.decline("set_view", error).into()),
     };

@@ -1,6 +1,7 @@
 //! Turns the host's datatypes into layouts, once each, and ours into the host's.
 
 mod cache;
+mod committed;
 mod constructor;
 mod contents;
 mod encode;
@@ -13,11 +14,12 @@ use pario_layout::{MAX_DEPTH, TypeError};
 
 pub(crate) use cache::Decoded;
 use cache::Known;
+pub(crate) use committed::Asking;
 use constructor::Constructor;
 pub use encode::{EncodeError, Encoded};
 
 use crate::error::MpiError;
-use crate::handles::{Comm, Datatype};
+use crate::handles::Datatype;
 use crate::host::Host;
 use crate::host::combiner::Combiner;
 
@@ -97,11 +99,10 @@ impl Host {
     }
 
     /// The same for a datatype that must be committed, as those of data and of views must.
-    /// That it is, is asked until it is so, then kept. `comm` is one that returns errors.
+    /// That it is, is asked until it is so, then kept.
     pub fn decode_committed(
         &self,
         datatype: Datatype,
-        comm: Comm,
     ) -> Result<pario_layout::Datatype, DecodeError> {
         if let Some(known) = self.decoded().get(self, datatype)?
             && known.committed
@@ -112,7 +113,7 @@ impl Host {
         if self.decoded().is_predefined(datatype) {
             return Ok(layout);
         }
-        if !self.type_is_committed(datatype, comm) {
+        if !self.type_is_committed(datatype)? {
             return Err(DecodeError::Uncommitted);
         }
         let known = Known {

@@ -29,7 +29,7 @@ use constants::{Constants, Predefined};
 use functions::Functions;
 use loader::Library;
 
-use crate::datatype::Decoded;
+use crate::datatype::{Asking, Decoded};
 use crate::error::{HostError, MpiError};
 use crate::handles::Errhandler;
 
@@ -69,6 +69,7 @@ pub struct Host {
     /// The functions themselves, for calls that no method wraps.
     pub functions: Functions,
     decoded: Decoded,
+    asking: Asking,
 }
 
 impl Host {
@@ -99,6 +100,7 @@ impl Host {
             functions,
             library,
             decoded: Decoded::default(),
+            asking: Asking::default(),
         })
     }
 
@@ -155,6 +157,10 @@ impl Host {
 
     pub(crate) fn decoded(&self) -> &Decoded {
         &self.decoded
+    }
+
+    pub(crate) fn asking(&self) -> &Asking {
+        &self.asking
     }
 
     /// Memory for a handle that a function writes.

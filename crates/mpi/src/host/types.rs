@@ -5,7 +5,6 @@
 use std::ffi::c_int;
 
 use super::abi::{Slot, Slots};
-use super::classes::ErrorClass;
 use super::combiner::Combiner;
 use super::environment::TextBuffer;
 use super::{Host, call, functions};
@@ -96,11 +95,10 @@ impl Host {
         call!(self, type_commit(slot.pointer()))
     }
 
-    /// Whether a datatype is committed, as far as the host looks at that: no function tells,
-    /// so no elements of it are packed. `comm` is one that returns errors.
-    pub fn type_is_committed(&self, datatype: Datatype, comm: Comm) -> bool {
+    /// `MPI_Pack` of no element.
+    pub(crate) fn pack_nothing(&self, datatype: Datatype, comm: Comm) -> Result<(), MpiError> {
         let (mut from, mut to, mut position) = (0u64, 0u64, 0);
-        let packed = call!(
+        call!(
             self,
             pack(
                 (&raw mut from).cast(),
@@ -111,8 +109,7 @@ impl Host {
                 &mut position,
                 comm.0,
             )
-        );
-        !packed.is_err_and(|error| error.class == Some(ErrorClass::Type))
+        )
     }
 
     /// `MPI_Type_contiguous`.
