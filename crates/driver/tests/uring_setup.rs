@@ -2,6 +2,7 @@
 //! or left every later file without a ring. A process of its own, because it
 //! uses up the process's descriptors.
 #![allow(unsafe_code)] // the limit of descriptors
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::{
     fs::{self, File},

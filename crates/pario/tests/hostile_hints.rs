@@ -1,5 +1,6 @@
 //! A hint never turns a correct program into an error: whatever is said in any
 //! of them, alone and in company, the same program moves the same bytes.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
 #[path = "common/seeds.rs"]

@@ -2,6 +2,7 @@
 //! for it are dropped with a warning, and so is the driver's prefix. A process
 //! of its own, because it gives up the right for good.
 #![allow(unsafe_code)] // a filter of system calls
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
 
@@ -46,6 +47,9 @@ fn forbid_uring() {
     }
 }
 
+/// A name, hints, and how many warnings they bring.
+type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], usize);
+
 #[test]
 fn what_asks_for_io_uring_works_without_it() {
     forbid_uring();
@@ -56,7 +60,7 @@ fn what_asks_for_io_uring_works_without_it() {
     let folder = folder();
     let plain = folder.path().join("file").display().to_string();
     let prefixed = format!("uring:{plain}");
-    let cases: [(&str, &[(&str, &str)], usize); 5] = [
+    let cases: [Case<'_>; 5] = [
         (&plain, &[], 0),
         (&plain, &[("pario_async", "uring")], 1),
         (&plain, &[("pario_driver", "uring")], 1),
