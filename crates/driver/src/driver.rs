@@ -73,6 +73,14 @@ pub trait Handle: Send + Sync + Debug {
     /// As [`Handle::lock`], but `None` where it would wait.
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>>;
 
+    /// Whether an earlier failure that no call could return is still to be
+    /// reported, such as a lock that could not be released. Transfers, locks,
+    /// sizes and close report it too; a call of several ranks asks first, so
+    /// that none waits for the lock meanwhile.
+    fn check(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// What is known about this file's file system.
     fn facts(&self) -> &Facts;
 

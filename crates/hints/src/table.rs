@@ -120,7 +120,8 @@ hints! {
     Noncontiguous, File, Open;
 
     /// What carries nonblocking operations: io_uring (`uring`), I/O threads
-    /// (`pool`), or io_uring where the kernel offers it (`automatic`).
+    /// (`pool`), or io_uring where the kernel offers it (`automatic`). Where it
+    /// does not, `uring` is the same as `pool`.
     pario_async: AsyncMethod = AsyncMethod::Automatic, Words::<AsyncMethod>::ANY;
     Nonblocking, Rank, Open;
 
@@ -289,7 +290,7 @@ hints! {
 
     /// Where the shared file pointer lives: in memory that the ranks share,
     /// in a locked file beside the data, or in memory where all ranks can
-    /// reach it (`automatic`).
+    /// reach it (`automatic`). `memory` becomes `file` where they share none.
     pario_shared_pointer: SharedPointer = SharedPointer::Automatic, Words::<SharedPointer>::ANY;
     File, File, Open;
 

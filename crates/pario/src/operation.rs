@@ -182,10 +182,6 @@ impl Operation {
         &self.view
     }
 
-    pub(crate) fn shared_view(&self) -> Arc<Lowered> {
-        self.view.clone()
-    }
-
     pub(crate) fn hints(&self) -> &Arc<Hints> {
         &self.hints
     }
@@ -214,16 +210,16 @@ impl Operation {
     /// Moves the data in the background.
     pub(crate) fn start(self, keep: Keep) -> InFlight {
         let completion = Arc::new(Completion::default());
-        let mark = self.file.pending.mark();
+        let (request, under_way) = self.file.pending.start();
         let in_flight = InFlight {
             completion: completion.clone(),
-            _mark: mark.clone(),
+            _pending: request,
         };
         let finish = move |result: Result<Status>| {
             // The request's owner gets its buffer and sees the operation as
             // no longer pending once the result is there.
             drop(keep);
-            drop(mark);
+            drop(under_way);
             completion.complete(result);
         };
         match self.submission() {

@@ -14,7 +14,7 @@ use std::{
 use crate::{
     Element, File, Owned, Result, Source, Status, Target,
     buffer::Memory,
-    gate::PendingMark,
+    gate::PendingRequest,
     operation::{Call, Position},
 };
 
@@ -69,8 +69,8 @@ impl Completion {
 #[derive(Debug)]
 pub(crate) struct InFlight {
     pub(crate) completion: Arc<Completion>,
-    /// Keeps the operation counted as pending until it is waited for.
-    pub(crate) _mark: Arc<PendingMark>,
+    /// Keeps the request counted as pending until it is waited for.
+    pub(crate) _pending: PendingRequest,
 }
 
 /// A nonblocking operation that owns its buffer. Dropping it lets the

@@ -34,9 +34,7 @@ pub(super) struct Setup {
 
 impl PosixHandle {
     pub(super) fn open(path: &Path, how: &OpenHow, setup: Setup) -> io::Result<Self> {
-        if how.asynchronous == AsyncMethod::Uring {
-            uring::require()?;
-        }
+        uring::renew();
         let Setup {
             calls,
             lists,
@@ -59,16 +57,24 @@ impl PosixHandle {
         })
     }
 
+    /// A pass, unless a lock of this handle's is stuck: someone waits for it,
+    /// so the next call of whatever kind reports it.
+    fn enter(&self) -> io::Result<Pass<Descriptor>> {
+        let pass = self.file.enter()?;
+        self.locks.check_released(&pass)?;
+        Ok(pass)
+    }
+
     /// A pass for a call that changes the file.
     fn enter_to_change(&self) -> io::Result<Pass<Descriptor>> {
-        let pass = self.file.enter()?;
+        let pass = self.enter()?;
         self.how.access.require(Direction::Write)?;
         Ok(pass)
     }
 
     /// A pass for a transfer.
     fn enter_to_move(&self, batch: &Batch<'_>) -> io::Result<Pass<Descriptor>> {
-        let pass = self.file.enter()?;
+        let pass = self.enter()?;
         self.how.access.require(batch.direction())?;
         batch.require_addressable()?;
         Ok(pass)
@@ -78,7 +84,7 @@ impl PosixHandle {
     fn goes_by_ring(&self, file: &Descriptor, batch: &Batch<'_>) -> bool {
         let wanted = match self.how.asynchronous {
             AsyncMethod::Automatic => {
-                batch.pieces().len() <= RING_PIECES_MAX && uring::require().is_ok()
+                batch.pieces().len() <= RING_PIECES_MAX && uring::is_available()
             }
             AsyncMethod::Uring => true,
             AsyncMethod::Pool => false,
@@ -116,7 +122,7 @@ impl Handle for PosixHandle {
     }
 
     fn size(&self) -> io::Result<u64> {
-        sys::size(self.file.enter()?.buffered())
+        sys::size(self.enter()?.buffered())
     }
 
     fn set_size(&self, bytes: u64) -> io::Result<()> {
@@ -134,7 +140,7 @@ impl Handle for PosixHandle {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let file = self.file.enter()?;
+        let file = self.enter()?;
         self.calls
             .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()))
     }
@@ -152,6 +158,17 @@ impl Handle for PosixHandle {
 
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
         self.locks.take(&self.file, range, mode, Patience::Try)
+    }
+
+    fn check(&self) -> io::Result<()> {
+        if !self.locks.is_stuck() {
+            return Ok(());
+        }
+        match self.file.enter() {
+            Ok(file) => self.locks.check_released(&file),
+            // Closing has released it.
+            Err(_) => Ok(()),
+        }
     }
 
     fn facts(&self) -> &Facts {
@@ -172,7 +189,10 @@ impl Handle for PosixHandle {
     }
 
     fn close(&self) -> io::Result<()> {
-        self.file.close()?.close()
+        let file = self.file.close()?;
+        // Closing releases the lock, but someone may have waited for it.
+        let released = self.locks.check_released(&file);
+        file.close().and(released)
     }
 }
 

@@ -36,12 +36,14 @@ pub enum Operation {
     Sync,
     /// Take a lock.
     Lock,
+    /// Release a lock: below drivers only, as system calls are.
+    Unlock,
     /// Close.
     Close,
 }
 
 impl Operation {
-    /// All of them.
+    /// All that have a result. A lock is released when it is dropped.
     pub const ALL: &'static [Operation] = &[
         Operation::Open,
         Operation::Delete,
@@ -227,6 +229,10 @@ impl<W: Wrapper> Handle for AroundHandle<W> {
         self.call(Operation::Lock, range.clone(), |file| {
             file.try_lock(range, mode)
         })
+    }
+
+    fn check(&self) -> io::Result<()> {
+        self.file.inner.check()
     }
 
     fn facts(&self) -> &Facts {

@@ -29,7 +29,7 @@ pub(crate) struct Started {
 enum Stage {
     Running {
         request: engine::Request<u8>,
-        _attendance: Option<Attendance>,
+        attendance: Option<Attendance>,
     },
     Over {
         bytes: u64,
@@ -67,7 +67,7 @@ impl Started {
             handle: OnceLock::new(),
             stage: Mutex::new(Stage::Running {
                 request,
-                _attendance: open.transport.attend_background(),
+                attendance: open.transport.attend_background(),
             }),
             announced: AtomicBool::new(false),
             freed: AtomicBool::new(false),
@@ -113,10 +113,16 @@ impl Started {
         true
     }
 
-    /// Lets the operation go on without anyone who waits for it.
+    /// Lets the operation go on without anyone who waits for it. Its messages
+    /// move on as before: other ranks may wait for them.
     pub(super) fn abandon(&self) {
-        let running = std::mem::replace(&mut *self.stage(), Stage::Abandoned);
-        drop(running);
+        let stage = std::mem::replace(&mut *self.stage(), Stage::Abandoned);
+        if let (Stage::Running { attendance, .. }, Found::Ours(open)) =
+            (stage, files::find(self.file))
+            && attendance.is_some()
+        {
+            *open.freed.lock().unwrap_or_else(PoisonError::into_inner) = attendance;
+        }
     }
 
     /// The bytes transferred, as far as is known.

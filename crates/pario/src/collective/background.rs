@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use super::{Lane, run_ordered, run_prepared};
+use super::{Lane, foregone::Terms, run_ordered, run_prepared};
 use crate::{
     Error, ErrorKind, Result, Status,
     buffer::Memory,
@@ -81,11 +81,12 @@ pub(crate) fn start_all(
     keep: Keep,
 ) -> Result<InFlight> {
     let completion = Arc::new(Completion::default());
-    let mark = file.pending.mark();
+    let (request, under_way) = file.pending.start();
     let in_flight = InFlight {
         completion: completion.clone(),
-        _mark: mark.clone(),
+        _pending: request,
     };
+    let terms = Terms::now(file);
     let prepared = match call.position {
         // Its offset is found out together.
         Position::Ordered(_) => None,
@@ -94,7 +95,7 @@ pub(crate) fn start_all(
     let owner = file.clone();
     let job = move |lane: &Lane| {
         let work = AssertUnwindSafe(|| match prepared {
-            Some(prepared) => run_prepared(&owner, lane, call, prepared),
+            Some(prepared) => run_prepared(&owner, lane, call, &terms, prepared),
             None => run_ordered(&owner, lane, call, memory, Ok(())),
         });
         let result: Result<Status> = panic::catch_unwind(work).unwrap_or_else(|_| {
@@ -102,7 +103,7 @@ pub(crate) fn start_all(
             Err(owner.name_error(error, call.name))
         });
         drop(keep);
-        drop(mark);
+        drop(under_way);
         completion.complete(result);
     };
     file.background.submit(Box::new(job))?;

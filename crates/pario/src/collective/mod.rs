@@ -42,6 +42,7 @@ use crate::{
     operation::{Call, Operation},
 };
 use entrance::Entrance;
+use foregone::Terms;
 pub use planning::plan_facts;
 use planning::{Holes, Planned};
 
@@ -109,23 +110,21 @@ pub(crate) fn run(file: &Arc<Inner>, lane: &Lane, call: Call, memory: Memory) ->
     let prepared = file
         .check_no_split()
         .and_then(|()| Operation::prepare(file, call, memory));
-    run_prepared(file, lane, call, prepared)
+    run_prepared(file, lane, call, &Terms::now(file), prepared)
 }
 
+/// `terms` are those that the call began with.
 fn run_prepared(
     file: &Arc<Inner>,
     lane: &Lane,
     call: Call,
+    terms: &Terms,
     prepared: Result<Operation>,
 ) -> Result<Status> {
     let comm = &*lane.comm;
-    let view = match &prepared {
-        Ok(operation) => operation.shared_view(),
-        Err(_) => file.view(),
-    };
     let foregone = {
         let mut state = lane.state();
-        state.was_foregone = state.freedom.is_foregone(file, comm, &view);
+        state.was_foregone = state.freedom.is_foregone(file, comm, terms);
         state.was_foregone
     };
     let result = match foregone {

@@ -57,7 +57,7 @@ impl File {
 
     fn start_all<T: Element>(&self, call: Call, owned: Owned<T>) -> Result<Request<T>> {
         Request::start(owned, |memory, keep| {
-            self.inner.check_open()?;
+            self.inner.check_not_closed()?;
             collective::start_all(&self.inner, call, memory, keep)
         })
         .map_err(|error| self.inner.name_error(error, call.name))
