@@ -73,6 +73,18 @@ pub(crate) struct InFlight {
     pub(crate) _mark: Arc<PendingMark>,
 }
 
+impl InFlight {
+    /// An operation that is over already.
+    pub(crate) fn complete(mark: Arc<PendingMark>, result: Result<Status>) -> InFlight {
+        let completion = Arc::new(Completion::default());
+        completion.complete(result);
+        InFlight {
+            completion,
+            _mark: mark,
+        }
+    }
+}
+
 /// A nonblocking operation that owns its buffer. Dropping it lets the
 /// operation go on; its result is lost then.
 pub struct Request<T: Element> {
@@ -102,6 +114,15 @@ impl<T: Element> Request<T> {
     /// whether it is done.
     pub fn wait_for(&self, bound: Duration) -> bool {
         self.in_flight.completion.wait_for(bound)
+    }
+
+    /// The result of an operation that is done; else the request. The buffer
+    /// goes with the result.
+    pub fn into_result(self) -> std::result::Result<Result<Status>, Request<T>> {
+        match self.is_complete() {
+            true => Ok(self.wait_with_buffer().0),
+            false => Err(self),
+        }
     }
 
     /// Waits for the end of the operation. The buffer is lost with an error;

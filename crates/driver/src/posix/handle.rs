@@ -6,11 +6,11 @@ use super::{
     calls::{Calls, SystemCall},
     descriptor::{Descriptor, ListMethod},
     locks::{Locks, Patience},
-    preallocate, sys,
+    preallocate, sys, transfer,
 };
 use crate::{
     Advice, AsyncMethod, Batch, Completion, Direction, Facts, FileIdentity, FileSystem, Handle,
-    LockMode, OpenHow, Outcome, RangeLock, background,
+    IoMode, LockMode, OpenHow, Outcome, Promptness, RangeLock, background,
     batch::beyond_files,
     closing::{Closing, Pass},
     detect, uring,
@@ -113,6 +113,19 @@ impl Handle for PosixHandle {
             drop(file);
             done(outcome);
         }));
+    }
+
+    fn promptness(&self, direction: Direction) -> Promptness {
+        match self.how.mode(direction) {
+            IoMode::Direct => Promptness::Unknown,
+            IoMode::Buffered => self.facts.file_system.promptness(direction),
+        }
+    }
+
+    fn transfer_cached(&self, batch: &Batch<'_>) -> Option<Outcome> {
+        let file = self.enter_to_move(batch).ok()?;
+        file.is_plain(batch)
+            .then(|| transfer::read_cached(file.buffered(), batch))?
     }
 
     fn size(&self) -> io::Result<u64> {

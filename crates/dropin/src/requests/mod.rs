@@ -65,13 +65,20 @@ impl ActiveSplit {
 /// How long the end of the MPI waits for operations that nobody completed.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// Makes a request of the host's for an operation that has started.
+/// Makes a request of the host's for an operation that has started. One that
+/// has succeeded already is the host's alone, to be completed by its functions as
+/// any other request.
 pub(crate) fn enter(
     host: &'static Host,
     open: &OpenFile,
     request: engine::Request<u8>,
 ) -> Result<Request, Failure> {
-    let started = Arc::new(Started::new(open, request));
+    let started = match request.into_result() {
+        Ok(Ok(status)) => return callbacks::start_complete(host, status.bytes()),
+        Ok(Err(error)) => Started::failed(open, error),
+        Err(running) => Started::new(open, running),
+    };
+    let started = Arc::new(started);
     let handle = callbacks::start(host, &started)?;
     started.set_handle(handle);
     table::insert(handle, started);

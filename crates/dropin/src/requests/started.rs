@@ -48,27 +48,40 @@ impl Stage {
                 bytes: status.bytes(),
                 failure: None,
             },
-            Err(error) => {
-                let failure = Failure::from(error);
-                Stage::Over {
-                    bytes: failure.transferred(),
-                    failure: Some(failure),
-                }
-            }
+            Err(error) => Stage::of_failed(error),
+        }
+    }
+
+    fn of_failed(error: engine::Error) -> Stage {
+        let failure = Failure::from(error);
+        Stage::Over {
+            bytes: failure.transferred(),
+            failure: Some(failure),
         }
     }
 }
 
 impl Started {
     pub(super) fn new(open: &OpenFile, request: engine::Request<u8>) -> Started {
+        let stage = Stage::Running {
+            request,
+            _attendance: open.transport.attend_background(),
+        };
+        Started::at(stage, open)
+    }
+
+    /// An operation that failed in the call that started it: whoever completes
+    /// its request gets the error.
+    pub(super) fn failed(open: &OpenFile, error: engine::Error) -> Started {
+        Started::at(Stage::of_failed(error), open)
+    }
+
+    fn at(stage: Stage, open: &OpenFile) -> Started {
         Started {
             file: open.id,
             transport: Arc::clone(&open.transport),
             handle: OnceLock::new(),
-            stage: Mutex::new(Stage::Running {
-                request,
-                _attendance: open.transport.attend_background(),
-            }),
+            stage: Mutex::new(stage),
             announced: AtomicBool::new(false),
             freed: AtomicBool::new(false),
         }
