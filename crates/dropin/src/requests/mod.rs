@@ -46,6 +46,12 @@ pub(crate) struct ActiveSplit {
 impl ActiveSplit {
     /// Waits until the call is over, while messages move on.
     pub(crate) fn wait(&self, transport: &MpiTransport) {
+        if transport.is_one_node() {
+            self.split.help();
+            if self.split.wait_for(pause::YIELD_FOR) {
+                return;
+            }
+        }
         let mut pause = Pause::new();
         while !self.split.wait_for(Duration::ZERO) {
             let moved = pario_mpi::carry_attended().or(transport.make_progress());

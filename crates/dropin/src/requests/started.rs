@@ -11,6 +11,8 @@ use crate::errhandler;
 use crate::failure::Failure;
 use crate::files::{self, FileId, Found, OpenFile};
 
+use super::pause::YIELD_FOR;
+
 /// An operation behind a request of the host's.
 #[derive(Debug)]
 pub(crate) struct Started {
@@ -122,8 +124,24 @@ impl Started {
         drop(stage);
         // What the operation said last may still be here, and other ranks wait
         // for it.
-        self.transport.make_progress();
+        if !self.transport.is_one_node() {
+            self.transport.make_progress();
+        }
         true
+    }
+
+    /// Carries the operation out on the calling thread, which is going to wait
+    /// for it, and waits for a moment, as a blocking call would, without looking
+    /// at the host's messages; whether the operation is over. Not between nodes:
+    /// there the messages of all operations need this thread's attention.
+    pub(super) fn hasten(&self) -> bool {
+        if !self.transport.is_one_node() {
+            return false;
+        }
+        if let Stage::Running { request, .. } = &*self.stage() {
+            request.help();
+        }
+        self.wait_for(YIELD_FOR)
     }
 
     /// Lets the operation go on without anyone who waits for it.
