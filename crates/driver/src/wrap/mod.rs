@@ -203,7 +203,10 @@ impl<W: Wrapper> Handle for AroundHandle<W> {
     /// What is only prompt where data is cached goes to the background, as the
     /// wrapper sees transfers there.
     fn promptness(&self, direction: Direction) -> Promptness {
-        match self.wrapper.promptness(self.file.inner.promptness(direction)) {
+        match self
+            .wrapper
+            .promptness(self.file.inner.promptness(direction))
+        {
             Promptness::Memory => Promptness::Memory,
             _ => Promptness::Unknown,
         }

@@ -29,8 +29,8 @@ mod windows;
 
 pub(crate) use background::{Background, start_all};
 pub(crate) use lane::Lane;
-pub(crate) use queue::Queue;
 pub(crate) use ordered::run_ordered;
+pub(crate) use queue::Queue;
 
 use std::{sync::Arc, thread, time::Duration};
 
