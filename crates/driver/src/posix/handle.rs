@@ -115,10 +115,16 @@ impl Handle for PosixHandle {
         }));
     }
 
+    /// Libraries that intercept libc may not know the call that reads what is
+    /// cached; who asks for the pool wants them to see everything.
     fn promptness(&self, direction: Direction) -> Promptness {
-        match self.how.mode(direction) {
+        let known = match self.how.mode(direction) {
             IoMode::Direct => Promptness::Unknown,
             IoMode::Buffered => self.facts.file_system.promptness(direction),
+        };
+        match (known, self.how.asynchronous) {
+            (Promptness::WhereCached, AsyncMethod::Pool) => Promptness::Unknown,
+            _ => known,
         }
     }
 
