@@ -8,6 +8,7 @@ mod facts;
 mod failure;
 mod free;
 mod json;
+mod latency;
 mod limits;
 mod pages;
 mod run;

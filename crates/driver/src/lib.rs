@@ -56,7 +56,7 @@ mod wrap;
 
 pub use background::{THREADS_MAX, spawn};
 pub use batch::{Batch, Direction, Piece};
-pub use driver::{Completion, Driver, Handle, Outcome};
+pub use driver::{Completion, Driver, Handle, Outcome, Promptness};
 pub use facts::{Background, Capabilities, Client, Coherence, Facts, FileSystem, Striping};
 pub use identity::{FileIdentity, Sameness};
 pub use lock::{LockMode, RangeLock};

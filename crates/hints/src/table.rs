@@ -131,6 +131,14 @@ hints! {
     pario_inflight_bytes: u64 = 64 * MIB, Bytes(1..=BUFFER_MAX);
     Nonblocking, Rank, Always;
 
+    /// Nonblocking operations of at most this many bytes per rank are carried out
+    /// in the call that starts them where that takes no longer than a copy: writes
+    /// to the page cache of a local file system, reads of what is cached, files in
+    /// memory. Handing them to another thread takes longer than the transfer.
+    /// 0 hands over all of them.
+    pario_inline_bytes: u64 = 64 * KIB, Bytes(0..=BUFFER_MAX);
+    Nonblocking, Rank, Always;
+
     /// Whether collective reads gather data in aggregators: always (`enable`,
     /// by two-phase), never (`disable`: every rank for itself), or where the
     /// pattern suggests it. `pario_algorithm` is stronger.

@@ -71,6 +71,11 @@ enum What {
     /// A rank of `compare`
     #[command(hide = true)]
     CompareWorker(Box<crate::compare::worker::Arguments>),
+    /// Measure how long each call takes instead, beside the MPI-IO of every MPI of this machine
+    Latency(Box<crate::latency::Arguments>),
+    /// A rank of `latency`
+    #[command(hide = true)]
+    LatencyWorker(Box<crate::latency::worker::Arguments>),
     /// The second job of --beside: runs until its input ends
     #[command(hide = true)]
     Beside(beside::Arguments),
@@ -85,6 +90,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         Some(What::Workloads) => list_workloads(out).map_err(Failure::Output),
         Some(What::Compare(arguments)) => crate::compare::run(arguments, out),
         Some(What::CompareWorker(arguments)) => crate::compare::worker::run(arguments, out),
+        Some(What::Latency(arguments)) => crate::latency::run(arguments, out),
+        Some(What::LatencyWorker(arguments)) => crate::latency::worker::run(arguments, out),
         Some(What::Beside(arguments)) => beside::run(arguments, out),
         None => compare(&arguments.options, out),
     }

@@ -37,13 +37,31 @@ const OVERSUBSCRIBED: [(&str, &str); 2] = [
     ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
 ];
 
+/// What the ranks of a run do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WorkerCommand {
+    /// `pario bench compare-worker`.
+    Compare,
+    /// `pario bench latency-worker`.
+    Latency,
+}
+
+impl WorkerCommand {
+    fn name(self) -> &'static str {
+        match self {
+            WorkerCommand::Compare => "compare-worker",
+            WorkerCommand::Latency => "latency-worker",
+        }
+    }
+}
+
 /// One run of workers.
-pub(super) struct Launch<'a> {
-    pub(super) launcher: &'a Path,
-    pub(super) ranks: u32,
-    /// Arguments of `pario bench compare-worker`.
-    pub(super) arguments: Vec<OsString>,
-    pub(super) time_max: Duration,
+pub(crate) struct Launch<'a> {
+    pub(crate) launcher: &'a Path,
+    pub(crate) ranks: u32,
+    pub(crate) worker: WorkerCommand,
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) time_max: Duration,
 }
 
 /// What comes from a run.
@@ -55,7 +73,7 @@ enum Event {
 impl Launch<'_> {
     /// Runs to the end and hands over every line that is a worker's; fails with the reason if the
     /// launcher does, or takes too long.
-    pub(super) fn run(&self, each: &mut dyn FnMut(Line)) -> Result<(), String> {
+    pub(crate) fn run(&self, each: &mut dyn FnMut(Line)) -> Result<(), String> {
         let mut child = self.start()?;
         let deadline = Instant::now() + self.time_max;
         let (sender, events) = mpsc::channel();
@@ -97,7 +115,7 @@ impl Launch<'_> {
             .arg("-n")
             .arg(self.ranks.to_string())
             .arg(program)
-            .args(["bench", "compare-worker"])
+            .args(["bench", self.worker.name()])
             .args(&self.arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -206,6 +224,7 @@ mod tests {
         let launch = Launch {
             launcher: &launcher,
             ranks: 1,
+            worker: WorkerCommand::Compare,
             arguments: Vec::new(),
             time_max: Duration::from_millis(100),
         };

@@ -1,14 +1,14 @@
 //! `pario bench compare`: the field's access patterns through the C interface of every MPI of a
 //! machine, with the MPI's own MPI-IO and with pario.
 
-mod figures;
+pub(crate) mod figures;
 mod json;
-mod launch;
+pub(crate) mod launch;
 pub(crate) mod machine;
-mod mpis;
+pub(crate) mod mpis;
 mod page;
 mod patterns;
-mod protocol;
+pub(crate) mod protocol;
 mod table;
 pub(crate) mod worker;
 
@@ -24,7 +24,7 @@ use crate::bench::folder::Folder;
 use crate::failure::Failure;
 use crate::run::library;
 use figures::{Contender, Section, Side};
-use launch::Launch;
+use launch::{Launch, WorkerCommand};
 use machine::Machine;
 use mpis::{Mpi, Search};
 use patterns::Pattern;
@@ -307,6 +307,7 @@ impl Case<'_> {
         let launch = Launch {
             launcher: &mpi.launcher,
             ranks: self.ranks,
+            worker: WorkerCommand::Compare,
             arguments: self.worker_arguments(mpi, contender.side, round),
             time_max: Duration::from_secs(self.arguments.time_max),
         };

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::launch::{self, Launch};
+use super::launch::{self, Launch, WorkerCommand};
 use super::protocol::{Described, Line};
 use crate::failure::Failure;
 use crate::run::launcher::{COMMON_NAMES, is_common_launcher};
@@ -204,6 +204,7 @@ fn describe(candidate: &Candidate) -> Result<Described, String> {
     let launch = Launch {
         launcher: &candidate.launcher,
         ranks: 1,
+        worker: WorkerCommand::Compare,
         arguments,
         time_max: launch::DESCRIBE_TIME_MAX,
     };

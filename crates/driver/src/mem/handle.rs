@@ -9,7 +9,7 @@ use std::{
 use super::Node;
 use crate::{
     Access, Advice, Batch, Client, Coherence, Completion, Direction, Facts, FileSystem, Handle,
-    LockMode, Outcome, RangeLock, background,
+    LockMode, Outcome, Promptness, RangeLock, background,
     closing::{Closing, Pass, lock},
     lock::Ticket,
 };
@@ -97,6 +97,10 @@ impl Handle for MemoryHandle {
             drop(node);
             done(outcome);
         }));
+    }
+
+    fn promptness(&self, _direction: Direction) -> Promptness {
+        Promptness::Memory
     }
 
     fn size(&self) -> io::Result<u64> {

@@ -6,11 +6,11 @@ use super::{
     calls::{Calls, SystemCall},
     descriptor::{Descriptor, ListMethod},
     locks::{Locks, Patience},
-    preallocate, sys,
+    preallocate, sys, transfer,
 };
 use crate::{
     Advice, AsyncMethod, Batch, Completion, Direction, Facts, FileIdentity, FileSystem, Handle,
-    LockMode, OpenHow, Outcome, RangeLock, background,
+    IoMode, LockMode, OpenHow, Outcome, Promptness, RangeLock, background,
     batch::beyond_files,
     closing::{Closing, Pass},
     detect, uring,
@@ -119,6 +119,25 @@ impl Handle for PosixHandle {
             drop(file);
             done(outcome);
         }));
+    }
+
+    /// Libraries that intercept libc may not know the call that reads what is
+    /// cached; who asks for the pool wants them to see everything.
+    fn promptness(&self, direction: Direction) -> Promptness {
+        let known = match self.how.mode(direction) {
+            IoMode::Direct => Promptness::Unknown,
+            IoMode::Buffered => self.facts.file_system.promptness(direction),
+        };
+        match (known, self.how.asynchronous) {
+            (Promptness::WhereCached, AsyncMethod::Pool) => Promptness::Unknown,
+            _ => known,
+        }
+    }
+
+    fn transfer_cached(&self, batch: &Batch<'_>) -> Option<Outcome> {
+        let file = self.enter_to_move(batch).ok()?;
+        file.is_plain(batch)
+            .then(|| transfer::read_cached(file.buffered(), batch))?
     }
 
     fn size(&self) -> io::Result<u64> {

@@ -108,6 +108,19 @@ pub(crate) fn transfer(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> io::Result<us
     })
 }
 
+/// Reads what the page cache has of a vector, without waiting for storage.
+pub(crate) fn read_cached(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> io::Result<usize> {
+    if vector.direction() != Direction::Read {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let offset = i64::try_from(vector.offset()).expect("offsets are checked before they get here");
+    let parts = vector.parts();
+    let count = c_int::try_from(parts.len()).expect("a vector has no more parts than IOV_MAX");
+    let (fd, flags) = (fd.as_raw_fd(), libc::RWF_NOWAIT);
+    // SAFETY: a vector's parts are memory of a live batch, valid for reads.
+    counted(unsafe { libc::preadv64v2(fd, parts.as_ptr(), count, offset, flags) })
+}
+
 /// Appends some bytes at the end of the file, wherever that is by then.
 pub(crate) fn append(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     let part = libc::iovec {

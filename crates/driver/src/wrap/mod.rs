@@ -12,7 +12,7 @@ use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
 
 use crate::{
     Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, FileIdentity, Handle,
-    LockMode, OpenHow, Outcome, RangeLock,
+    LockMode, OpenHow, Outcome, Promptness, RangeLock,
 };
 
 /// What a driver is asked to do.
@@ -91,6 +91,11 @@ pub trait Wrapper: Clone + Debug + Send + Sync + 'static {
 
     /// Moves a batch.
     fn transfer(&self, file: &Wrapped<dyn Handle>, batch: &Batch<'_>) -> Outcome;
+
+    /// How promptly short transfers go around a file that is so prompt.
+    fn promptness(&self, inner: Promptness) -> Promptness {
+        inner
+    }
 
     /// Moves a batch in the background.
     fn submit(&self, file: &Wrapped<dyn Handle>, batch: Batch<'static>, done: Completion);
@@ -195,6 +200,18 @@ impl<W: Wrapper> Handle for AroundHandle<W> {
 
     fn submit(&self, batch: Batch<'static>, done: Completion) {
         self.wrapper.submit(&self.file, batch, done);
+    }
+
+    /// What is only prompt where data is cached goes to the background, as the
+    /// wrapper sees transfers there.
+    fn promptness(&self, direction: Direction) -> Promptness {
+        match self
+            .wrapper
+            .promptness(self.file.inner.promptness(direction))
+        {
+            Promptness::Memory => Promptness::Memory,
+            _ => Promptness::Unknown,
+        }
     }
 
     fn size(&self) -> io::Result<u64> {

@@ -10,6 +10,7 @@
 
 mod atomic;
 mod background;
+mod deferred;
 mod entrance;
 mod entry;
 mod foregone;
@@ -18,6 +19,7 @@ mod messages;
 mod ordered;
 mod planning;
 mod prefetch;
+mod queue;
 mod route;
 mod segments;
 mod shared;
@@ -28,6 +30,7 @@ mod windows;
 pub(crate) use background::{Background, start_all};
 pub(crate) use lane::Lane;
 pub(crate) use ordered::run_ordered;
+pub(crate) use queue::Queue;
 
 use std::{sync::Arc, thread, time::Duration};
 

@@ -89,6 +89,11 @@ impl<T: Element> Split<T> {
         self.request.wait_for(bound)
     }
 
+    /// As [`Request::help`], for the end of a call.
+    pub fn help(&self) {
+        self.request.help();
+    }
+
     /// Ends the call: waits for its result and gives the buffer back.
     /// *Collective*.
     pub fn end(self) -> Result<(Status, Vec<T>)> {

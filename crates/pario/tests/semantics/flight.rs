@@ -219,6 +219,82 @@ fn rule_14_a_failed_access_has_moved_its_pointer() {
     });
 }
 
+/// Small collective calls are left to whoever waits for them, but not for long:
+/// they go on while the program computes, and while it only tests.
+#[test]
+fn rule_13_small_collective_calls_go_on_though_nobody_waits() {
+    let _watchdog = watchdog();
+    let folder = folder();
+    let path = folder.path().join("unattended");
+    let byte = byte();
+    ranks(3, |comm| {
+        let file = File::open(&comm, &path, NEW, &Info::new())?;
+        // Ranks take turns byte by byte, so the call needs an exchange.
+        let tile = Datatype::resized(&byte, 0, 3)?;
+        let rank = u64::from(comm.rank().0);
+        file.set_view(&View::new(rank, &byte, &tile))?;
+        for round in 1..4u8 {
+            let request = file.iwrite_at_all(0, vec![round; 100])?;
+            let written = || fs::read(&path).is_ok_and(|bytes| bytes == [round; 300]);
+            match round {
+                1 => {
+                    while !written() {
+                        thread::yield_now()
+                    }
+                }
+                _ => {
+                    while !request.is_complete() {
+                        thread::yield_now()
+                    }
+                }
+            }
+            request.wait()?;
+            // No rank is a round ahead of one that still looks at the file.
+            file.sync()?;
+        }
+        file.close()
+    });
+}
+
+/// Short calls in which each rank moves its own data are agreed on without a
+/// meeting: the error of one of many in flight reaches all ranks, and no other
+/// call.
+#[test]
+fn rule_13_one_of_many_short_collective_calls_fails_on_all_ranks() {
+    let _watchdog = watchdog();
+    let folder = folder();
+    let path = folder.path().join("one-of-many");
+    ranks(3, |comm| {
+        let file = File::open(&comm, &path, NEW, &Info::new())?;
+        let rank = u64::from(comm.rank().0);
+        let mut requests = Vec::new();
+        for call in 0..40u64 {
+            let offset = match (call, rank) {
+                // Past the last possible byte of a file.
+                (17, 1) | (23, 2) => u64::MAX / 2 - 3,
+                _ => (call * 3 + rank) * 8,
+            };
+            requests.push(file.iwrite_at_all(offset, vec![call as u8; 8])?);
+        }
+        for (call, request) in requests.into_iter().enumerate().rev() {
+            let blamed = match call {
+                17 => Some(Rank(1)),
+                23 => Some(Rank(2)),
+                _ => None,
+            };
+            match (request.wait(), blamed) {
+                (Ok((status, _)), None) => assert_eq!(status.bytes(), 8),
+                (Err(error), Some(rank)) => {
+                    assert_eq!(error.rank(), Some(rank), "{error}");
+                    assert_eq!(error.operation(), "iwrite_at_all");
+                }
+                (result, _) => panic!("call {call}: {result:?}"),
+            }
+        }
+        file.close()
+    });
+}
+
 #[test]
 fn rule_14_a_pending_request_of_one_rank_is_an_error_on_all_and_no_hang() {
     let _watchdog = watchdog();
