@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use pario::{
-    ErrorKind, File, Info, Rank, View,
+    File, Info, Rank, View,
     transport::processes::{SegmentMemory, World},
 };
 
