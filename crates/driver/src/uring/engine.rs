@@ -110,7 +110,13 @@ enum State {
     },
     /// No ring, or one that failed: threads do the work.
     Broken,
+    /// A ring whose thread cannot be woken: threads do the work from now on.
+    /// Another ring would fail in the same way, and its thread stay as well.
+    Unreachable,
 }
+
+/// How often to try to wake the ring's thread.
+const WAKE_ATTEMPTS: usize = 8;
 
 impl Engine {
     /// Takes an operation, or gives it back where there is no ring.
@@ -127,9 +133,9 @@ impl Engine {
         if inbox.len() == 1 {
             let counter = counter.clone();
             drop(state);
-            // It fails where the program has closed all descriptors.
-            if sys::raise(counter.as_fd()).is_err() {
-                self.break_off()
+            // It fails for good where the program has closed all descriptors.
+            if (0..WAKE_ATTEMPTS).all(|_| sys::raise(counter.as_fd()).is_err()) {
+                self.break_off(State::Unreachable)
                     .into_iter()
                     .for_each(|operation| operation.move_by_thread());
             }
@@ -146,10 +152,10 @@ impl Engine {
     }
 
     /// Takes no more operations; returns those that no one has begun.
-    fn break_off(&self) -> VecDeque<Box<Operation>> {
-        match std::mem::replace(&mut *lock(&self.state), State::Broken) {
+    fn break_off(&self, because: State) -> VecDeque<Box<Operation>> {
+        match std::mem::replace(&mut *lock(&self.state), because) {
             State::Serving { inbox, .. } => inbox,
-            State::Idle | State::Broken => VecDeque::new(),
+            State::Idle | State::Broken | State::Unreachable => VecDeque::new(),
         }
     }
 
@@ -171,7 +177,7 @@ impl Engine {
     fn take_inbox(&self) -> VecDeque<Box<Operation>> {
         match &mut *lock(&self.state) {
             State::Serving { inbox, .. } => std::mem::take(inbox),
-            State::Idle | State::Broken => VecDeque::new(),
+            State::Idle | State::Broken | State::Unreachable => VecDeque::new(),
         }
     }
 }
@@ -235,7 +241,7 @@ impl Server {
     /// The ring failed: waits for what the kernel took, and leaves the rest
     /// and what comes later to threads.
     fn abandon(mut self) {
-        self.waiting.extend(self.engine.break_off());
+        self.waiting.extend(self.engine.break_off(State::Broken));
         let taken = self.pushed.len() - self.ring.withdraw();
         for tag in self.pushed.split_off(taken) {
             self.complete(Completed {
