@@ -1,5 +1,5 @@
-//! Ranks that are the processes of an MPI: each runs the same measurements, and they tell each other
-//! what they found, so that all take the same way.
+//! Ranks that are the processes of an MPI: each runs the same measurements, and they exchange results,
+//! so that all proceed alike.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,13 +7,13 @@ use std::time::Instant;
 use pario::{Rank, Transport};
 use pario_mpi::{InsideCall, MpiTransport, Runtime, Threads};
 
-use super::outcome::{Outcome, Stop};
+use super::outcome::{RankResult, Stop, decode, encode};
 use crate::failure::Failure;
 
 /// The rank that prints.
 const LEADER: Rank = Rank(0);
 
-/// The first byte of what ranks tell each other about their work: it is done.
+/// The first byte of what ranks exchange about their work: it is done.
 const DONE: u8 = 0;
 
 /// The MPI that this process is a rank of.
@@ -44,7 +44,7 @@ impl Mpi {
         })
     }
 
-    /// Which MPI, and how its ranks talk.
+    /// Which MPI, and how its ranks communicate.
     pub(crate) fn about(&self) -> &str {
         &self.about
     }
@@ -65,17 +65,17 @@ impl Mpi {
         ranks.map(|rank| self.comm.node_of(Rank(rank)).0).collect()
     }
 
-    /// Runs this rank; what each found, by rank.
+    /// Runs this rank; the results of all, by rank.
     pub(crate) fn run(
         &self,
-        rank: impl Fn(Arc<dyn Transport>) -> Result<Outcome, Stop>,
-    ) -> Result<Vec<Result<Outcome, Stop>>, Stop> {
-        let mine = Outcome::encode(&rank(Arc::clone(&self.comm)));
+        rank: impl Fn(Arc<dyn Transport>) -> RankResult,
+    ) -> Result<Vec<RankResult>, Stop> {
+        let mine = encode(&rank(Arc::clone(&self.comm)));
         let all = self.comm.all_gather(&mine).map_err(pario::Error::from)?;
-        Ok(all.iter().map(|bytes| Outcome::decode(bytes)).collect())
+        Ok(all.iter().map(|bytes| decode(bytes)).collect())
     }
 
-    /// Fails on every rank if one failed, with what the first of them has to say.
+    /// Fails on every rank if one failed, with the reason of the first of them.
     pub(crate) fn agree<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
         let mine = match &done {
             Ok(_) => vec![DONE],
@@ -103,10 +103,10 @@ impl Mpi {
     }
 
     /// The leader's text, on every rank.
-    pub(crate) fn tell(&self, text: String) -> Result<String, Failure> {
-        let told = self.comm.broadcast(LEADER, text.into_bytes());
-        let told = told.map_err(|error| failed(&error))?;
-        Ok(String::from_utf8_lossy(&told).into_owned())
+    pub(crate) fn broadcast(&self, text: String) -> Result<String, Failure> {
+        let text = self.comm.broadcast(LEADER, text.into_bytes());
+        let text = text.map_err(|error| failed(&error))?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// A clock that starts on all ranks at once, as exactly as they leave a barrier: clocks of

@@ -1,6 +1,6 @@
-//! Mappings, and stores that go past the cache into them.
+//! Mappings, and non-temporal stores into them.
 //!
-//! One of the files that may hold `unsafe`: mmap gives addresses, and the stores are instructions
+//! One of the files that may hold `unsafe`: mmap returns addresses, and the stores are instructions
 //! of the processor.
 #![allow(unsafe_code)]
 
@@ -12,7 +12,7 @@ use std::slice;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
-/// Mapped memory, given back when dropped.
+/// Mapped memory, unmapped when dropped.
 #[derive(Debug)]
 pub(super) struct Mapping {
     start: NonNull<u8>,
@@ -20,9 +20,9 @@ pub(super) struct Mapping {
 }
 
 impl Mapping {
-    /// The first bytes of a file, shared with it. The file is at least that long, and nobody makes
-    /// it shorter: it is in a folder of our own. A page that finds no space ends the process with
-    /// SIGBUS when it is touched, and is EFAULT to a system call.
+    /// The first bytes of a file, shared with it. The file is at least that long, and nobody
+    /// shortens it: it is in a folder of our own. Touching a page for which there is no space raises
+    /// SIGBUS, or is EFAULT in a system call.
     pub(super) fn of_file(file: &File, length: usize) -> io::Result<Self> {
         // SAFETY: the system chooses the address, so no memory of ours is replaced.
         let start = unsafe {
@@ -38,7 +38,7 @@ impl Mapping {
         Ok(Mapping::at(start.cast(), length))
     }
 
-    /// Memory of our own that no one has touched.
+    /// Private memory without pages.
     pub(super) fn untouched(length: usize) -> io::Result<Self> {
         // SAFETY: the system chooses the address, so no memory of ours is replaced.
         let start = unsafe {
@@ -95,13 +95,13 @@ impl Drop for Mapping {
     }
 }
 
-/// Bytes of a store past the cache.
+/// Bytes of a non-temporal store.
 #[cfg(target_arch = "x86_64")]
 const STORE: usize = 16;
 
-/// Copies with stores past the cache. What does not fill an aligned store is copied as usual.
+/// Copies with stores that bypass the cache. What does not fill an aligned store is copied as usual.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn copy_past_cache(to: &mut [u8], from: &[u8]) {
+pub(super) fn copy_non_temporal(to: &mut [u8], from: &[u8]) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
 
     assert_eq!(to.len(), from.len(), "copies have one length");
@@ -121,7 +121,7 @@ pub(super) fn copy_past_cache(to: &mut [u8], from: &[u8]) {
         }
     }
     stores.into_remainder().copy_from_slice(from_tail);
-    // SAFETY: every x86-64 processor has it. Stores past the cache are unordered before it.
+    // SAFETY: every x86-64 processor has it. Non-temporal stores are unordered before it.
     unsafe { _mm_sfence() }
 }
 
@@ -156,12 +156,12 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn copies_past_the_cache_copy_every_byte() {
+    fn non_temporal_copies_copy_every_byte() {
         let from: Vec<u8> = (0..200u8).collect();
         for start in 0..40 {
             for end in start..100 {
                 let mut to = vec![0; 200];
-                copy_past_cache(&mut to[start..end], &from[start + 3..end + 3]);
+                copy_non_temporal(&mut to[start..end], &from[start + 3..end + 3]);
                 let mut expected = vec![0; 200];
                 expected[start..end].copy_from_slice(&from[start + 3..end + 3]);
                 assert_eq!(to, expected, "{start}..{end}");

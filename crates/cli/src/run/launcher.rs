@@ -1,8 +1,8 @@
-//! Launchers of ranks, and how each is told to give ranks an environment variable.
+//! Launchers of ranks, and how each passes an environment variable to ranks.
 //!
 //! The environment of the launcher itself is not enough: Open MPI's does not carry it to other
 //! nodes, and others can be told not to. It is not wanted either: the launcher and its helpers are
-//! no MPI programs.
+//! not MPI programs.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -17,7 +17,7 @@ use super::variables::{PRELOAD, Variables};
 pub(crate) enum Means {
     /// Open MPI: `-x NAME=value`, for each program of the line.
     OpenMpi,
-    /// MPICH, Intel MPI and their kin: `-genv NAME value`, once.
+    /// MPICH, Intel MPI and other derivatives: `-genv NAME value`, once.
     Hydra,
     /// Slurm: `--export=ALL,NAME=value`.
     Slurm,
@@ -95,11 +95,11 @@ impl Means {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Means::OpenMpi => "Open MPI",
-            Means::Hydra => "MPICH or kin (Hydra)",
+            Means::Hydra => "Hydra (MPICH and derivatives)",
             Means::Slurm => "Slurm",
             Means::Jsrun => "jsrun",
             Means::Aprun => "aprun",
-            Means::Environment => "not known",
+            Means::Environment => "unknown",
         }
     }
 

@@ -130,7 +130,7 @@ fn with_library(list: &OsStr, library: &OsStr) -> OsString {
 fn with_hints(known: &str, hints: &[(String, String)]) -> Result<String, String> {
     if !known.trim().is_empty() && !known.contains('=') {
         return Err(format!(
-            "{HINTS} names the file {known}, and --hint cannot add to it: put the hints into the \
+            "{HINTS} names the file {known}, to which --hint cannot add: put the hints into the \
              file, or into {HINTS} as name=value;name=value"
         ));
     }
@@ -138,7 +138,7 @@ fn with_hints(known: &str, hints: &[(String, String)]) -> Result<String, String>
     for (name, value) in hints {
         if value.contains(';') {
             return Err(format!(
-                "the hint {name} cannot be `{value}`: {HINTS} ends it at the `;`"
+                "the hint {name} cannot be `{value}`: `;` separates hints in {HINTS}"
             ));
         }
         entries.push(format!("{name}={value}"));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn our_variables_go_along() {
+    fn our_variables_are_passed_on() {
         let environment = [
             ("PARIO_DISABLE", "*.log"),
             ("HOME", "/"),
