@@ -211,7 +211,7 @@ fn what_is_missing_is_explained() {
         ),
         (
             &[
-                "stub",
+                "shim",
                 "--library",
                 library,
                 "--mpi",

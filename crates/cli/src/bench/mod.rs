@@ -176,8 +176,10 @@ fn finish(
 ) -> Result<(), Failure> {
     match options.format() {
         Format::Table => {
-            let samples = comparisons.iter().flat_map(Comparison::samples);
-            writeln!(out).and_then(|()| print_doubts(samples, "--scale", out))
+            let samples = || comparisons.iter().flat_map(Comparison::samples);
+            let is_doubtful = samples().any(|it| it.doubt().is_some());
+            let gap = if is_doubtful { "\n" } else { "" };
+            write!(out, "{gap}").and_then(|()| print_doubts(samples(), "--scale", out))
         }
         Format::Csv => report::csv(comparisons, out),
         Format::Json => output::json(&report::documents(comparisons), out),

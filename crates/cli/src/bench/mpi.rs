@@ -49,7 +49,6 @@ impl Mpi {
         &self.about
     }
 
-    /// This process's rank.
     pub(crate) fn rank(&self) -> u32 {
         self.comm.rank().0
     }
@@ -59,7 +58,6 @@ impl Mpi {
         self.comm.rank() == LEADER
     }
 
-    /// The node of each rank.
     pub(crate) fn nodes(&self) -> Vec<u32> {
         let ranks = 0..self.comm.size();
         ranks.map(|rank| self.comm.node_of(Rank(rank)).0).collect()

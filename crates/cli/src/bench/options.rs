@@ -124,7 +124,6 @@ pub(crate) struct Target {
 }
 
 impl Options {
-    /// What ranks are.
     pub(crate) fn kind(&self) -> Kind {
         match (self.transport, self.mpi || pario_mpi::is_launched()) {
             (Some(kind), _) => kind,
@@ -161,7 +160,6 @@ impl Options {
         Ok(options)
     }
 
-    /// How results are printed.
     pub(crate) fn format(&self) -> Format {
         match (self.csv, self.json.is_printed()) {
             (true, _) => Format::Csv,
@@ -307,7 +305,6 @@ impl Target {
         values.split(',').map(target).collect()
     }
 
-    /// The job.
     pub(crate) fn job(&self) -> Result<Box<dyn Job>, String> {
         self.workload.job(&self.setting)
     }

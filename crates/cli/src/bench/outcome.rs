@@ -25,7 +25,6 @@ pub(crate) enum Stop {
     Unavailable(String),
     /// Other ranks are gone; they know why.
     Lost(String),
-    /// A call failed.
     Failed(String),
 }
 

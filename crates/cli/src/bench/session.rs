@@ -15,7 +15,7 @@ use super::trial::{Record, Trial};
 use super::world::World;
 use crate::failure::Failure;
 use crate::measure::capacity::{Kept, file_space};
-use crate::measure::{Direction, Memory, Need, Share, Stored, turns};
+use crate::measure::{Direction, Holes, Memory, Need, Share, Stored, turns};
 use crate::workload::Job;
 
 /// Whether the kernel's cache is emptied before reads.
@@ -69,7 +69,6 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Data bytes of all ranks.
     pub(crate) fn bytes(&self) -> u64 {
         self.memories.iter().map(|it| lock(it).bytes()).sum()
     }
@@ -193,7 +192,7 @@ impl<'a> Session<'a> {
         }
         let stored = self
             .stored
-            .get_or_insert_with(|| Stored::new(self.job, self.world.ranks()));
+            .get_or_insert_with(|| Stored::new(self.job, self.world.ranks(), Holes::Zero));
         let fault = match method.driver.as_str() {
             "mem" => stored
                 .check_in_memory(&self.path, round)

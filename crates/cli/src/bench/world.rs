@@ -25,7 +25,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Threads => "threads",
@@ -62,7 +61,6 @@ impl World {
         })
     }
 
-    /// The ranks of an MPI.
     pub(crate) fn of_mpi(mpi: Mpi) -> World {
         World {
             kind: Kind::Mpi,
@@ -146,7 +144,6 @@ impl World {
         }
     }
 
-    /// Number of ranks.
     pub(crate) fn ranks(&self) -> u32 {
         self.nodes.len() as u32
     }

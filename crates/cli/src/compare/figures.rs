@@ -9,7 +9,6 @@ use crate::measure::{Direction, Samples};
 /// Whose MPI-IO a contender uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// The MPI's own.
     Own,
     /// pario's, under the same MPI.
     Pario,
@@ -140,7 +139,6 @@ impl Section {
         }
     }
 
-    /// Adds a figure.
     pub(crate) fn add(&mut self, contender: Contender, figure: &Figure) {
         let is_same =
             |row: &&mut Row| row.pattern == figure.pattern && row.direction == figure.direction;
@@ -185,7 +183,6 @@ impl Section {
 /// Ratios of all rows in a few numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Summary {
-    /// The geometric mean.
     pub(crate) mean: f64,
     /// The least, and which row has it.
     pub(crate) worst: (f64, String),

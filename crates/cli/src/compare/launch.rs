@@ -12,7 +12,7 @@ use crate::measure::Scratch;
 use crate::run::program_folders;
 
 /// Time limit of a rank that describes its MPI.
-pub(super) const DESCRIBE_TIME_MAX: Duration = Duration::from_secs(60);
+pub(crate) const DESCRIBE_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Lets Open MPI run as root: its files are in a folder of our own.
 const AS_ROOT: [(&str, &str); 2] = [
@@ -27,20 +27,21 @@ const OVERSUBSCRIBED: [(&str, &str); 2] = [
 ];
 
 /// One run of workers.
-pub(super) struct Launch<'a> {
-    pub(super) launcher: &'a Path,
-    pub(super) ranks: u32,
-    /// Arguments of `pario bench compare-worker`.
-    pub(super) arguments: Vec<OsString>,
-    pub(super) time_max: Duration,
+pub(crate) struct Launch<'a> {
+    pub(crate) launcher: &'a Path,
+    pub(crate) ranks: u32,
+    /// The subcommand of `pario bench` that ranks run, and its arguments.
+    pub(crate) worker: &'static str,
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) time_max: Duration,
     /// The folder of the files: the launcher is terminated if we are.
-    pub(super) scratch: Option<&'a Scratch>,
+    pub(crate) scratch: Option<&'a Scratch>,
 }
 
 impl Launch<'_> {
     /// Runs to the end and passes on every line that is a worker's; fails with the reason if the
     /// launcher does, or takes too long.
-    pub(super) fn run(&self, each: &mut dyn FnMut(Line)) -> Result<(), String> {
+    pub(crate) fn run(&self, each: &mut dyn FnMut(Line)) -> Result<(), String> {
         let guard = |pid| self.scratch.inspect(|it| it.set_launcher(pid));
         let running = Running::start(&mut self.command()?)?;
         guard(Some(running.id()));
@@ -60,7 +61,7 @@ impl Launch<'_> {
             .arg("-n")
             .arg(self.ranks.to_string())
             .arg(program)
-            .args(["bench", "compare-worker"])
+            .args(["bench", self.worker])
             .args(&self.arguments);
         let as_root = match rustix::process::geteuid().is_root() {
             true => &AS_ROOT[..],

@@ -1,12 +1,12 @@
 //! `pario bench compare`: access patterns of the literature through the C interface of every MPI on
 //! this machine, with the MPI's own MPI-IO and with pario.
 
-mod figures;
-mod launch;
-mod mpis;
+pub(crate) mod figures;
+pub(crate) mod launch;
+pub(crate) mod mpis;
 mod page;
 mod patterns;
-mod protocol;
+pub(crate) mod protocol;
 mod report;
 pub(crate) mod worker;
 
@@ -52,7 +52,6 @@ impl Mode {
         }
     }
 
-    /// What it means.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Mode::Coll => "collective calls",
@@ -111,7 +110,6 @@ fn parse_scale(text: &str) -> Result<f64, String> {
 /// Everything that was measured.
 pub(crate) struct Comparison {
     machine: Machine,
-    /// As it was typed.
     command: String,
     scale: f64,
     repeats: u32,
@@ -324,6 +322,7 @@ impl Case<'_> {
         let launch = Launch {
             launcher: &mpi.launcher,
             ranks: self.ranks,
+            worker: worker::NAME,
             arguments: self.worker_arguments(mpi, contender.side, repeat),
             time_max: Duration::from_secs(self.arguments.time_max),
             scratch: Some(self.folder),

@@ -1,6 +1,5 @@
 //! The MPIs of this machine, each with a launcher that works.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +8,7 @@ use super::launch::{self, Launch};
 use super::protocol::{Described, Line};
 use crate::failure::Failure;
 use crate::run::launcher::{COMMON_NAMES, is_common_launcher};
-use crate::run::{find_program, program_folders};
+use crate::run::{find_program, find_programs};
 
 /// Files of MPI libraries below a folder that the user names, those that belong to its launcher
 /// first.
@@ -38,11 +37,9 @@ const FAMILIES: [(&str, &str); 5] = [
 pub(crate) struct Mpi {
     /// A short name with the version.
     pub(crate) name: String,
-    /// What starts its ranks.
     pub(crate) launcher: PathBuf,
     /// What ranks load, where the launcher does not determine it.
     pub(crate) named_library: Option<PathBuf>,
-    /// What it is.
     pub(crate) described: Described,
 }
 
@@ -137,34 +134,18 @@ impl Found {
     }
 }
 
-/// Launchers in the search path, each file once.
+/// Launchers in the search path, `mpirun` and its variants before `mpiexec`.
 fn in_path() -> Vec<Candidate> {
-    let mut seen = BTreeSet::new();
-    let mut candidates = Vec::new();
-    for folder in program_folders() {
-        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-        let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
-        names.retain(|name| is_common_launcher(&name.to_string_lossy()));
-        // `mpirun` before `mpirun.mpich`, and both before `mpiexec`.
-        names.sort_by_key(|name| {
-            (
-                !name.to_string_lossy().starts_with(COMMON_NAMES[0]),
-                name.clone(),
-            )
-        });
-        for name in names {
-            let launcher = folder.join(name);
-            let file = launcher.canonicalize();
-            if find_program(launcher.as_os_str()).is_some() && file.is_ok_and(|it| seen.insert(it))
-            {
-                candidates.push(Candidate {
-                    launcher,
-                    library: None,
-                });
-            }
-        }
-    }
-    candidates
+    let mut launchers = find_programs(is_common_launcher);
+    launchers.sort_by_key(|it| {
+        let name = it.file_name().unwrap_or_default().to_string_lossy();
+        !name.starts_with(COMMON_NAMES[0])
+    });
+    let candidate = |launcher| Candidate {
+        launcher,
+        library: None,
+    };
+    launchers.into_iter().map(candidate).collect()
 }
 
 /// What the user names: the folder of an MPI, or a launcher.
@@ -203,6 +184,7 @@ fn describe(candidate: &Candidate) -> Result<Described, String> {
     let launch = Launch {
         launcher: &candidate.launcher,
         ranks: 1,
+        worker: super::worker::NAME,
         arguments,
         time_max: launch::DESCRIBE_TIME_MAX,
         scratch: None,

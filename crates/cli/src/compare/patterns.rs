@@ -5,9 +5,7 @@ use crate::workload::{self, Job, RANK_BYTES, Setting};
 
 /// A workload under a name of its own, with a size.
 pub(crate) struct Pattern {
-    /// Its name.
     pub(crate) name: &'static str,
-    /// One line about it.
     pub(crate) about: &'static str,
     workload: &'static str,
     /// Bytes that a rank moves at scale 1, about.

@@ -31,7 +31,6 @@ pub(crate) struct Figure {
 pub(crate) struct Described {
     /// The binary interface.
     pub(crate) flavour: String,
-    /// The library's file.
     pub(crate) library: String,
     /// What it calls itself, in one line.
     pub(crate) version: String,

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use super::probe::{self, Probed};
 use super::report::Finding;
 use crate::run::launcher::{COMMON_NAMES, Means, introduction, is_common_launcher};
-use crate::run::{find_program, program_folders};
+use crate::run::{find_program, find_programs};
 
 /// Beginnings of the names of MPI libraries; more letters before `.so` are other libraries of the
 /// same MPI, but for Cray's, which name the compiler.
@@ -182,19 +182,13 @@ pub(super) fn launchers() -> Vec<Finding> {
     programs.iter().map(finding).collect()
 }
 
-/// The files of launchers in the search path, each once.
+/// The files of launchers in the search path.
 fn programs() -> BTreeSet<PathBuf> {
-    let mut programs = BTreeSet::new();
-    for folder in program_folders() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let is_launcher = LAUNCHERS.contains(&name.as_str()) || is_common_launcher(&name);
-            if is_launcher && let Ok(file) = entry.path().canonicalize() {
-                programs.insert(file);
-            }
-        }
-    }
-    programs
+    let is_launcher = |name: &str| LAUNCHERS.contains(&name) || is_common_launcher(name);
+    find_programs(is_launcher)
+        .iter()
+        .filter_map(|program| program.canonicalize().ok())
+        .collect()
 }
 
 #[cfg(test)]

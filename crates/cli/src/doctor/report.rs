@@ -8,7 +8,6 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Level {
-    /// As it should be.
     Good,
     /// Works, but less well or not for all.
     Note,

@@ -41,7 +41,6 @@ pub(super) enum Kind {
     WriteFresh,
     /// Reads a file that is in the cache.
     Read,
-    /// Copies memory.
     Memory,
 }
 

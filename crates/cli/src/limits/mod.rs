@@ -61,7 +61,6 @@ struct Limits {
     /// The folder that was measured.
     folder: PathBuf,
     file_system: String,
-    /// Bytes of the file.
     size: usize,
     repeats: u32,
     rows: Vec<Row>,

@@ -61,9 +61,7 @@ pub(super) struct Session {
 /// What a run is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// Its bytes.
     Check,
-    /// Its time.
     Time,
 }
 
@@ -84,7 +82,6 @@ impl Session {
         })
     }
 
-    /// Bytes of the files.
     pub(super) fn size(&self) -> usize {
         self.size
     }

@@ -58,7 +58,6 @@ impl Buffer {
         (std::mem::take(&mut self.memory), self.origin)
     }
 
-    /// Puts the memory back.
     pub(crate) fn restore(&mut self, memory: Vec<u8>) {
         self.memory = memory;
     }

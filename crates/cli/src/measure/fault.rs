@@ -7,12 +7,16 @@ use super::content::WrongByte;
 /// Where wrong data was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In the file.
     File,
     /// In what a rank read; the offset is that in the file.
-    Memory { rank: u32 },
+    Memory {
+        rank: u32,
+    },
     /// In memory between pieces; the offset is that in the memory of the call.
-    Gap { rank: u32, call: u64 },
+    Gap {
+        rank: u32,
+        call: u64,
+    },
 }
 
 impl Place {

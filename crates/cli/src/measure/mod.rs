@@ -24,5 +24,5 @@ pub(crate) use memory::{Memory, accesses};
 pub(crate) use samples::{Doubt, Samples, print_doubts};
 pub(crate) use scratch::Scratch;
 pub(crate) use share::Share;
-pub(crate) use stored::Stored;
+pub(crate) use stored::{Holes, Stored};
 pub(crate) use turns::{progress_bar, turns};

@@ -81,7 +81,6 @@ impl Share {
         }
     }
 
-    /// Writes or reads the share.
     pub(crate) fn transfer(&mut self, file: &File, direction: Direction) -> io::Result<()> {
         self.parts().try_for_each(|part| {
             let bytes = &mut self.buffer.bytes_mut()[..length(&part)];

@@ -18,10 +18,20 @@ use crate::workload::Job;
 /// job.
 const PART: u64 = 128 << 20;
 
+/// What must be where nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holes {
+    /// Zeroes.
+    Zero,
+    /// Anything: ROMIO leaves what its buffer had.
+    Undefined,
+}
+
 /// What a job writes, by the formula of its pieces.
 pub(crate) struct Stored<'a> {
     job: &'a dyn Job,
     ranks: u32,
+    holes: Holes,
     /// How many bytes; no byte is written twice.
     pub(crate) bytes: u64,
     /// Where the last of them ends.
@@ -34,10 +44,11 @@ pub(crate) struct Stored<'a> {
 
 impl<'a> Stored<'a> {
     /// Visits all pieces.
-    pub(crate) fn new(job: &'a dyn Job, ranks: u32) -> Self {
+    pub(crate) fn new(job: &'a dyn Job, ranks: u32, holes: Holes) -> Self {
         let mut stored = Stored {
             job,
             ranks,
+            holes,
             bytes: 0,
             end: 0,
             pieces: 0,
@@ -93,8 +104,8 @@ impl<'a> Stored<'a> {
         rank.unwrap_or_else(|panic| panic!("{panic}"))
     }
 
-    /// Compares a file of some length: values of the round where the job writes, zeroes elsewhere.
-    /// What is wrong first, by parts.
+    /// Compares a file of some length: values of the round where the job writes. What is wrong first,
+    /// by parts.
     fn first_fault<E>(
         &mut self,
         round: u64,
@@ -134,7 +145,10 @@ impl<'a> Stored<'a> {
             wrong = wrong.or_else(|| content::first_wrong(bytes, inside.start, round));
             bytes.fill(0);
         });
-        wrong.or_else(|| content::first_unlike(part, 0, start))
+        match self.holes {
+            Holes::Zero => wrong.or_else(|| content::first_unlike(part, 0, start)),
+            Holes::Undefined => wrong,
+        }
     }
 
     /// What the job writes; a single range if it leaves no holes.
@@ -199,7 +213,7 @@ mod tests {
     fn the_right_file_passes_and_any_wrong_byte_is_named() {
         for name in JOBS {
             let job = test_job(name, 2, 0.0001);
-            let mut stored = Stored::new(&*job, 2);
+            let mut stored = Stored::new(&*job, 2, Holes::Zero);
             assert_eq!(stored.bytes < stored.end, name == "hpio");
             let mut file = file(&stored);
             assert_eq!(fault(&mut stored, &file), None, "{name}");
@@ -221,7 +235,7 @@ mod tests {
     fn a_wrong_length_is_named() {
         for name in JOBS {
             let job = test_job(name, 2, 0.0001);
-            let mut stored = Stored::new(&*job, 2);
+            let mut stored = Stored::new(&*job, 2, Holes::Zero);
             let expected = stored.end;
             for found in [0, expected - 3, expected + 1] {
                 let mut file = file(&stored);
@@ -235,7 +249,7 @@ mod tests {
     #[test]
     fn bytes_after_the_end_are_wrong() {
         let job = test_job("cyclic", 2, 0.0001);
-        let mut stored = Stored::new(&*job, 2);
+        let mut stored = Stored::new(&*job, 2, Holes::Zero);
         let mut file = file(&stored);
         file.push(3);
         let byte = WrongByte {
@@ -247,9 +261,21 @@ mod tests {
     }
 
     #[test]
+    fn holes_may_have_anything_if_they_are_undefined() {
+        let job = test_job("hpio", 2, 0.0001);
+        let mut file = file(&Stored::new(&*job, 2, Holes::Zero));
+        file[256] = 7;
+        assert!(fault(&mut Stored::new(&*job, 2, Holes::Zero), &file).is_some());
+        let mut stored = Stored::new(&*job, 2, Holes::Undefined);
+        assert_eq!(fault(&mut stored, &file), None);
+        file[255] ^= 7;
+        assert!(fault(&mut stored, &file).is_some());
+    }
+
+    #[test]
     fn files_are_read_from_storage() {
         let job = test_job("small:calls=3", 2, 1.0);
-        let mut stored = Stored::new(&*job, 2);
+        let mut stored = Stored::new(&*job, 2, Holes::Zero);
         assert_eq!((stored.bytes, stored.pieces), (6 * 4096, 3));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");

@@ -35,7 +35,6 @@ const DECADES_FEW: f64 = 2.5;
 const MARGIN: f64 = 1.15;
 
 impl Axis {
-    /// An axis for these values.
     pub(super) fn new(scale: Scale, values: &[f64], start: f64, length: f64) -> Axis {
         let values = || {
             values

@@ -5,9 +5,7 @@ use std::io::{self, Write};
 /// On which side a column's cells are flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// Words.
     Left,
-    /// Numbers.
     Right,
 }
 

@@ -13,7 +13,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub(crate) use search::{find as find_program, folders as program_folders};
+pub(crate) use search::{
+    find as find_program, find_all as find_programs, folders as program_folders,
+};
 
 use crate::facts;
 use crate::failure::Failure;

@@ -19,7 +19,6 @@ const OURS: &str = "PARIO_";
 /// Whether rank 0 tells what is in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verbosity {
-    /// It does.
     Report,
     /// As the environment says.
     AsBefore,

@@ -24,7 +24,7 @@ pub(super) const COLL_PERF: Workload = Workload {
         let grid = balanced_grid(setting.ranks);
         let extent = even_extent(&setting.parameters, edge, grid)?;
         let sizes = format!("{} ints per rank in a grid of {}", by(extent), by(grid));
-        Arrays::new(setting, vec![extent], grid, int, sizes)
+        Arrays::job(setting, vec![extent], grid, int, sizes)
     },
 };
 
@@ -54,7 +54,7 @@ pub(super) const TILE: Workload = Workload {
         );
         let element = Datatype::contiguous(bytes, &Basic::Byte.into());
         let element = element.map_err(|error| error.to_string())?;
-        Arrays::new(setting, vec![tile], grid, element, sizes)
+        Arrays::job(setting, vec![tile], grid, element, sizes)
     },
 };
 
@@ -82,7 +82,7 @@ pub(super) const S3D: Workload = Workload {
         );
         let with = |components: u64, [x, y, z]: [u64; 3]| [components, x, y, z];
         let extents = COMPONENTS.map(|components| with(components, extent));
-        Arrays::new(setting, extents.into(), with(1, grid), double, sizes)
+        Arrays::job(setting, extents.into(), with(1, grid), double, sizes)
     },
 };
 
@@ -108,7 +108,7 @@ struct Arrays<const DIMENSIONS: usize> {
 }
 
 impl<const DIMENSIONS: usize> Arrays<DIMENSIONS> {
-    fn new(
+    fn job(
         setting: &Setting,
         extents: Vec<[u64; DIMENSIONS]>,
         grid: [u64; DIMENSIONS],

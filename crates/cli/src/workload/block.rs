@@ -39,7 +39,6 @@ impl<const DIMENSIONS: usize> Block<DIMENSIONS> {
         Block::at(sizes, grid, place(grid, rank))
     }
 
-    /// Number of elements.
     pub(crate) fn elements(&self) -> u64 {
         self.extent.iter().product()
     }

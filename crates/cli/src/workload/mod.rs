@@ -176,7 +176,6 @@ pub(crate) struct Step {
     pub(crate) filetype: Datatype,
     /// What an item in memory is.
     pub(crate) memory: Datatype,
-    /// How many items move.
     pub(crate) count: u64,
     /// Bytes of memory that the items span.
     pub(crate) memory_bytes: u64,
@@ -195,7 +194,6 @@ impl Step {
         }
     }
 
-    /// Bytes that move.
     pub(crate) fn bytes(&self) -> u64 {
         self.memory.size() * self.count
     }
@@ -214,7 +212,6 @@ pub(crate) struct Piece {
     pub(crate) file: u64,
     /// Where they are in the memory of the call.
     pub(crate) memory: u64,
-    /// How many.
     pub(crate) bytes: u64,
 }
 

@@ -49,7 +49,6 @@ impl Parameters {
         }
     }
 
-    /// A number.
     pub(crate) fn number_or_zero(&self, name: &str, default: u64) -> Result<u64, String> {
         match self.0.get(name) {
             None => Ok(default),
@@ -67,7 +66,6 @@ impl Parameters {
             .ok_or_else(|| format!("{name} must be {}, not `{text}`", words.join(" or ")))
     }
 
-    /// A text.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }

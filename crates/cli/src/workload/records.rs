@@ -202,7 +202,8 @@ impl Job for Records {
             calls,
             ..
         } = self;
-        format!("{calls} calls of {count} records of {record} bytes per rank")
+        let plural = if *count == 1 { "" } else { "s" };
+        format!("{calls} calls of {count} record{plural} of {record} bytes per rank")
     }
 
     fn calls(&self) -> u64 {

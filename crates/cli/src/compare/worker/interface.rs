@@ -139,7 +139,6 @@ impl OpenFile<'_> {
         self.interface.host.check(name, code)
     }
 
-    /// `MPI_File_close`.
     pub(super) fn close(mut self) -> Result<(), MpiError> {
         // SAFETY: the handle is open.
         let code = unsafe { (self.interface.close)(&mut self.handle) };

@@ -16,7 +16,7 @@ use super::Mode;
 use super::patterns::{self, Pattern};
 use super::protocol::{Described, Figure, Line};
 use crate::failure::Failure;
-use crate::measure::{Direction, Memory, Share, Stored};
+use crate::measure::{Direction, Holes, Memory, Share, Stored};
 use crate::workload::Step;
 use interface::{Interface, Item};
 
@@ -27,6 +27,9 @@ const BUFFER_OFFSET: usize = 16;
 /// long, and contenders would look closer to the machine's limit.
 const RAW_CALL_BYTES: u64 = 8 << 20;
 const RAW_OFFSET: usize = 0;
+
+/// The subcommand of `pario bench` that starts it.
+pub(crate) const NAME: &str = "compare-worker";
 
 /// What a worker does; `pario bench compare` starts it.
 #[derive(clap::Args)]
@@ -181,7 +184,7 @@ impl<'a> Worker<'a> {
         let mut memory = Memory::new(&*job, self.rank, BUFFER_OFFSET)?;
         let calls = memory.steps.iter().map(|step| self.prepare(step));
         let calls = calls.collect::<Result<Vec<_>, _>>()?;
-        let mut stored = Stored::new(&*job, self.ranks);
+        let mut stored = Stored::new(&*job, self.ranks, Holes::Undefined);
         let round = self.arguments.round;
         let raw_seconds = self.measure_raw(stored.bytes)?;
         memory.allocate()?;
