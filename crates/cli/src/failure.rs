@@ -18,17 +18,13 @@ pub(crate) enum Failure {
     Wrong { method: String, fault: String },
     /// Arguments that are not usable together.
     Arguments(String),
-    /// The file system of the measured files refused an operation, "cannot …".
-    Storage {
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
-    /// The same for any other file.
+    /// An operation on a file failed, "cannot …".
     File {
         action: &'static str,
         path: PathBuf,
         source: io::Error,
+        /// What to do about it.
+        advice: Option<&'static str>,
     },
     /// A method or a helper program failed.
     Method { method: String, reason: String },
@@ -55,9 +51,10 @@ impl Failure {
         path: impl AsRef<Path>,
     ) -> impl Fn(io::Error) -> Self {
         let path = path.as_ref().to_owned();
-        move |source| Failure::Storage {
+        move |source| Failure::File {
             action,
             path: path.clone(),
+            advice: advice(&source),
             source,
         }
     }
@@ -69,6 +66,7 @@ impl Failure {
             action,
             path: path.clone(),
             source,
+            advice: None,
         }
     }
 
@@ -88,19 +86,15 @@ impl fmt::Display for Failure {
         match self {
             Failure::Wrong { method, fault } => write!(f, "wrong data: {method}: {fault}"),
             Failure::Arguments(reason) => f.write_str(reason),
-            Failure::Storage {
-                action,
-                path,
-                source,
-            } => {
-                write!(f, "cannot {action} {}: {source}", path.display())?;
-                advice(source).map_or(Ok(()), |advice| write!(f, "; {advice}"))
-            }
             Failure::File {
                 action,
                 path,
                 source,
-            } => write!(f, "cannot {action} {}: {source}", path.display()),
+                advice,
+            } => {
+                write!(f, "cannot {action} {}: {source}", path.display())?;
+                advice.map_or(Ok(()), |advice| write!(f, "; {advice}"))
+            }
             Failure::Method { method, reason } => write!(f, "{method}: {reason}"),
             Failure::Output(error) => write!(f, "cannot write the results: {error}"),
             Failure::Faults { count: 1 } => f.write_str("1 run failed: see FAILED above"),

@@ -5,13 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use pario::{Transport, processes, threads};
+use pario::{Rank, Transport, processes, threads};
 use pario_mpi::PRETENDED_NODES;
 
-use super::mpi::Mpi;
+use super::mpi::{Mpi, failed};
 use super::outcome::{Outcome, RankResult, Stop, decode, encode};
 use crate::failure::Failure;
 use crate::measure::Scratch;
+
+/// The rank that prints.
+const LEADER: Rank = Rank(0);
+
+/// The first byte of what ranks exchange about their work: it is done.
+const DONE: u8 = 0;
 
 /// What ranks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -72,7 +78,7 @@ impl World {
 
     /// Which MPI it is, and how its ranks communicate.
     pub(crate) fn about(&self) -> Option<&str> {
-        self.mpi.as_ref().map(Mpi::about)
+        self.mpi.as_ref().map(|mpi| mpi.about.as_str())
     }
 
     /// Whether this process has the memory of a rank. Forked ranks allocate their own: what this one
@@ -80,7 +86,7 @@ impl World {
     pub(crate) fn holds(&self, rank: u32) -> bool {
         match &self.mpi {
             None => self.kind == Kind::Threads,
-            Some(mpi) => mpi.rank() == rank,
+            Some(mpi) => mpi.comm.rank().0 == rank,
         }
     }
 
@@ -91,12 +97,13 @@ impl World {
             || self
                 .mpi
                 .as_ref()
-                .is_none_or(|mpi| node(mpi.rank()) == node(rank))
+                .is_none_or(|mpi| node(mpi.comm.rank().0) == node(rank))
     }
 
     /// Whether this process speaks for all ranks.
     pub(crate) fn leads(&self) -> bool {
-        self.mpi.as_ref().is_none_or(Mpi::leads)
+        let mpi = self.mpi.as_ref();
+        mpi.is_none_or(|mpi| mpi.comm.rank() == LEADER)
     }
 
     /// Does something in one process for all ranks; the others learn whether it failed.
@@ -111,12 +118,23 @@ impl World {
         self.agree(done)
     }
 
-    /// Fails everywhere if one process failed.
+    /// Fails everywhere if one process failed, with the reason of the first of them.
     pub(crate) fn agree<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
-        match &self.mpi {
-            None => done,
-            Some(mpi) => mpi.agree(done),
-        }
+        let Some(mpi) = &self.mpi else { return done };
+        let mine = match &done {
+            Ok(_) => vec![DONE],
+            Err(failure) => [&[failure.code()], failure.to_string().as_bytes()].concat(),
+        };
+        let all = mpi.comm.all_gather(&mine).map_err(|error| failed(&error))?;
+        let failure = |(rank, said): (usize, &Vec<u8>)| match said.split_first()? {
+            (&DONE, _) => None,
+            (&code, reason) => Some(Failure::Rank {
+                rank,
+                code,
+                reason: String::from_utf8_lossy(reason).into_owned(),
+            }),
+        };
+        all.iter().enumerate().find_map(failure).map_or(done, Err)
     }
 
     /// One folder for all ranks, created by the leader. Collective.
@@ -130,18 +148,22 @@ impl World {
 
     /// A text of the leader.
     fn broadcast(&self, text: String) -> Result<String, Failure> {
-        match &self.mpi {
-            None => Ok(text),
-            Some(mpi) => mpi.broadcast(text),
-        }
+        let Some(mpi) = &self.mpi else {
+            return Ok(text);
+        };
+        let text = mpi.comm.broadcast(LEADER, text.into_bytes());
+        let text = text.map_err(|error| failed(&error))?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// The start of a clock that all ranks share. Collective.
+    /// The start of a clock that all ranks share. Collective. That of an MPI's ranks is as exact as
+    /// they leave a barrier: clocks of several nodes have nothing else in common.
     pub(crate) fn clock(&self) -> Result<Instant, Stop> {
-        match &self.mpi {
-            None => Ok(self.clock),
-            Some(mpi) => mpi.clock(),
-        }
+        let Some(mpi) = &self.mpi else {
+            return Ok(self.clock);
+        };
+        mpi.comm.barrier().map_err(pario::Error::from)?;
+        Ok(Instant::now())
     }
 
     pub(crate) fn ranks(&self) -> u32 {
@@ -164,7 +186,11 @@ impl World {
     ) -> Result<Vec<Outcome>, Stop> {
         let results: Vec<RankResult> = match (self.kind, &self.mpi) {
             (Kind::Mpi, None) => vec![Err(Stop::Failed("no MPI has been started".to_owned()))],
-            (_, Some(mpi)) => mpi.run(rank)?,
+            (_, Some(mpi)) => {
+                let mine = encode(&rank(Arc::clone(&mpi.comm)));
+                let all = mpi.comm.all_gather(&mine).map_err(pario::Error::from)?;
+                all.iter().map(|bytes| decode(bytes)).collect()
+            }
             (Kind::Threads, None) => threads::World::new(self.ranks())
                 .nodes(&self.nodes)
                 .run(rank)

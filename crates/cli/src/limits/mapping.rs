@@ -1,98 +1,24 @@
 //! Mappings, and non-temporal stores into them.
 //!
-//! One of the files that may hold `unsafe`: mmap returns addresses, and the stores are instructions
-//! of the processor.
+//! One of the files that may hold `unsafe`: a mapped file may change under its mapping, and the
+//! stores are instructions of the processor.
 #![allow(unsafe_code)]
 
 use std::fs::File;
 use std::io;
-use std::ops::{Deref, DerefMut};
-use std::ptr::{self, NonNull};
-use std::slice;
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use memmap2::{MmapMut, MmapOptions};
 
-/// Mapped memory, unmapped when dropped.
-#[derive(Debug)]
-pub(super) struct Mapping {
-    start: NonNull<u8>,
-    length: usize,
+/// The first bytes of a file, shared with it. The file is at least that long. Touching a page for
+/// which there is no space raises SIGBUS, or is EFAULT in a system call.
+pub(super) fn map_file(file: &File, length: usize) -> io::Result<MmapMut> {
+    // SAFETY: nobody else shortens or writes the file: it is in a folder of our own.
+    unsafe { MmapOptions::new().len(length).map_mut(file) }
 }
 
-impl Mapping {
-    /// The first bytes of a file, shared with it. The file is at least that long, and nobody
-    /// shortens it: it is in a folder of our own. Touching a page for which there is no space raises
-    /// SIGBUS, or is EFAULT in a system call.
-    pub(super) fn of_file(file: &File, length: usize) -> io::Result<Self> {
-        // SAFETY: the system chooses the address, so no memory of ours is replaced.
-        let start = unsafe {
-            mmap(
-                ptr::null_mut(),
-                length,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED,
-                file,
-                0,
-            )
-        }?;
-        Ok(Mapping::at(start.cast(), length))
-    }
-
-    /// Private memory without pages.
-    pub(super) fn untouched(length: usize) -> io::Result<Self> {
-        // SAFETY: the system chooses the address, so no memory of ours is replaced.
-        let start = unsafe {
-            mmap_anonymous(
-                ptr::null_mut(),
-                length,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE,
-            )
-        }?;
-        Ok(Mapping::at(start.cast(), length))
-    }
-
-    fn at(start: *mut u8, length: usize) -> Self {
-        let start = NonNull::new(start).expect("the system maps nothing at address zero");
-        Mapping { start, length }
-    }
-
-    /// Asks for huge pages.
-    pub(super) fn advise_huge_pages(&mut self) -> io::Result<()> {
-        // SAFETY: the range is this mapping, and the advice changes no byte of it.
-        unsafe {
-            madvise(
-                self.start.as_ptr().cast(),
-                self.length,
-                Advice::LinuxHugepage,
-            )
-        }?;
-        Ok(())
-    }
-}
-
-impl Deref for Mapping {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        // SAFETY: the range is mapped as long as `self` lives, and any byte is valid.
-        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
-    }
-}
-
-impl DerefMut for Mapping {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and the mapping is borrowed for writing.
-        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the range is this mapping, and no slice of it outlives `self`.
-        let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
-        debug_assert!(unmapped.is_ok(), "{unmapped:?}");
-    }
+/// Private memory without pages.
+pub(super) fn untouched(length: usize) -> io::Result<MmapMut> {
+    MmapMut::map_anon(length)
 }
 
 /// Bytes of a non-temporal store.
@@ -133,7 +59,7 @@ mod tests {
     fn what_is_stored_is_in_the_file() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(10_000).unwrap();
-        let mut mapping = Mapping::of_file(&file, 10_000).unwrap();
+        let mut mapping = map_file(&file, 10_000).unwrap();
         mapping[9_990..].fill(7);
         drop(mapping);
         let mut found = [0; 20];
@@ -143,15 +69,10 @@ mod tests {
 
     #[test]
     fn untouched_memory_is_zero() {
-        let mut mapping = Mapping::untouched(5000).unwrap();
+        let mut mapping = untouched(5000).unwrap();
         assert!(mapping.iter().all(|byte| *byte == 0));
         mapping[4999] = 1;
         assert_eq!(mapping[4999], 1);
-    }
-
-    #[test]
-    fn an_empty_mapping_is_refused() {
-        assert!(Mapping::untouched(0).is_err());
     }
 
     #[cfg(target_arch = "x86_64")]

@@ -5,8 +5,10 @@ use std::fs::File;
 use std::io;
 use std::time::Duration;
 
+use memmap2::{Advice, MmapMut};
+
 use super::super::huge_pages;
-use super::super::mapping::Mapping;
+use super::super::mapping::map_file;
 use super::super::pattern::{Share, split};
 use super::super::threads::together;
 use super::{Outcome, Stage, Stop, Took, timed};
@@ -51,7 +53,7 @@ fn copy_to_mapping(stage: &Stage<'_>, writers: usize, copy: Copy, pages: Pages) 
     let mut time = Duration::ZERO;
     let mut mapping = timed(&mut time, || map(&file, stage.span()))?;
     if pages == Pages::Huge {
-        timed(&mut time, || mapping.advise_huge_pages()).map_err(|error| {
+        timed(&mut time, || mapping.advise(Advice::HugePage)).map_err(|error| {
             Stop::Unavailable(format!("the kernel has no huge pages here ({error})"))
         })?;
     }
@@ -84,14 +86,14 @@ fn require_space(file: &File, length: usize) -> io::Result<()> {
 }
 
 /// Extends the file to its length and maps it.
-pub(super) fn map(file: &File, length: usize) -> Result<Mapping, Stop> {
+pub(super) fn map(file: &File, length: usize) -> Result<MmapMut, Stop> {
     file.set_len(length as u64)
         .map_err(Stop::failed("change the size of"))?;
-    Mapping::of_file(file, length).map_err(Stop::failed("map"))
+    map_file(file, length).map_err(Stop::failed("map"))
 }
 
 /// How much of a mapping is in huge pages; unavailable if nothing is.
-fn huge_note(mapping: &Mapping) -> Result<String, Stop> {
+fn huge_note(mapping: &[u8]) -> Result<String, Stop> {
     let bytes = huge_pages::of(mapping).map_err(Stop::failed("inspect the mapping of"))?;
     match bytes * 100 / mapping.len() as u64 {
         0 => {

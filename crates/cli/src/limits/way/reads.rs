@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use super::super::mapping::Mapping;
+use super::super::mapping::{map_file, untouched};
 use super::super::pattern::{Share, split};
 use super::super::threads::together;
 use super::{Outcome, Stage, Stop, timed};
@@ -28,8 +28,7 @@ pub(in crate::limits) fn pread(stage: &mut Stage<'_>, readers: usize, offset: us
 /// pread into memory whose pages the read has to provide. Releasing it is not timed.
 pub(in crate::limits) fn pread_untouched(stage: &mut Stage<'_>) -> Outcome {
     let file = stage.open()?;
-    let mut memory =
-        Mapping::untouched(stage.span()).map_err(Stop::failed("map memory to read"))?;
+    let mut memory = untouched(stage.span()).map_err(Stop::failed("map memory to read"))?;
     let time = read(&file, stage.pattern, split(&mut memory, stage.shares(1)))?;
     stage.check(&memory)?;
     Ok(time.into())
@@ -48,7 +47,7 @@ pub(in crate::limits) fn mapped(stage: &mut Stage<'_>) -> Outcome {
     let file = stage.open()?;
     let length = stage.span();
     let mut time = Duration::ZERO;
-    let mapping = timed(&mut time, || Mapping::of_file(&file, length));
+    let mapping = timed(&mut time, || map_file(&file, length));
     let mapping = mapping.map_err(Stop::failed("map"))?;
     let target = &mut stage.target[..length];
     timed(&mut time, || {
