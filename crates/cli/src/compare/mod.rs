@@ -245,20 +245,23 @@ impl Arguments {
         }
     }
 
-    /// Fails unless memory and folders suffice for the largest pattern, about: all ranks as rank 0,
-    /// on this machine.
+    /// Fails unless memory and folders suffice for every pattern. What all ranks need on this machine
+    /// is estimated from the first and the last one: in some patterns only the first have data.
     fn check_capacity(&self, patterns: &[&Pattern], folders: &[Scratch]) -> Result<(), Failure> {
-        for (pattern, &ranks) in patterns
+        let cases = patterns
             .iter()
-            .flat_map(|it| self.ranks.iter().map(move |n| (it, n)))
-        {
+            .flat_map(|it| self.ranks.iter().map(move |n| (it, *n)));
+        for (pattern, ranks) in cases {
             let job = pattern.job(ranks, self.scale).map_err(Failure::Arguments)?;
-            let memory = Memory::new(&*job, 0, 0)?;
-            let all = |bytes: u64| bytes.saturating_mul(u64::from(ranks));
+            let first = Memory::new(&*job, 0, 0)?;
+            let last = [Memory::new(&*job, ranks - 1, 0)?];
+            let all = |bytes: fn(&Memory) -> u64| {
+                (bytes(&first) + bytes(&last[0])).saturating_mul(u64::from(ranks)) / 2
+            };
             for folder in folders {
                 let need = Need {
-                    memory: all(memory.footprint()),
-                    files: all(memory.bytes()).max(file_space(std::slice::from_ref(&memory))),
+                    memory: all(Memory::footprint),
+                    files: all(Memory::bytes).max(file_space(&last)),
                     kept: Kept::of(folder),
                     size_option: "--scale",
                 };
