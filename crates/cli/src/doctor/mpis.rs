@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use super::probe::{self, Probed};
 use super::report::Finding;
-use crate::run::launcher::{COMMON_NAMES, Means, introduction, is_common_launcher};
+use crate::run::launcher::{COMMON_NAMES, Launcher, is_common_launcher, version_text};
 use crate::run::{find_program, find_programs};
 
 /// Beginnings of the names of MPI libraries; more letters before `.so` are other libraries of the
@@ -153,8 +153,8 @@ pub(super) fn launchers() -> Vec<Finding> {
     }
     let first = default.as_deref().and_then(|it| it.canonicalize().ok());
     let finding = |program: &PathBuf| {
-        let means = Means::of(program);
-        let said = introduction(program);
+        let launcher = Launcher::of(program);
+        let said = version_text(program);
         // The name, and for Hydra the version below it.
         let said: Vec<_> = said
             .lines()
@@ -170,9 +170,9 @@ pub(super) fn launchers() -> Vec<Finding> {
             false => "",
         };
         let subject = program.display().to_string();
-        let found = format!("{}{used}: {said}", means.name());
-        match means {
-            Means::Environment => Finding::note(subject, found).remark(
+        let found = format!("{}{used}: {said}", launcher.name());
+        match launcher {
+            Launcher::Environment => Finding::note(subject, found).remark(
                 "`pario run` preloads through its environment; where that is not passed to ranks, \
                  start them with `pario exec PROGRAM`",
             ),

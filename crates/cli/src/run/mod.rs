@@ -19,7 +19,7 @@ pub(crate) use search::{
 
 use crate::facts;
 use crate::failure::Failure;
-use launcher::Means;
+use launcher::Launcher;
 use variables::Variables;
 
 /// What to start.
@@ -48,8 +48,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Infallible, Failure> {
     let (program, words) = program(&arguments.command)?;
     let variables = arguments.variables()?;
-    let means = Means::of(&program);
-    let line = means.pass_on(&variables, words);
+    let launcher = Launcher::of(&program);
+    let line = launcher.pass_on(&variables, words);
     become_program(&program, &line.words, line.environment)
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Infallible, Failure> {
 pub(crate) fn exec(arguments: &Arguments) -> Result<Infallible, Failure> {
     let (program, words) = program(&arguments.command)?;
     let variables = arguments.variables()?;
-    let line = Means::Environment.pass_on(&variables, words);
+    let line = Launcher::Environment.pass_on(&variables, words);
     become_program(&program, &line.words, line.environment)
 }
 

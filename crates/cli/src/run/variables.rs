@@ -16,7 +16,7 @@ const VERBOSE: &str = "PARIO_VERBOSE";
 /// Variables of this beginning are meant for the library, wherever its ranks run.
 const OURS: &str = "PARIO_";
 
-/// Whether rank 0 tells what is in force.
+/// Whether rank 0 reports what is in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verbosity {
     Report,
@@ -28,7 +28,7 @@ pub(super) enum Verbosity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Variables {
     library: OsString,
-    /// What LD_PRELOAD is without a wish of the command line: what it was, then the library.
+    /// LD_PRELOAD unless the command line sets it: what it was, then the library.
     preload: OsString,
     others: Vec<(OsString, OsString)>,
 }
@@ -98,7 +98,7 @@ impl Variables {
             .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// The value of LD_PRELOAD where the command line says nothing about it.
+    /// The value of LD_PRELOAD unless the command line sets it.
     pub(super) fn preload(&self) -> &OsStr {
         &self.preload
     }
