@@ -7,6 +7,7 @@ mod doctor;
 mod explain;
 mod facts;
 mod failure;
+mod latency;
 mod limits;
 mod machine;
 mod measure;

@@ -2,7 +2,9 @@
 
 use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
 
-use crate::{Advice, Batch, Capabilities, Facts, FileIdentity, LockMode, OpenHow, RangeLock};
+use crate::{
+    Advice, Batch, Capabilities, Direction, Facts, FileIdentity, LockMode, OpenHow, RangeLock,
+};
 
 /// A file system, or the way we speak to one.
 pub trait Driver: Send + Sync + Debug {
@@ -46,6 +48,19 @@ pub trait Handle: Send + Sync + Debug {
     /// Never blocks: what the engine cannot start yet is queued.
     fn submit(&self, batch: Batch<'static>, done: Completion);
 
+    /// How a short transfer of this direction goes on the calling thread. A
+    /// driver that says nothing is never trusted to be prompt.
+    fn promptness(&self, _direction: Direction) -> Promptness {
+        Promptness::Unknown
+    }
+
+    /// Moves a batch on the calling thread if that needs no storage. `None` if
+    /// it might: then the whole batch is still to be moved, though some of it
+    /// may have been. Meant for [`Promptness::WhereCached`].
+    fn transfer_cached(&self, _batch: &Batch<'_>) -> Option<Outcome> {
+        None
+    }
+
     /// Size in bytes.
     fn size(&self) -> io::Result<u64>;
 
@@ -73,6 +88,14 @@ pub trait Handle: Send + Sync + Debug {
     /// As [`Handle::lock`], but `None` where it would wait.
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>>;
 
+    /// Whether an earlier failure that no call could return is still to be
+    /// reported, such as a lock that could not be released. Transfers, locks,
+    /// sizes and close report it too; a call of several ranks asks first, so
+    /// that none waits for the lock meanwhile.
+    fn check(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// What is known about this file's file system.
     fn facts(&self) -> &Facts;
 
@@ -98,6 +121,19 @@ pub trait Handle: Send + Sync + Debug {
     /// this handle (background ones too) have ended. Later calls fail; locks
     /// still held are released.
     fn close(&self) -> io::Result<()>;
+}
+
+/// Whether a transfer of a few pages can be made on the calling thread without
+/// keeping it for longer than a copy of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Promptness {
+    /// It may take as long as storage takes.
+    Unknown,
+    /// [`Handle::transfer_cached`] tells.
+    WhereCached,
+    /// It goes to memory: the page cache of a local file system, or files that
+    /// are memory themselves.
+    Memory,
 }
 
 /// What a transfer did: the bytes of the longest prefix of the batch that was

@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf};
 
+use crate::{Direction, Promptness};
+
 /// What a driver can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
@@ -127,6 +129,23 @@ impl FileSystem {
     pub fn stripes_files(&self) -> bool {
         use FileSystem::*;
         matches!(self, Lustre | BeeGfs | PanFs | OrangeFs | Ceph)
+    }
+
+    /// How short buffered transfers go. A write of a local file system goes to
+    /// the page cache and storage sees it later; the kernel may hold a writer
+    /// back where too much has not been written yet, or read the rest of a page
+    /// first, which are the exceptions. A read finds its data in the cache or
+    /// not, which the kernel tells if asked. Clients of servers may ask the
+    /// server first, in both directions.
+    pub fn promptness(&self, direction: Direction) -> Promptness {
+        use FileSystem::*;
+        match (self, direction) {
+            (Tmpfs | Memory, _) => Promptness::Memory,
+            // The writable layer of an overlay is always a local file system.
+            (Ext | Xfs | Btrfs | F2fs | Overlay, Direction::Write) => Promptness::Memory,
+            (Ext | Xfs | Btrfs | F2fs | Overlay, Direction::Read) => Promptness::WhereCached,
+            _ => Promptness::Unknown,
+        }
     }
 
     /// Who sees a completed write without further steps.

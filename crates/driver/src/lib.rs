@@ -56,7 +56,7 @@ mod wrap;
 
 pub use background::{THREADS_MAX, spawn};
 pub use batch::{Batch, Direction, Piece};
-pub use driver::{Completion, Driver, Handle, Outcome};
+pub use driver::{Completion, Driver, Handle, Outcome, Promptness};
 pub use facts::{Background, Capabilities, Client, Coherence, Facts, FileSystem, Striping};
 pub use identity::{FileIdentity, Sameness};
 pub use lock::{LockMode, RangeLock};
@@ -64,6 +64,8 @@ pub use mapped::Mapped;
 pub use mem::Memory;
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow};
 pub use posix::{Interference, Posix, SystemCall, Verdict};
-pub use resolve::{DriverEntry, REGISTRY, Resolved, file_system_of, resolve};
-pub use uring::Uring;
+pub use resolve::{
+    DriverEntry, REGISTRY, Resolved, file_system_of, known as known_driver, resolve,
+};
+pub use uring::{Uring, require as require_uring};
 pub use wrap::{Around, Call, Event, Fault, Faults, Log, Operation, Throttle, Wrapped, Wrapper};

@@ -111,7 +111,8 @@ pub fn file_system_of(name: impl AsRef<OsStr>) -> io::Result<(FileSystem, Option
     detect::of_path(&split(name.as_ref()).1)
 }
 
-fn known(name: &str) -> Option<&'static DriverEntry> {
+/// The driver of a name.
+pub fn known(name: &str) -> Option<&'static DriverEntry> {
     REGISTRY
         .iter()
         .find(|entry| entry.name.eq_ignore_ascii_case(name))

@@ -4,8 +4,8 @@
 use std::{fs, path::Path, sync::Arc};
 
 use pario_driver::{
-    Access, Batch, Create, Direction, Driver, Fault, Faults, Handle, IoMode, OpenHow, Operation,
-    Posix, conformance::Suite,
+    Access, Batch, Create, Direction, Driver, Fault, Faults, Handle, IoMode, LockMode, OpenHow,
+    Operation, Posix, conformance::Suite,
 };
 
 fn folder() -> tempfile::TempDir {
@@ -142,4 +142,107 @@ fn direct_edges_spare_the_neighbours() {
     for (at, &byte) in bytes.iter().enumerate() {
         assert_eq!(byte as usize, at / SHARE % 3 + 1, "byte {at}");
     }
+}
+
+/// Two handles of a file; unlocking fails on the first one as `fail` has it.
+fn with_unlocks_that_fail(
+    fail: impl FnOnce(&Faults),
+    check: impl FnOnce(&dyn Handle, &dyn Handle, &Faults),
+) {
+    let folder = folder();
+    let path = folder.path().join("file");
+    let faults = Faults::new();
+    let driver = Posix::new().with_interference(Arc::new(faults.clone()));
+    let faulty = open(&driver, &path, IoMode::Buffered);
+    let other = open(&Posix::new(), &path, IoMode::Buffered);
+    fail(&faults);
+    let lock = faulty.lock(0..10, LockMode::Exclusive);
+    drop(lock.expect("nobody else has it"));
+    check(&*faulty, &*other, &faults);
+}
+
+/// An unlock that failed was once ignored: the lock stayed, and whoever wanted
+/// it next waited for ever.
+#[test]
+fn an_unlock_that_fails_for_a_moment_is_repeated() {
+    for fault in [Fault::Interruption, Fault::Error(libc::EIO)] {
+        let fail = |faults: &Faults| {
+            for nth in 1..=3 {
+                faults.fail_nth(nth, &[Operation::Unlock], fault);
+            }
+        };
+        with_unlocks_that_fail(fail, |faulty, other, faults| {
+            assert_eq!(faults.fired(), 3);
+            assert!(
+                other
+                    .try_lock(0..10, LockMode::Exclusive)
+                    .unwrap()
+                    .is_some()
+            );
+            faulty.sync().unwrap();
+        });
+    }
+}
+
+/// Whatever is done next with the handle tells of the lock, as long as it is
+/// there.
+#[test]
+fn an_unlock_that_keeps_failing_is_reported_until_it_succeeds() {
+    let fail =
+        |faults: &Faults| faults.fail_from_nth(1, &[Operation::Unlock], Fault::Error(libc::EIO));
+    with_unlocks_that_fail(fail, |faulty, other, faults| {
+        let is_stuck = || other.try_lock(5..6, LockMode::Shared).unwrap().is_none();
+        let mut byte = [0];
+        let errors = [
+            faulty.transfer(&Batch::write(0, b"x")).error,
+            faulty.transfer(&Batch::read(0, &mut byte)).error,
+            faulty.sync().err(),
+            faulty.set_size(1).err(),
+            faulty.lock(20..30, LockMode::Exclusive).err(),
+        ];
+        for error in errors {
+            let error = error.expect("a lock is stuck").to_string();
+            assert!(error.contains("bytes 0..10"), "{error}");
+        }
+        assert!(is_stuck());
+        faults.clear();
+        faulty.sync().expect("the lock can be released now");
+        assert!(!is_stuck());
+    });
+    with_unlocks_that_fail(fail, |faulty, other, _| {
+        assert!(faulty.close().is_err(), "close tells of it too");
+        assert!(
+            other
+                .try_lock(0..10, LockMode::Exclusive)
+                .unwrap()
+                .is_some()
+        );
+    });
+}
+
+/// Waiting is a loop of the library's, not the kernel's: it goes on through
+/// interruptions, and ends when the lock is free.
+#[test]
+fn a_lock_is_waited_for_by_asking_again() {
+    let folder = folder();
+    let path = folder.path().join("file");
+    let faults = Faults::new();
+    let driver = Posix::new().with_interference(Arc::new(faults.clone()));
+    let (one, other) = (
+        open(&driver, &path, IoMode::Buffered),
+        open(&driver, &path, IoMode::Buffered),
+    );
+    let held = one.lock(0..10, LockMode::Exclusive).unwrap();
+    for nth in 1..20 {
+        faults.fail_nth(nth, &[Operation::Lock], Fault::Interruption);
+    }
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| other.lock(0..1, LockMode::Shared).map(drop));
+        while faults.fired() < 19 {
+            std::thread::yield_now();
+        }
+        assert!(!waiting.is_finished());
+        drop(held);
+        waiting.join().unwrap().unwrap();
+    });
 }

@@ -6,7 +6,8 @@ use pario_mpi::Host;
 use crate::conversion;
 use crate::entry::Raw;
 
-/// What a datatype describes. It is decoded once, then kept with the datatype.
+/// What a datatype describes, which must be committed. It is decoded once, then
+/// kept with the datatype.
 pub(crate) fn decode(raw: Raw) -> engine::Result<Datatype> {
     let wrong = |message| engine::Error::new(ErrorKind::Type, message);
     let host = Host::current().map_err(|error| wrong(error.to_string()))?;
@@ -14,7 +15,7 @@ pub(crate) fn decode(raw: Raw) -> engine::Result<Datatype> {
     if datatype == host.predefined().datatype_null {
         return Err(wrong("the datatype is MPI_DATATYPE_NULL".to_owned()));
     }
-    let decoded = host.decode(datatype);
+    let decoded = host.decode_committed(datatype);
     let decoded = decoded.map_err(|error| wrong(error.to_string()))?;
     conversion::note(host, datatype, &decoded).map_err(|error| wrong(error.to_string()))?;
     Ok(decoded)

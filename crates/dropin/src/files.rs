@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use pario_mpi::{Datatype, MpiTransport};
+use pario_mpi::{Attendance, Datatype, MpiTransport};
 
 use crate::errhandler::Handler;
 use crate::requests::ActiveSplit;
@@ -77,6 +77,9 @@ pub(crate) struct OpenFile {
     /// Duplicates of derived types, the host's own handles of named ones.
     pub(crate) types: Mutex<ViewTypes>,
     pub(crate) split: Mutex<Option<ActiveSplit>>,
+    /// Lets the host carry messages of operations whose requests were freed,
+    /// until the file is closed.
+    pub(crate) freed: Mutex<Option<Attendance>>,
 }
 
 #[derive(Debug, Default)]

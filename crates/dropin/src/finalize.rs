@@ -68,6 +68,7 @@ unsafe extern "C" fn at_end(
         }
         if let Ok(host) = Host::current() {
             conversion::free_all(host);
+            host.end_asking();
             MpiTransport::forget_all(host);
         }
     });

@@ -120,7 +120,8 @@ hints! {
     Noncontiguous, File, Open;
 
     /// What carries nonblocking operations: io_uring (`uring`), I/O threads
-    /// (`pool`), or io_uring where the kernel offers it (`automatic`).
+    /// (`pool`), or io_uring where the kernel offers it (`automatic`). Where it
+    /// does not, `uring` is the same as `pool`.
     pario_async: AsyncMethod = AsyncMethod::Automatic, Words::<AsyncMethod>::ANY;
     Nonblocking, Rank, Open;
 
@@ -128,6 +129,14 @@ hints! {
     /// of one file on one rank. Operations that would need more wait their
     /// turn; one always goes on, however small this is.
     pario_inflight_bytes: u64 = 64 * MIB, Bytes(1..=BUFFER_MAX);
+    Nonblocking, Rank, Always;
+
+    /// Nonblocking operations of at most this many bytes per rank are carried out
+    /// in the call that starts them where that takes no longer than a copy: writes
+    /// to the page cache of a local file system, reads of what is cached, files in
+    /// memory. Handing them to another thread takes longer than the transfer.
+    /// 0 hands over all of them.
+    pario_inline_bytes: u64 = 64 * KIB, Bytes(0..=BUFFER_MAX);
     Nonblocking, Rank, Always;
 
     /// Whether collective reads gather data in aggregators: always (`enable`,
@@ -289,7 +298,7 @@ hints! {
 
     /// Where the shared file pointer lives: in memory that the ranks share,
     /// in a locked file beside the data, or in memory where all ranks can
-    /// reach it (`automatic`).
+    /// reach it (`automatic`). `memory` becomes `file` where they share none.
     pario_shared_pointer: SharedPointer = SharedPointer::Automatic, Words::<SharedPointer>::ANY;
     File, File, Open;
 

@@ -33,6 +33,28 @@ pub(crate) fn gather(comm: &dyn Transport, mine: Result<Vec<u8>>) -> Result<Vec<
     })
 }
 
+/// What one rank has to say, or its error, on all ranks. Nobody waits for
+/// anyone but that rank.
+pub(crate) fn told_by(
+    comm: &dyn Transport,
+    root: Rank,
+    mine: impl FnOnce() -> Result<Vec<u8>>,
+) -> Result<Vec<u8>> {
+    let mine = (comm.rank() == root).then(mine);
+    let (mut message, tag, failure) = match mine {
+        None => (Vec::new(), FINE, None),
+        Some(Ok(bytes)) => (bytes, FINE, None),
+        Some(Err(error)) => (error.to_wire(), FAILED, Some(error)),
+    };
+    message.push(tag);
+    let mut told = comm.broadcast(root, message)?;
+    match (told.pop(), failure) {
+        (Some(FINE), _) => Ok(told),
+        (_, Some(error)) => Err(error.on_rank(root)),
+        _ => Err(Error::from_wire(&told, root)),
+    }
+}
+
 /// All ranks succeed, or all get the same error.
 pub(crate) fn agree<T>(comm: &dyn Transport, mine: Result<T>) -> Result<T> {
     match mine {
@@ -79,6 +101,23 @@ mod tests {
                 (error.kind(), error.rank()),
                 (ErrorKind::NoSpace, Some(Rank(1)))
             );
+        }
+    }
+
+    #[test]
+    fn one_rank_tells_all_or_fails_for_all() {
+        let results = pario_transport::threads::run(3, |comm| {
+            let fine = told_by(&*comm, Rank(1), || Ok(vec![7, 8])).unwrap();
+            let failed = told_by(&*comm, Rank(2), || {
+                Err(Error::new(ErrorKind::NoSpace, "full"))
+            });
+            (fine, failed.unwrap_err())
+        });
+        for result in results {
+            let (fine, error) = result.unwrap();
+            assert_eq!(fine, [7, 8]);
+            let blamed = (error.kind(), error.rank());
+            assert_eq!(blamed, (ErrorKind::NoSpace, Some(Rank(2))));
         }
     }
 

@@ -4,9 +4,12 @@
 //! every other write on the handle; the count of pending requests is what
 //! collective calls must find at zero.
 
-use std::sync::{
-    Arc, Condvar, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 #[derive(Debug, Default)]
@@ -86,30 +89,72 @@ impl Drop for Pass {
     }
 }
 
-/// How many requests are pending: started, and not yet both finished and
-/// waited for (or dropped).
+/// What was started and is not over: requests that were not yet waited for (or
+/// dropped), and operations that have not finished.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pending(Arc<AtomicUsize>);
+pub(crate) struct Pending(Arc<Counts>);
 
-/// One of them. Shared by the operation and its request: the last to let go
-/// counts it off.
+#[derive(Debug, Default)]
+struct Counts {
+    requests: AtomicUsize,
+    operations: Mutex<usize>,
+    finished: Condvar,
+}
+
+/// A request that is pending until this is dropped.
 #[derive(Debug)]
-pub(crate) struct PendingMark(Pending);
+pub(crate) struct PendingRequest(Pending);
+
+/// An operation that is under way until this is dropped.
+#[derive(Debug)]
+pub(crate) struct PendingOperation(Pending);
 
 impl Pending {
-    pub(crate) fn mark(&self) -> Arc<PendingMark> {
-        self.0.fetch_add(1, Ordering::AcqRel);
-        Arc::new(PendingMark(self.clone()))
+    /// Counts an operation and its request.
+    pub(crate) fn start(&self) -> (PendingRequest, PendingOperation) {
+        self.0.requests.fetch_add(1, Ordering::AcqRel);
+        *self.operations() += 1;
+        (PendingRequest(self.clone()), PendingOperation(self.clone()))
     }
 
-    pub(crate) fn count(&self) -> usize {
-        self.0.load(Ordering::Acquire)
+    fn operations(&self) -> MutexGuard<'_, usize> {
+        self.0
+            .operations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many requests are pending.
+    pub(crate) fn requests(&self) -> usize {
+        self.0.requests.load(Ordering::Acquire)
+    }
+
+    /// Waits no longer than `bound`; whether no operation is under way.
+    pub(crate) fn wait_for_operations(&self, bound: Duration) -> bool {
+        let under_way = |operations: &mut usize| *operations > 0;
+        let waited = self
+            .0
+            .finished
+            .wait_timeout_while(self.operations(), bound, under_way);
+        let (operations, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *operations == 0
     }
 }
 
-impl Drop for PendingMark {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::AcqRel);
+        self.0.0.requests.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Drop for PendingOperation {
+    fn drop(&mut self) {
+        let mut operations = self.0.operations();
+        *operations -= 1;
+        if *operations == 0 {
+            drop(operations);
+            self.0.0.finished.notify_all();
+        }
     }
 }
 
@@ -132,13 +177,20 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_counts_until_both_holders_let_go() {
+    fn operations_outlive_requests_that_are_dropped() {
         let pending = Pending::default();
-        let mark = pending.mark();
-        let twin = mark.clone();
-        drop(mark);
-        assert_eq!(pending.count(), 1);
-        drop(twin);
-        assert_eq!(pending.count(), 0);
+        let (request, operation) = pending.start();
+        assert_eq!(pending.requests(), 1);
+        drop(request);
+        assert_eq!(pending.requests(), 0);
+        assert!(!pending.wait_for_operations(Duration::from_millis(1)));
+        let waiting =
+            std::thread::spawn(
+                move || {
+                    while !pending.wait_for_operations(Duration::from_secs(1)) {}
+                },
+            );
+        drop(operation);
+        waiting.join().unwrap();
     }
 }

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use pario_driver::{Batch, Direction, Handle};
+use pario_driver::{Batch, Direction, Handle, Promptness};
 use pario_hints::{Hints, Rmw};
 
 use crate::{
@@ -20,6 +20,10 @@ use crate::{
     request::{Completion, InFlight, Keep},
     view::{Lowered, Sameness},
 };
+
+/// An access of more pieces than this takes as many system calls, and is not
+/// short.
+const SHORT_PIECES_MAX: u64 = 16;
 
 /// Where an access starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,10 +186,6 @@ impl Operation {
         &self.view
     }
 
-    pub(crate) fn shared_view(&self) -> Arc<Lowered> {
-        self.view.clone()
-    }
-
     pub(crate) fn hints(&self) -> &Arc<Hints> {
         &self.hints
     }
@@ -211,19 +211,24 @@ impl Operation {
         &self.file.buffers
     }
 
-    /// Moves the data in the background.
+    /// Moves the data in the background, or at once if that takes no longer than
+    /// to hand it over.
     pub(crate) fn start(self, keep: Keep) -> InFlight {
+        if let Some(result) = self.at_once() {
+            let (request, _) = self.file.pending.start();
+            return InFlight::complete(request, result);
+        }
         let completion = Arc::new(Completion::default());
-        let mark = self.file.pending.mark();
+        let (request, under_way) = self.file.pending.start();
         let in_flight = InFlight {
             completion: completion.clone(),
-            _mark: mark.clone(),
+            _pending: request,
         };
         let finish = move |result: Result<Status>| {
             // The request's owner gets its buffer and sees the operation as
             // no longer pending once the result is there.
             drop(keep);
-            drop(mark);
+            drop(under_way);
             completion.complete(result);
         };
         match self.submission() {
@@ -246,6 +251,37 @@ impl Operation {
             })),
         }
         in_flight
+    }
+
+    /// The result of a short operation that keeps the calling thread no longer
+    /// than a copy of its data: no lock, staging memory, function of the user or
+    /// storage to wait for.
+    pub(crate) fn at_once(&self) -> Option<Result<Status>> {
+        if !self.is_short() || self.file.gate.is_closed() {
+            return None;
+        }
+        match self.file.handle.promptness(self.call.direction) {
+            Promptness::Unknown => None,
+            Promptness::WhereCached => {
+                let (batch, plan, _pass) = self.submission()?;
+                let outcome = self.file.handle.transfer_cached(&batch)?;
+                Some(self.result(self.transfer(plan).moved(outcome)))
+            }
+            Promptness::Memory => Some(self.run()),
+        }
+    }
+
+    fn is_short(&self) -> bool {
+        let bytes = self.memory.bytes();
+        bytes <= self.hints.pario_inline_bytes
+            && self.atomicity == Atomicity::NonAtomic
+            && self.hints.pario_rmw != Rmw::Locked
+            && Transfer::is_unconverted(&self.view, &self.memory)
+            && self.file.buffers.has_room(bytes)
+            && (self.view.layout().is_dense() || {
+                let data = self.first..self.first + bytes;
+                self.view.layout().piece_stats(data).pieces <= SHORT_PIECES_MAX
+            })
     }
 
     /// What the driver can carry on its own: pieces of memory as they are,

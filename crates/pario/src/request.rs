@@ -8,58 +8,148 @@ use std::{
     fmt,
     marker::PhantomData,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{
     Element, File, Owned, Result, Source, Status, Target,
     buffer::Memory,
-    gate::PendingMark,
+    collective::Queue,
+    gate::PendingRequest,
     operation::{Call, Position},
 };
+
+/// What the other ranks have to say about an operation that this rank is done
+/// with.
+pub(crate) trait Verdict: Send + Sync + fmt::Debug {
+    /// Whether all went well on all ranks, if that is known. Told once.
+    fn look(&self) -> Option<Result<()>>;
+    /// Waits until it is known, but not longer than the bound; whether it is.
+    fn wait_for(&self, bound: Option<Duration>) -> bool;
+}
 
 /// Where the result of an operation in flight arrives.
 #[derive(Debug, Default)]
 pub(crate) struct Completion {
-    result: Mutex<Option<Result<Status>>>,
+    stage: Mutex<Stage>,
     arrived: Condvar,
+    verdict: Option<Arc<dyn Verdict>>,
+    /// Where the operation waits to be carried out.
+    queue: Option<Arc<Queue>>,
+}
+
+#[derive(Debug, Default)]
+enum Stage {
+    #[default]
+    Running,
+    /// This rank is done; others may not be.
+    Here(Result<Status>),
+    Over(Result<Status>),
 }
 
 impl Completion {
-    fn result(&self) -> MutexGuard<'_, Option<Result<Status>>> {
-        self.result.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Of an operation that is not over before the other ranks have spoken.
+    pub(crate) fn awaiting(verdict: Arc<dyn Verdict>) -> Completion {
+        Completion {
+            verdict: Some(verdict),
+            ..Completion::default()
+        }
     }
 
+    /// Of an operation in a queue.
+    pub(crate) fn queued(self, queue: Arc<Queue>) -> Completion {
+        Completion {
+            queue: Some(queue),
+            ..self
+        }
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This rank is done with it.
     pub(crate) fn complete(&self, result: Result<Status>) {
-        *self.result() = Some(result);
+        *self.stage() = match &self.verdict {
+            None => Stage::Over(result),
+            Some(_) => Stage::Here(result),
+        };
         self.arrived.notify_all();
     }
 
+    fn is_running(&self) -> bool {
+        matches!(*self.stage(), Stage::Running)
+    }
+
+    /// The result, if all ranks are done.
+    fn look(&self) -> Option<Result<Status>> {
+        let mut stage = self.stage();
+        if let (Stage::Here(mine), Some(verdict)) = (&*stage, &self.verdict) {
+            let result = verdict.look()?.map_err(|error| {
+                error.after(match mine {
+                    Ok(status) => status.bytes(),
+                    Err(error) => error.transferred(),
+                })
+            });
+            *stage = Stage::Over(result.and_then(|()| mine.clone()));
+        }
+        match &*stage {
+            Stage::Over(result) => Some(result.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether it is over. Who asks this does not wait, so an operation that is
+    /// left to those who wait is left to its thread from now on.
     fn is_complete(&self) -> bool {
-        self.result().is_some()
+        let complete = self.look().is_some();
+        if let Some(queue) = &self.queue
+            && !complete
+            && self.is_running()
+        {
+            queue.hurry();
+        }
+        complete
+    }
+
+    /// Carries the operation out on this thread, if nobody else does yet.
+    fn help(&self) {
+        if let Some(queue) = &self.queue {
+            queue.help(|| !self.is_running());
+        }
     }
 
     /// Waits no longer than `bound`; whether the operation is done.
     fn wait_for(&self, bound: Duration) -> bool {
-        let pending = |result: &mut Option<_>| result.is_none();
+        if self.is_complete() {
+            return true;
+        }
+        let end = Instant::now() + bound;
+        let running = |stage: &mut Stage| matches!(stage, Stage::Running);
         let waited = self
             .arrived
-            .wait_timeout_while(self.result(), bound, pending);
-        let (result, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        result.is_some()
+            .wait_timeout_while(self.stage(), bound, running);
+        let (stage, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        drop(stage);
+        let rest = end.saturating_duration_since(Instant::now());
+        if let Some(verdict) = &self.verdict
+            && !timeout.timed_out()
+        {
+            verdict.wait_for(Some(rest));
+        }
+        self.look().is_some()
     }
 
     fn wait(&self) -> Result<Status> {
-        let mut result = self.result();
+        self.help();
         loop {
-            match &*result {
-                Some(result) => return result.clone(),
-                None => {
-                    result = self
-                        .arrived
-                        .wait(result)
-                        .unwrap_or_else(PoisonError::into_inner);
-                }
+            if let Some(result) = self.look() {
+                return result;
+            }
+            let running = |stage: &mut Stage| matches!(stage, Stage::Running);
+            drop(self.arrived.wait_while(self.stage(), running));
+            if let Some(verdict) = &self.verdict {
+                verdict.wait_for(None);
             }
         }
     }
@@ -69,8 +159,20 @@ impl Completion {
 #[derive(Debug)]
 pub(crate) struct InFlight {
     pub(crate) completion: Arc<Completion>,
-    /// Keeps the operation counted as pending until it is waited for.
-    pub(crate) _mark: Arc<PendingMark>,
+    /// Keeps the request counted as pending until it is waited for.
+    pub(crate) _pending: PendingRequest,
+}
+
+impl InFlight {
+    /// An operation that is over already.
+    pub(crate) fn complete(pending: PendingRequest, result: Result<Status>) -> InFlight {
+        let completion = Arc::new(Completion::default());
+        completion.complete(result);
+        InFlight {
+            completion,
+            _pending: pending,
+        }
+    }
 }
 
 /// A nonblocking operation that owns its buffer. Dropping it lets the
@@ -102,6 +204,22 @@ impl<T: Element> Request<T> {
     /// whether it is done.
     pub fn wait_for(&self, bound: Duration) -> bool {
         self.in_flight.completion.wait_for(bound)
+    }
+
+    /// Carries out on the calling thread what is left to do of a collective
+    /// operation, if no other thread does so yet: for those who are about to
+    /// wait. Waits for the other ranks as a blocking call would.
+    pub fn help(&self) {
+        self.in_flight.completion.help();
+    }
+
+    /// The result of an operation that is done; else the request. The buffer
+    /// goes with the result.
+    pub fn into_result(self) -> std::result::Result<Result<Status>, Request<T>> {
+        match self.in_flight.completion.look() {
+            Some(result) => Ok(result),
+            None => Err(self),
+        }
     }
 
     /// Waits for the end of the operation. The buffer is lost with an error;

@@ -157,7 +157,7 @@ impl Peers {
 }
 
 impl Form {
-    /// Checks a view by the standard's rules and lowers it.
+    /// Checks a view by semantics rule 21 and lowers it.
     fn new(view: &View, usage: Use) -> Result<Form> {
         let View {
             etype, filetype, ..
@@ -168,6 +168,7 @@ impl Form {
         let (layout, etype_bytes) = if representation.is_identity() {
             (filetype.layout().clone(), etype.size())
         } else {
+            filetype.check_elements(etype)?;
             let elements = etype.signature().elements();
             let etype_bytes =
                 Converter::new(representation.clone(), etype)?.file_bytes_of(elements)?;

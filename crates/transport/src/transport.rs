@@ -114,8 +114,8 @@ pub trait Transport: Send + Sync + Debug {
         sharing::segment(self, bytes)
     }
 
-    /// 256 bytes of memory shared by all ranks, zeroed when the transport was
-    /// made, which cost no meeting: the same memory at every call, and no one's
+    /// 256 bytes of memory shared by all ranks and 64 more for each of them,
+    /// zeroed when the transport was made, which cost no meeting: the same memory at every call, and no one's
     /// once all ranks have dropped the transport. `None` on all ranks where
     /// there is none: then [`segment`](Transport::segment) may have some.
     fn scratch(&self) -> Option<Segment> {

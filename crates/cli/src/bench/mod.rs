@@ -35,7 +35,7 @@ use world::{Kind, World};
 
 use crate::failure::Failure;
 use crate::measure::capacity::Kept;
-use crate::measure::{Scratch, print_doubts, progress_bar};
+use crate::measure::{Samples, Scratch, print_doubts, progress_bar};
 use crate::output::{self, check_folder};
 use crate::workload::WORKLOADS;
 
@@ -64,6 +64,11 @@ enum What {
     /// A rank of `compare`
     #[command(hide = true)]
     CompareWorker(Box<crate::compare::worker::Arguments>),
+    /// Measure microseconds per call, with pario and with the MPI-IO of every MPI on this machine
+    Latency(Box<crate::latency::Arguments>),
+    /// A rank of `latency`
+    #[command(hide = true)]
+    LatencyWorker(Box<crate::latency::worker::Arguments>),
     /// The second job of --beside: runs until its input ends
     #[command(hide = true)]
     Beside(beside::Arguments),
@@ -78,6 +83,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         Some(What::Workloads) => list_workloads(out).map_err(Failure::Output),
         Some(What::Compare(arguments)) => crate::compare::run(arguments, out),
         Some(What::CompareWorker(arguments)) => crate::compare::worker::run(arguments, out),
+        Some(What::Latency(arguments)) => crate::latency::run(arguments, out),
+        Some(What::LatencyWorker(arguments)) => crate::latency::worker::run(arguments, out),
         Some(What::Beside(arguments)) => beside::run(arguments, out),
         None => measure(&arguments.options, out),
     }
@@ -176,10 +183,10 @@ fn finish(
 ) -> Result<(), Failure> {
     match options.format() {
         Format::Table => {
-            let samples = || comparisons.iter().flat_map(Comparison::samples);
-            let is_doubtful = samples().any(|it| it.doubt().is_some());
-            let gap = if is_doubtful { "\n" } else { "" };
-            write!(out, "{gap}").and_then(|()| print_doubts(samples(), "--scale", out))
+            let samples = comparisons.iter().flat_map(Comparison::samples);
+            let mut doubts = samples.filter_map(Samples::doubt).peekable();
+            let gap = if doubts.peek().is_some() { "\n" } else { "" };
+            write!(out, "{gap}").and_then(|()| print_doubts(doubts, "--scale", out))
         }
         Format::Csv => report::csv(comparisons, out),
         Format::Json => output::json(&report::documents(comparisons), out),

@@ -26,6 +26,20 @@ pub(crate) struct Figure {
     pub(crate) fault: Option<String>,
 }
 
+/// One call of `pario bench latency`, timed in one worker run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Latency {
+    pub(crate) call: String,
+    /// Per rank, per call.
+    pub(crate) bytes: u64,
+    /// Requests in flight at a time.
+    pub(crate) in_flight: usize,
+    /// Per call.
+    pub(crate) seconds: f64,
+    /// Why this is not the time of what was to be measured.
+    pub(crate) fault: Option<String>,
+}
+
 /// Which MPI a worker runs under.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Described {
@@ -42,6 +56,7 @@ pub(crate) struct Described {
 pub(crate) enum Line {
     Mpi(Described),
     Figure(Figure),
+    Latency(Latency),
 }
 
 impl fmt::Display for Line {
@@ -82,7 +97,14 @@ mod tests {
             library: "/lib/libmpi.so.12".to_owned(),
             version: "two\nlines\t".to_owned(),
         });
-        for line in [figure(None), figure(Some("byte 3 is 4")), mpi] {
+        let latency = Line::Latency(Latency {
+            call: "iwrite_at".to_owned(),
+            bytes: 8,
+            in_flight: 16,
+            seconds: 1.5e-8,
+            fault: None,
+        });
+        for line in [figure(None), figure(Some("byte 3 is 4")), mpi, latency] {
             let text = line.to_string();
             assert!(!text.contains('\n'), "{text}");
             assert_eq!(Line::parse(&text), Some(line.clone()));

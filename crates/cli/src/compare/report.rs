@@ -84,7 +84,7 @@ pub(crate) fn end(comparison: &Comparison, out: &mut impl Write) -> io::Result<(
         comparison.repeats_in_words()
     )?;
     let samples = comparison.sections.iter().flat_map(Section::samples);
-    print_doubts(samples, "--scale", out)?;
+    print_doubts(samples.filter_map(Samples::doubt), "--scale", out)?;
     for note in &comparison.notes {
         writeln!(out, "{note}")?;
     }

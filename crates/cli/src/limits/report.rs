@@ -59,7 +59,7 @@ pub(super) fn table(limits: &Limits, out: &mut impl Write) -> io::Result<()> {
          bytes of every contender were verified once"
     )?;
     let samples = limits.rows.iter().flat_map(|it| [&it.fresh, &it.existing]);
-    print_doubts(samples, "--size", out)
+    print_doubts(samples.filter_map(Samples::doubt), "--size", out)
 }
 
 /// Why there are no numbers, or what they do not say.

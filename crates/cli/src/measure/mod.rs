@@ -1,4 +1,4 @@
-//! The measuring core that `bench`, `bench compare` and `bench limits` share: contenders take
+//! The measuring core that `bench` and its subcommands share: contenders take
 //! turns, every repeat is kept, the best one counts, and doubtful figures are marked. What a run
 //! needs is compared with what the machine has before anything is written, and its files are gone
 //! afterwards, however it ends.

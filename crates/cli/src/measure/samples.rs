@@ -27,6 +27,11 @@ pub(crate) enum Doubt {
 }
 
 impl Doubt {
+    /// Of repeats with this best and this median.
+    pub(crate) fn of_spread(best: f64, median: f64) -> Option<Doubt> {
+        (median / best - 1.0 > SPREAD_MAX).then_some(Doubt::Spread)
+    }
+
     /// Follows a doubtful number in tables.
     pub(crate) fn mark(self) -> char {
         match self {
@@ -51,13 +56,13 @@ impl Doubt {
     }
 }
 
-/// Explains the marks in a table of these figures.
-pub(crate) fn print_doubts<'a>(
-    figures: impl Iterator<Item = &'a Samples>,
+/// Explains the marks in a table that has these doubts.
+pub(crate) fn print_doubts(
+    doubts: impl Iterator<Item = Doubt>,
     size: &str,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let doubts: BTreeSet<_> = figures.filter_map(Samples::doubt).collect();
+    let doubts: BTreeSet<_> = doubts.collect();
     doubts
         .iter()
         .try_for_each(|doubt| writeln!(out, "{}", doubt.advice(size)))
@@ -106,8 +111,7 @@ impl Samples {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
         let median = sorted[sorted.len() / 2];
-        let spread = median.as_secs_f64() / best.as_secs_f64() - 1.0;
-        (spread > SPREAD_MAX).then_some(Doubt::Spread)
+        Doubt::of_spread(best.as_secs_f64(), median.as_secs_f64())
     }
 
     /// Speed in a table: a mark follows if it is doubtful, otherwise a blank, so that digits align.

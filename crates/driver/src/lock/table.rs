@@ -1,8 +1,12 @@
 //! The ranges that threads of this process hold.
 
 use std::{
+    io,
     ops::Range,
-    sync::{Condvar, Mutex, PoisonError},
+    sync::{
+        Condvar, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::LockMode;
@@ -15,12 +19,16 @@ use crate::closing::lock;
 pub(crate) struct RangeTable {
     held: Mutex<Held>,
     released: Condvar,
+    /// Whether some ranges could not be unlocked; read without the mutex.
+    stuck: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Held {
     entries: Vec<Entry>,
     next: u64,
+    /// Ranges that no entry holds and that could not be unlocked.
+    stuck: Vec<Range<u64>>,
 }
 
 #[derive(Debug)]
@@ -56,16 +64,51 @@ impl RangeTable {
     /// Lets a range go. `unlock` gets the parts of it that no other entry
     /// covers, in ascending order, before anyone else can take them: the
     /// kernel keeps one lock a byte and description, which overlapping shared
-    /// entries have in common.
-    pub(crate) fn release(&self, ticket: Ticket, unlock: impl FnMut(Range<u64>)) {
+    /// entries have in common. What it fails to unlock is tried again by the
+    /// next release and by [`RangeTable::retry`].
+    pub(crate) fn release(&self, ticket: Ticket, unlock: impl FnMut(Range<u64>) -> io::Result<()>) {
         let mut held = lock(&self.held);
         let at = held.entries.iter().position(|entry| entry.ticket == ticket);
         let entry = held
             .entries
             .swap_remove(at.expect("a ticket is released once"));
-        held.uncovered(entry.range).into_iter().for_each(unlock);
+        held.stuck.push(entry.range);
+        // Whoever uses the file next hears of a failure.
+        let _ = self.unlock_stuck(&mut held, unlock);
         drop(held);
         self.released.notify_all();
+    }
+
+    /// Whether some range could not be unlocked when it was released.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.stuck.load(Ordering::Acquire)
+    }
+
+    /// Tries again to unlock what could not be; the range that still cannot
+    /// be, and why.
+    pub(crate) fn retry(
+        &self,
+        unlock: impl FnMut(Range<u64>) -> io::Result<()>,
+    ) -> Result<(), (Range<u64>, io::Error)> {
+        self.unlock_stuck(&mut lock(&self.held), unlock)
+    }
+
+    fn unlock_stuck(
+        &self,
+        held: &mut Held,
+        mut unlock: impl FnMut(Range<u64>) -> io::Result<()>,
+    ) -> Result<(), (Range<u64>, io::Error)> {
+        let mut failure = Ok(());
+        for range in std::mem::take(&mut held.stuck) {
+            for part in held.uncovered(range) {
+                if let Err(error) = unlock(part.clone()) {
+                    held.stuck.push(part.clone());
+                    failure = failure.and(Err((part, error)));
+                }
+            }
+        }
+        self.stuck.store(!held.stuck.is_empty(), Ordering::Release);
+        failure
     }
 }
 
@@ -122,7 +165,10 @@ mod tests {
 
     fn released(table: &RangeTable, ticket: Ticket) -> Vec<Range<u64>> {
         let mut parts = Vec::new();
-        table.release(ticket, |part| parts.push(part));
+        table.release(ticket, |part| {
+            parts.push(part);
+            Ok(())
+        });
         parts
     }
 
@@ -134,7 +180,7 @@ mod tests {
         assert!(table.try_acquire(20..30, Exclusive).is_some());
         assert!(table.try_acquire(5..15, Shared).is_some());
         assert!(table.try_acquire(25..26, Shared).is_none());
-        table.release(shared, drop);
+        table.release(shared, |_| Ok(()));
     }
 
     #[test]
@@ -154,8 +200,26 @@ mod tests {
         let first = table.acquire(0..10, Exclusive);
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| table.acquire(5..6, Shared));
-            table.release(first, drop);
+            table.release(first, |_| Ok(()));
             waiter.join().unwrap();
         });
+    }
+
+    /// A part that could not be unlocked is tried again, but not where it has
+    /// been taken anew in between.
+    #[test]
+    fn what_could_not_be_unlocked_is_tried_again() {
+        let table = RangeTable::default();
+        let first = table.acquire(0..10, Exclusive);
+        table.release(first, |_| Err(io::ErrorKind::Interrupted.into()));
+        assert!(table.is_stuck());
+        let again = table.acquire(4..6, Exclusive);
+        let refused = table.retry(|part| match part.start {
+            0 => Ok(()),
+            _ => Err(io::ErrorKind::Interrupted.into()),
+        });
+        assert_eq!(refused.unwrap_err().0, 6..10);
+        assert_eq!(released(&table, again), vec![6..10, 4..6]);
+        assert!(!table.is_stuck());
     }
 }

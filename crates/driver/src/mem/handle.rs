@@ -9,7 +9,7 @@ use std::{
 use super::Node;
 use crate::{
     Access, Advice, Batch, Client, Coherence, Completion, Direction, Facts, FileSystem, Handle,
-    LockMode, Outcome, RangeLock, background,
+    LockMode, Outcome, Promptness, RangeLock, background,
     closing::{Closing, Pass, lock},
     lock::Ticket,
 };
@@ -72,7 +72,7 @@ impl MemoryHandle {
             let mut held = lock(&held);
             if let Some(at) = held.iter().position(|&other| other == ticket) {
                 held.swap_remove(at);
-                node.locks.release(ticket, drop);
+                node.locks.release(ticket, |_| Ok(()));
             }
         })
     }
@@ -97,6 +97,10 @@ impl Handle for MemoryHandle {
             drop(node);
             done(outcome);
         }));
+    }
+
+    fn promptness(&self, _direction: Direction) -> Promptness {
+        Promptness::Memory
     }
 
     fn size(&self) -> io::Result<u64> {
@@ -145,7 +149,7 @@ impl Handle for MemoryHandle {
     fn close(&self) -> io::Result<()> {
         let node = self.node.close()?;
         for ticket in lock(&self.held).drain(..) {
-            node.locks.release(ticket, drop);
+            node.locks.release(ticket, |_| Ok(()));
         }
         Ok(())
     }

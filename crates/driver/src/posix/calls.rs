@@ -15,8 +15,10 @@ pub enum SystemCall {
     Allocate,
     /// `fsync`.
     Sync,
-    /// `fcntl` with a lock.
+    /// `fcntl` with a lock to be taken.
     Lock,
+    /// `fcntl` with a lock to be released.
+    Unlock,
 }
 
 /// What happens to a system call.
@@ -65,19 +67,28 @@ impl Calls {
         mut call: impl FnMut(usize) -> io::Result<T>,
     ) -> io::Result<T> {
         loop {
-            let verdict = match &self.interference {
-                None => Verdict::Proceed,
-                Some(interference) => interference.before(kind, bytes),
-            };
-            let result = match verdict {
-                Verdict::Proceed => call(bytes),
-                Verdict::Shorten(limit) => call(bytes.min(limit.max(1))),
-                Verdict::Fail(errno) => Err(io::Error::from_raw_os_error(errno)),
-            };
-            match result {
+            match self.make_once(kind, bytes, &mut call) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => return result,
             }
+        }
+    }
+
+    /// The same without repeating it.
+    pub(super) fn make_once<T>(
+        &self,
+        kind: SystemCall,
+        bytes: usize,
+        call: impl FnOnce(usize) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let verdict = match &self.interference {
+            None => Verdict::Proceed,
+            Some(interference) => interference.before(kind, bytes),
+        };
+        match verdict {
+            Verdict::Proceed => call(bytes),
+            Verdict::Shorten(limit) => call(bytes.min(limit.max(1))),
+            Verdict::Fail(errno) => Err(io::Error::from_raw_os_error(errno)),
         }
     }
 }

@@ -6,11 +6,11 @@ use super::{
     calls::{Calls, SystemCall},
     descriptor::{Descriptor, ListMethod},
     locks::{Locks, Patience},
-    preallocate, sys,
+    preallocate, sys, transfer,
 };
 use crate::{
     Advice, AsyncMethod, Batch, Completion, Direction, Facts, FileIdentity, FileSystem, Handle,
-    LockMode, OpenHow, Outcome, RangeLock, background,
+    IoMode, LockMode, OpenHow, Outcome, Promptness, RangeLock, background,
     batch::beyond_files,
     closing::{Closing, Pass},
     detect, uring,
@@ -34,9 +34,7 @@ pub(super) struct Setup {
 
 impl PosixHandle {
     pub(super) fn open(path: &Path, how: &OpenHow, setup: Setup) -> io::Result<Self> {
-        if how.asynchronous == AsyncMethod::Uring {
-            uring::require()?;
-        }
+        uring::renew();
         let Setup {
             calls,
             lists,
@@ -59,16 +57,24 @@ impl PosixHandle {
         })
     }
 
+    /// A pass, unless a lock of this handle's is stuck: someone waits for it,
+    /// so the next call of whatever kind reports it.
+    fn enter(&self) -> io::Result<Pass<Descriptor>> {
+        let pass = self.file.enter()?;
+        self.locks.check_released(&pass)?;
+        Ok(pass)
+    }
+
     /// A pass for a call that changes the file.
     fn enter_to_change(&self) -> io::Result<Pass<Descriptor>> {
-        let pass = self.file.enter()?;
+        let pass = self.enter()?;
         self.how.access.require(Direction::Write)?;
         Ok(pass)
     }
 
     /// A pass for a transfer.
     fn enter_to_move(&self, batch: &Batch<'_>) -> io::Result<Pass<Descriptor>> {
-        let pass = self.file.enter()?;
+        let pass = self.enter()?;
         self.how.access.require(batch.direction())?;
         batch.require_addressable()?;
         Ok(pass)
@@ -78,7 +84,7 @@ impl PosixHandle {
     fn goes_by_ring(&self, file: &Descriptor, batch: &Batch<'_>) -> bool {
         let wanted = match self.how.asynchronous {
             AsyncMethod::Automatic => {
-                batch.pieces().len() <= RING_PIECES_MAX && uring::require().is_ok()
+                batch.pieces().len() <= RING_PIECES_MAX && uring::is_available()
             }
             AsyncMethod::Uring => true,
             AsyncMethod::Pool => false,
@@ -115,8 +121,27 @@ impl Handle for PosixHandle {
         }));
     }
 
+    /// Libraries that intercept libc may not know the call that reads what is
+    /// cached; who asks for the pool wants them to see everything.
+    fn promptness(&self, direction: Direction) -> Promptness {
+        let known = match self.how.mode(direction) {
+            IoMode::Direct => Promptness::Unknown,
+            IoMode::Buffered => self.facts.file_system.promptness(direction),
+        };
+        match (known, self.how.asynchronous) {
+            (Promptness::WhereCached, AsyncMethod::Pool) => Promptness::Unknown,
+            _ => known,
+        }
+    }
+
+    fn transfer_cached(&self, batch: &Batch<'_>) -> Option<Outcome> {
+        let file = self.enter_to_move(batch).ok()?;
+        file.is_plain(batch)
+            .then(|| transfer::read_cached(file.buffered(), batch))?
+    }
+
     fn size(&self) -> io::Result<u64> {
-        sys::size(self.file.enter()?.buffered())
+        sys::size(self.enter()?.buffered())
     }
 
     fn set_size(&self, bytes: u64) -> io::Result<()> {
@@ -134,7 +159,7 @@ impl Handle for PosixHandle {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let file = self.file.enter()?;
+        let file = self.enter()?;
         self.calls
             .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()))
     }
@@ -152,6 +177,17 @@ impl Handle for PosixHandle {
 
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
         self.locks.take(&self.file, range, mode, Patience::Try)
+    }
+
+    fn check(&self) -> io::Result<()> {
+        if !self.locks.is_stuck() {
+            return Ok(());
+        }
+        match self.file.enter() {
+            Ok(file) => self.locks.check_released(&file),
+            // Closing has released it.
+            Err(_) => Ok(()),
+        }
     }
 
     fn facts(&self) -> &Facts {
@@ -172,7 +208,10 @@ impl Handle for PosixHandle {
     }
 
     fn close(&self) -> io::Result<()> {
-        self.file.close()?.close()
+        let file = self.file.close()?;
+        // Closing releases the lock, but someone may have waited for it.
+        let released = self.locks.check_released(&file);
+        file.close().and(released)
     }
 }
 

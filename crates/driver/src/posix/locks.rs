@@ -4,19 +4,19 @@
 //! The table comes first and is kept while the kernel is asked, so two
 //! threads never ask it for conflicting ranges; nothing in the table waits
 //! for a thread that waits for the table.
+//!
+//! The kernel is asked again and again instead of being left to wait: network
+//! file systems can lose an unlock, and the kernel's own wait then has no end.
 
-use std::{io, ops::Range, os::fd::BorrowedFd, sync::Arc};
+use std::{io, ops::Range, os::fd::BorrowedFd, sync::Arc, thread, time::Duration};
 
 use super::{
     calls::{Calls, SystemCall},
     descriptor::Descriptor,
+    lock_wait::LockWait,
     sys::{self, KernelLock},
 };
-use crate::{
-    Access, Direction, LockMode, RangeLock,
-    closing::{Closing, Pass},
-    lock::RangeTable,
-};
+use crate::{Access, Direction, LockMode, RangeLock, closing::Closing, lock::RangeTable};
 
 /// What to do about a conflicting lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,11 @@ pub(super) enum Patience {
     Wait,
     Try,
 }
+
+/// How often a lock that cannot be released is tried in a row. The pauses in
+/// between, each twice the one before, come to some 25 ms.
+const UNLOCK_TRIES: u32 = 8;
+const UNLOCK_PAUSE: Duration = Duration::from_micros(200);
 
 /// The locks of one handle.
 #[derive(Debug)]
@@ -51,6 +56,7 @@ impl Locks {
         patience: Patience,
     ) -> io::Result<Option<RangeLock>> {
         let pass = file.enter()?;
+        self.check_released(&pass)?;
         mode.require(self.access)?;
         if range.is_empty() {
             return Ok(Some(RangeLock::nothing(range, mode)));
@@ -66,17 +72,46 @@ impl Locks {
         match self.take_from_kernel(fd, &range, self.kernel_lock(mode), patience) {
             Ok(true) => {
                 let (table, door) = (self.table.clone(), file.door());
+                let calls = self.calls.clone();
                 let release = move || {
+                    // Closing has released all.
                     let pass = door.enter();
-                    table.release(ticket, |part| unlock(pass.as_ref(), part));
+                    table.release(ticket, |part| match &pass {
+                        Some(pass) => unlock(&calls, pass.buffered(), part),
+                        None => Ok(()),
+                    });
                 };
                 Ok(Some(RangeLock::new(range, mode, release)))
             }
             refused => {
-                self.table.release(ticket, |part| unlock(Some(&pass), part));
+                self.table
+                    .release(ticket, |part| unlock(&self.calls, fd, part));
                 refused.map(|_| None)
             }
         }
+    }
+
+    /// Whether a lock that was let go may still be there.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.table.is_stuck()
+    }
+
+    /// An error if a lock that was let go is still there, after trying once
+    /// more to release it: other ranks wait for it.
+    pub(super) fn check_released(&self, file: &Descriptor) -> io::Result<()> {
+        if !self.is_stuck() {
+            return Ok(());
+        }
+        let unlocked = self
+            .table
+            .retry(|part| unlock(&self.calls, file.buffered(), part));
+        unlocked.map_err(|(Range { start, end }, cause)| {
+            let message = format!(
+                "the lock on bytes {start}..{end} of the file could not be released ({cause}): \
+                 others may wait for it until the file is closed"
+            );
+            io::Error::new(cause.kind(), message)
+        })
     }
 
     /// The kernel wants a descriptor that reads for a shared lock, so a
@@ -95,19 +130,34 @@ impl Locks {
         kernel: KernelLock,
         patience: Patience,
     ) -> io::Result<bool> {
-        let call = match patience {
-            Patience::Wait => sys::lock_wait,
-            Patience::Try => sys::lock_try,
-        };
-        self.calls
-            .make(SystemCall::Lock, 0, |_| call(fd, range.clone(), kernel))
+        let mut wait = LockWait::new();
+        loop {
+            let taken = self.calls.make(SystemCall::Lock, 0, |_| {
+                sys::lock_try(fd, range.clone(), kernel)
+            })?;
+            if taken || patience == Patience::Try {
+                return Ok(taken);
+            }
+            wait.pause(range, || sys::lock_in_the_way(fd, range.clone(), kernel))?;
+        }
     }
 }
 
-/// Unlocking own ranges fails only for want of kernel memory when it splits
-/// one; no one can act on that, and closing the file unlocks all.
-fn unlock(pass: Option<&Pass<Descriptor>>, part: Range<u64>) {
-    if let Some(pass) = pass {
-        let _ = sys::lock_try(pass.buffered(), part, KernelLock::None);
+/// Releases a lock, with some patience: an interruption and most errors of a
+/// network pass.
+fn unlock(calls: &Calls, fd: BorrowedFd<'_>, part: Range<u64>) -> io::Result<()> {
+    let mut pause = UNLOCK_PAUSE;
+    let mut tries = 1;
+    loop {
+        let unlocked = calls.make_once(SystemCall::Unlock, 0, |_| {
+            sys::lock_try(fd, part.clone(), KernelLock::None)
+        });
+        match unlocked {
+            Ok(_) => return Ok(()),
+            Err(error) if tries == UNLOCK_TRIES => return Err(error),
+            Err(_) => thread::sleep(pause),
+        }
+        tries += 1;
+        pause *= 2;
     }
 }

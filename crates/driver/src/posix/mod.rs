@@ -4,6 +4,7 @@ mod calls;
 mod descriptor;
 mod direct;
 mod handle;
+mod lock_wait;
 mod locks;
 mod preallocate;
 pub(crate) mod sys;

@@ -108,6 +108,19 @@ pub(crate) fn transfer(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> io::Result<us
     })
 }
 
+/// Reads what the page cache has of a vector, without waiting for storage.
+pub(crate) fn read_cached(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> io::Result<usize> {
+    if vector.direction() != Direction::Read {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let offset = i64::try_from(vector.offset()).expect("offsets are checked before they get here");
+    let parts = vector.parts();
+    let count = c_int::try_from(parts.len()).expect("a vector has no more parts than IOV_MAX");
+    let (fd, flags) = (fd.as_raw_fd(), libc::RWF_NOWAIT);
+    // SAFETY: a vector's parts are memory of a live batch, valid for reads.
+    counted(unsafe { libc::preadv64v2(fd, parts.as_ptr(), count, offset, flags) })
+}
+
 /// Appends some bytes at the end of the file, wherever that is by then.
 pub(crate) fn append(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     let part = libc::iovec {
@@ -194,13 +207,27 @@ pub(crate) fn lock_try(
     }
 }
 
-/// As [`lock_try`], but waits, and so is true.
-pub(crate) fn lock_wait(
+/// The range of a lock of another description's that is in the way of this
+/// one, if there is one.
+pub(crate) fn lock_in_the_way(
     fd: BorrowedFd<'_>,
     range: Range<u64>,
     kind: KernelLock,
-) -> io::Result<bool> {
-    set_lock(fd, range, kind, libc::F_OFD_SETLKW).map(|()| true)
+) -> io::Result<Option<Range<u64>>> {
+    let Some(mut lock) = flock(range, kind) else {
+        return Ok(None);
+    };
+    // SAFETY: the lock outlives the call, which writes to it.
+    checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) })?;
+    if lock.l_type == libc::F_UNLCK as libc::c_short {
+        return Ok(None);
+    }
+    let start = u64::try_from(lock.l_start).unwrap_or(0);
+    let end = match u64::try_from(lock.l_len) {
+        Ok(len) if len > 0 => start.saturating_add(len),
+        _ => u64::MAX,
+    };
+    Ok(Some(start..end))
 }
 
 fn set_lock(
@@ -209,10 +236,17 @@ fn set_lock(
     kind: KernelLock,
     command: c_int,
 ) -> io::Result<()> {
-    // No file has bytes beyond 63 bits; the table alone keeps them.
-    let Ok(start) = i64::try_from(range.start) else {
-        return Ok(());
-    };
+    match flock(range, kind) {
+        // SAFETY: the lock outlives the call.
+        Some(lock) => checked(unsafe { libc::fcntl(fd.as_raw_fd(), command, &lock) }).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// A lock as `fcntl` wants it. `None` beyond 63 bits, where no file has bytes
+/// and the table alone keeps locks.
+fn flock(range: Range<u64>, kind: KernelLock) -> Option<libc::flock64> {
+    let start = i64::try_from(range.start).ok()?;
     // SAFETY: plain numbers, for which zero is valid; OFD locks want a zero pid.
     let mut lock: libc::flock64 = unsafe { std::mem::zeroed() };
     lock.l_type = match kind {
@@ -224,8 +258,7 @@ fn set_lock(
     lock.l_start = start;
     // Zero means to the end of all offsets.
     lock.l_len = i64::try_from(range.end).map_or(0, |end| end - start);
-    // SAFETY: the lock outlives the call.
-    checked(unsafe { libc::fcntl(fd.as_raw_fd(), command, &lock) }).map(drop)
+    Some(lock)
 }
 
 /// The file system's magic number.

@@ -29,6 +29,22 @@ pub(super) fn run(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Outco
     Outcome::moved(moved)
 }
 
+/// Reads a batch from the page cache. `None` if some of it is not there, if the
+/// file ends before it, or if the file system cannot tell: a read that waits
+/// finds out.
+pub(super) fn read_cached(fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Option<Outcome> {
+    let mut cursor = Cursor::default();
+    let mut vector = Vector::new(batch.direction());
+    while vector.load(batch, cursor) {
+        let bytes = sys::read_cached(fd, &vector).ok()?;
+        if bytes < vector.bytes() {
+            return None;
+        }
+        cursor.advance(batch, bytes);
+    }
+    Some(Outcome::moved(batch.bytes()))
+}
+
 /// Moves some of the vector, at least one byte; zero is the end of the file.
 /// The batch it comes from is addressable.
 pub(super) fn step(

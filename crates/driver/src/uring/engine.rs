@@ -90,6 +90,11 @@ pub(crate) fn submit(operation: Operation) {
     }
 }
 
+/// Lets the next operation try to make a ring again, if that failed.
+pub(super) fn forget_failure() {
+    ENGINE.get_or_make(Engine::default).renew();
+}
+
 #[derive(Default)]
 struct Engine {
     state: Mutex<State>,
@@ -130,6 +135,14 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Starts anew where threads do the work for want of a ring.
+    fn renew(&self) {
+        let mut state = lock(&self.state);
+        if let State::Broken = *state {
+            *state = State::Idle;
+        }
     }
 
     /// Takes no more operations; returns those that no one has begun.

@@ -8,7 +8,8 @@ mod window;
 
 pub(crate) use blocking::transfer;
 pub(crate) use engine::{Operation, submit};
-pub(crate) use ring::require;
+pub(crate) use ring::is_available;
+pub use ring::require;
 
 use std::{io, path::Path, sync::Arc};
 
@@ -17,12 +18,20 @@ use crate::{
     posix::{ListMethod, Posix},
 };
 
+/// Lets a ring be tried again where an earlier attempt failed: descriptors or
+/// memory may have been short for a moment.
+pub(crate) fn renew() {
+    if ring::forget_failure() {
+        engine::forget_failure();
+    }
+}
+
 /// POSIX files whose lists of pieces are handed to the kernel many at a time,
 /// through io_uring. A contiguous run is one system call either way and is
 /// made directly.
 ///
-/// Opening fails where the kernel does not allow io_uring. Libraries that
-/// intercept file calls do not see what goes through a ring.
+/// Where the kernel does not allow io_uring, plain calls do the work. Libraries
+/// that intercept file calls do not see what goes through a ring.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Uring;
 
@@ -36,7 +45,6 @@ impl Driver for Uring {
     }
 
     fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {
-        require()?;
         Posix::new().with_lists(ListMethod::Ring).open(path, how)
     }
 

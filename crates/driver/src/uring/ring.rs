@@ -7,6 +7,7 @@
 use std::{
     io,
     os::fd::{AsRawFd, BorrowedFd},
+    sync::atomic::{AtomicI32, Ordering},
     thread,
     time::Duration,
 };
@@ -163,16 +164,52 @@ fn entry(fd: Fd, vector: &Vector<'_>) -> squeue::Entry {
     }
 }
 
-/// An error unless this process may use io_uring; asked once.
-pub(crate) fn require() -> io::Result<()> {
-    static ERRNO: PerProcess<Option<i32>> = PerProcess::new();
-    let errno = ERRNO.get_or_make(|| match IoUring::new(1) {
-        Ok(_) => None,
-        Err(error) => Some(error.raw_os_error().unwrap_or(libc::ENOSYS)),
-    });
-    match *errno {
-        None => Ok(()),
-        Some(errno) => {
+/// What came of the last attempt to make a ring: nothing yet, a ring, or an
+/// `errno`.
+static ANSWER: PerProcess<AtomicI32> = PerProcess::new();
+const UNKNOWN: i32 = -1;
+const AVAILABLE: i32 = 0;
+
+fn answer() -> &'static AtomicI32 {
+    ANSWER.get_or_make(|| AtomicI32::new(UNKNOWN))
+}
+
+/// The `errno` with which a ring cannot be had, if so; asked once.
+fn errno() -> i32 {
+    let known = answer().load(Ordering::Relaxed);
+    if known != UNKNOWN {
+        return known;
+    }
+    let found = match IoUring::new(1) {
+        Ok(_) => AVAILABLE,
+        Err(error) => error.raw_os_error().unwrap_or(libc::ENOSYS),
+    };
+    answer().store(found, Ordering::Relaxed);
+    found
+}
+
+/// Whether this process may use io_uring.
+pub(crate) fn is_available() -> bool {
+    errno() == AVAILABLE
+}
+
+/// Makes the next question an attempt, if the last one failed; whether a ring
+/// may be had.
+pub(super) fn forget_failure() -> bool {
+    let known = answer().load(Ordering::Relaxed);
+    // A kernel without io_uring, or one that forbids it, will not change.
+    let forbidden = matches!(known, libc::ENOSYS | libc::EPERM | libc::EACCES);
+    if known != AVAILABLE && !forbidden {
+        answer().store(UNKNOWN, Ordering::Relaxed);
+    }
+    !forbidden
+}
+
+/// An error unless this process may use io_uring.
+pub fn require() -> io::Result<()> {
+    match errno() {
+        AVAILABLE => Ok(()),
+        errno => {
             let cause = io::Error::from_raw_os_error(errno);
             let message = format!("io_uring is not available here ({cause}); threads are");
             Err(io::Error::new(io::ErrorKind::Unsupported, message))

@@ -207,6 +207,7 @@ impl Interference for Faults {
             SystemCall::Allocate => Operation::Preallocate,
             SystemCall::Sync => Operation::Sync,
             SystemCall::Lock => Operation::Lock,
+            SystemCall::Unlock => Operation::Unlock,
         };
         match self.next(operation) {
             None => Verdict::Proceed,

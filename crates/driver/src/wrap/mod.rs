@@ -12,7 +12,7 @@ use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
 
 use crate::{
     Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, FileIdentity, Handle,
-    LockMode, OpenHow, Outcome, RangeLock,
+    LockMode, OpenHow, Outcome, Promptness, RangeLock,
 };
 
 /// What a driver is asked to do.
@@ -36,12 +36,14 @@ pub enum Operation {
     Sync,
     /// Take a lock.
     Lock,
+    /// Release a lock: below drivers only, as system calls are.
+    Unlock,
     /// Close.
     Close,
 }
 
 impl Operation {
-    /// All of them.
+    /// All that have a result. A lock is released when it is dropped.
     pub const ALL: &'static [Operation] = &[
         Operation::Open,
         Operation::Delete,
@@ -89,6 +91,11 @@ pub trait Wrapper: Clone + Debug + Send + Sync + 'static {
 
     /// Moves a batch.
     fn transfer(&self, file: &Wrapped<dyn Handle>, batch: &Batch<'_>) -> Outcome;
+
+    /// How promptly short transfers go around a file that is so prompt.
+    fn promptness(&self, inner: Promptness) -> Promptness {
+        inner
+    }
 
     /// Moves a batch in the background.
     fn submit(&self, file: &Wrapped<dyn Handle>, batch: Batch<'static>, done: Completion);
@@ -195,6 +202,18 @@ impl<W: Wrapper> Handle for AroundHandle<W> {
         self.wrapper.submit(&self.file, batch, done);
     }
 
+    /// What is only prompt where data is cached goes to the background, as the
+    /// wrapper sees transfers there.
+    fn promptness(&self, direction: Direction) -> Promptness {
+        match self
+            .wrapper
+            .promptness(self.file.inner.promptness(direction))
+        {
+            Promptness::Memory => Promptness::Memory,
+            _ => Promptness::Unknown,
+        }
+    }
+
     fn size(&self) -> io::Result<u64> {
         self.call(Operation::Size, 0..0, |file| file.size())
     }
@@ -227,6 +246,10 @@ impl<W: Wrapper> Handle for AroundHandle<W> {
         self.call(Operation::Lock, range.clone(), |file| {
             file.try_lock(range, mode)
         })
+    }
+
+    fn check(&self) -> io::Result<()> {
+        self.file.inner.check()
     }
 
     fn facts(&self) -> &Facts {

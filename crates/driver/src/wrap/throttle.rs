@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{Call, Wrapped, Wrapper};
-use crate::{Batch, Completion, Handle, Outcome, background, closing::lock};
+use crate::{Batch, Completion, Handle, Outcome, Promptness, background, closing::lock};
 
 /// Nothing takes longer, so that points in time can be added up.
 const TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
@@ -77,6 +77,10 @@ impl Wrapper for Throttle {
 
     fn transfer(&self, file: &Wrapped<dyn Handle>, batch: &Batch<'_>) -> Outcome {
         self.run(batch.bytes(), || file.inner.transfer(batch))
+    }
+
+    fn promptness(&self, _inner: Promptness) -> Promptness {
+        Promptness::Unknown
     }
 
     fn submit(&self, file: &Wrapped<dyn Handle>, batch: Batch<'static>, done: Completion) {

@@ -89,6 +89,7 @@ fn open(host: &'static Host, request: Request<'_>) -> Result<Option<FileId>, Fai
         handler: Mutex::new(errhandler::default_handler()),
         types: Mutex::new(ViewTypes::named(byte)),
         split: Mutex::default(),
+        freed: Mutex::default(),
     })))
 }
 

@@ -31,6 +31,34 @@ pub(super) fn start(host: &Host, started: &Arc<Started>) -> Result<Request, Fail
     })
 }
 
+/// A generalized request that is complete: its state is the number of bytes
+/// transferred, so nothing has to be kept for it.
+pub(super) fn start_complete(host: &Host, bytes: u64) -> Result<Request, Failure> {
+    const CALLBACKS: GeneralizedCallbacks = GeneralizedCallbacks {
+        query: query_bytes,
+        free: free_nothing,
+        cancel,
+    };
+    let extra = std::ptr::without_provenance_mut(usize::try_from(bytes).unwrap_or(usize::MAX));
+    // SAFETY: the callbacks take a number.
+    let handle = unsafe { host.grequest_start(CALLBACKS, extra) }?;
+    host.grequest_complete(handle)?;
+    Ok(handle)
+}
+
+/// Writes the status of an operation that moved as many bytes as its state says.
+unsafe extern "C" fn query_bytes(extra: *mut c_void, status: *mut c_void) -> c_int {
+    if let Ok(host) = Host::current() {
+        // SAFETY: as in `query`.
+        let _ = unsafe { host.write_status(status, extra.addr() as u64) };
+    }
+    SUCCESS
+}
+
+unsafe extern "C" fn free_nothing(_extra: *mut c_void) -> c_int {
+    SUCCESS
+}
+
 /// Writes the status of an operation that is over. Never fails: the host would
 /// make an error of a communicator's out of it.
 unsafe extern "C" fn query(extra: *mut c_void, status: *mut c_void) -> c_int {

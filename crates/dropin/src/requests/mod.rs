@@ -46,6 +46,12 @@ pub(crate) struct ActiveSplit {
 impl ActiveSplit {
     /// Waits until the call is over, while messages move on.
     pub(crate) fn wait(&self, transport: &MpiTransport) {
+        if transport.is_one_node() {
+            self.split.help();
+            if self.split.wait_for(pause::YIELD_FOR) {
+                return;
+            }
+        }
         let mut pause = Pause::new();
         while !self.split.wait_for(Duration::ZERO) {
             let moved = pario_mpi::carry_attended().or(transport.make_progress());
@@ -65,13 +71,20 @@ impl ActiveSplit {
 /// How long the end of the MPI waits for operations that nobody completed.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// Makes a request of the host's for an operation that has started.
+/// Makes a request of the host's for an operation that has started. One that
+/// has succeeded already is the host's alone, to be completed by its functions as
+/// any other request.
 pub(crate) fn enter(
     host: &'static Host,
     open: &OpenFile,
     request: engine::Request<u8>,
 ) -> Result<Request, Failure> {
-    let started = Arc::new(Started::new(open, request));
+    let started = match request.into_result() {
+        Ok(Ok(status)) => return callbacks::start_complete(host, status.bytes()),
+        Ok(Err(error)) => Started::failed(open, error),
+        Err(running) => Started::new(open, running),
+    };
+    let started = Arc::new(started);
     let handle = callbacks::start(host, &started)?;
     started.set_handle(handle);
     table::insert(handle, started);

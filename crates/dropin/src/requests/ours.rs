@@ -87,11 +87,7 @@ impl Ours {
             Some((_, first)) => moved.or(first.make_progress()),
             None => moved,
         };
-        for (_, started) in &self.found {
-            if started.is_over() {
-                started.announce(self.host)?;
-            }
-        }
+        self.announce()?;
         Ok(moved)
     }
 
@@ -118,9 +114,20 @@ impl Ours {
 
     /// Waits until all of them are over and the host knows.
     pub(crate) fn wait(&self) -> Result<(), Failure> {
-        self.poll(|| self.all_over().then_some(()))?;
+        // Mostly they are over by now, and the host's own messages can do
+        // without attention.
+        if !self.all_over() {
+            self.poll(|| self.all_over().then_some(()))?;
+        }
         // Some may have ended after the last look.
-        self.advance().map(drop)
+        self.announce()
+    }
+
+    /// Tells the host what is over.
+    fn announce(&self) -> Result<(), Failure> {
+        let over = self.found.iter().filter(|(_, started)| started.is_over());
+        over.into_iter()
+            .try_for_each(|(_, started)| started.announce(self.host))
     }
 
     fn all_over(&self) -> bool {
@@ -134,6 +141,8 @@ impl Ours {
         block: impl FnOnce() -> c_int,
         test: impl FnMut() -> Option<c_int>,
     ) -> Result<c_int, Failure> {
+        // Until the first that is not over soon.
+        let _ = self.found.iter().all(|(_, started)| started.hasten());
         self.wait()?;
         match is_weak() {
             true => self.poll(test),

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long to yield before the first sleep, and after each message.
-const YIELD_FOR: Duration = Duration::from_micros(50);
+pub(super) const YIELD_FOR: Duration = Duration::from_micros(50);
 const FIRST_SLEEP: Duration = Duration::from_micros(100);
 /// Messages of the program itself wait no longer than this.
 pub(super) const LONGEST_SLEEP: Duration = Duration::from_millis(1);

@@ -11,6 +11,8 @@ use crate::errhandler;
 use crate::failure::Failure;
 use crate::files::{self, FileId, Found, OpenFile};
 
+use super::pause::YIELD_FOR;
+
 /// An operation behind a request of the host's.
 #[derive(Debug)]
 pub(crate) struct Started {
@@ -29,7 +31,7 @@ pub(crate) struct Started {
 enum Stage {
     Running {
         request: engine::Request<u8>,
-        _attendance: Option<Attendance>,
+        attendance: Option<Attendance>,
     },
     Over {
         bytes: u64,
@@ -48,27 +50,40 @@ impl Stage {
                 bytes: status.bytes(),
                 failure: None,
             },
-            Err(error) => {
-                let failure = Failure::from(error);
-                Stage::Over {
-                    bytes: failure.transferred(),
-                    failure: Some(failure),
-                }
-            }
+            Err(error) => Stage::of_failed(error),
+        }
+    }
+
+    fn of_failed(error: engine::Error) -> Stage {
+        let failure = Failure::from(error);
+        Stage::Over {
+            bytes: failure.transferred(),
+            failure: Some(failure),
         }
     }
 }
 
 impl Started {
     pub(super) fn new(open: &OpenFile, request: engine::Request<u8>) -> Started {
+        let stage = Stage::Running {
+            request,
+            attendance: open.transport.attend_background(),
+        };
+        Started::at(stage, open)
+    }
+
+    /// An operation that failed in the call that started it: whoever completes
+    /// its request gets the error.
+    pub(super) fn failed(open: &OpenFile, error: engine::Error) -> Started {
+        Started::at(Stage::of_failed(error), open)
+    }
+
+    fn at(stage: Stage, open: &OpenFile) -> Started {
         Started {
             file: open.id,
             transport: Arc::clone(&open.transport),
             handle: OnceLock::new(),
-            stage: Mutex::new(Stage::Running {
-                request,
-                _attendance: open.transport.attend_background(),
-            }),
+            stage: Mutex::new(stage),
             announced: AtomicBool::new(false),
             freed: AtomicBool::new(false),
         }
@@ -109,14 +124,36 @@ impl Started {
         drop(stage);
         // What the operation said last may still be here, and other ranks wait
         // for it.
-        self.transport.make_progress();
+        if !self.transport.is_one_node() {
+            self.transport.make_progress();
+        }
         true
     }
 
-    /// Lets the operation go on without anyone who waits for it.
+    /// Carries the operation out on the calling thread, which is going to wait
+    /// for it, and waits for a moment, as a blocking call would, without looking
+    /// at the host's messages; whether the operation is over. Not between nodes:
+    /// there the messages of all operations need this thread's attention.
+    pub(super) fn hasten(&self) -> bool {
+        if !self.transport.is_one_node() {
+            return false;
+        }
+        if let Stage::Running { request, .. } = &*self.stage() {
+            request.help();
+        }
+        self.wait_for(YIELD_FOR)
+    }
+
+    /// Lets the operation go on without anyone who waits for it. Its messages
+    /// move on as before: other ranks may wait for them.
     pub(super) fn abandon(&self) {
-        let running = std::mem::replace(&mut *self.stage(), Stage::Abandoned);
-        drop(running);
+        let stage = std::mem::replace(&mut *self.stage(), Stage::Abandoned);
+        if let (Stage::Running { attendance, .. }, Found::Ours(open)) =
+            (stage, files::find(self.file))
+            && attendance.is_some()
+        {
+            *open.freed.lock().unwrap_or_else(PoisonError::into_inner) = attendance;
+        }
     }
 
     /// The bytes transferred, as far as is known.

@@ -32,4 +32,5 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = datatype.check_etype();
     let _ = datatype.check_filetype(&datatype);
     let _ = datatype.check_filetype(&Basic::Int.into());
+    let _ = datatype.check_elements(&Basic::Int.into());
 });

@@ -1,14 +1,12 @@
-//! What the standard forbids in etypes and filetypes, and no more than that.
+//! What is asked of etypes and filetypes: what the standard forbids and no
+//! implementation can give a meaning. That the filetype be built of the etype's
+//! own basic types, with holes that are multiples of its extent, is not: ROMIO
+//! and OMPIO take such views, whose meaning is clear.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::{Constructor, Datatype, Dimension, Lengths, Order, Unit};
-use crate::shape::{Kind, Shape};
 use crate::{Basic, TypeError, TypeErrorKind};
-
-/// A filetype of an etype that has holes is compared with it instance by instance, up to this
-/// many pieces: a defect shows in the first ones unless the type is very irregular.
-const COMPARED_PIECES: u64 = 1 << 16;
 
 /// The displacements of a type map that holds an element.
 #[derive(Clone, Copy, Debug)]
@@ -226,37 +224,33 @@ impl Datatype {
     }
 
     /// The type may be a filetype over `etype`: its displacements are not negative and never
-    /// decrease, it is made of whole etypes, and its holes are whole numbers of etype extents.
+    /// decrease, and it holds a whole number of etypes.
     ///
-    /// An etype of plain bytes matches every element. Overlap, which the standard allows for
-    /// reading only, is a question for [`Layout::overlap`](crate::Layout::overlap).
+    /// Overlap, which the standard allows for reading only, is a question for
+    /// [`Layout::overlap`](crate::Layout::overlap).
     pub fn check_filetype(&self, etype: &Datatype) -> Result<(), TypeError> {
         self.check_order("filetype")?;
-        if self.size() == 0 {
+        let (size, unit) = (self.size(), etype.size());
+        if size == 0 || (unit > 0 && size.is_multiple_of(unit)) {
             return Ok(());
         }
-        let refuse = |message: String| Err(TypeError::new(TypeErrorKind::Etype, message));
-        let (size, unit) = (self.size(), etype.size());
-        if unit == 0 || !size.is_multiple_of(unit) {
-            return refuse(format!(
-                "the filetype holds {size} data bytes, which is not a whole number of etypes of \
-                 {unit} bytes"
-            ));
-        }
-        let bytes = matches!(
-            etype.signature().uniform(),
-            Some(Basic::Byte | Basic::Packed)
+        let message = format!(
+            "the filetype holds {size} data bytes, which is not a whole number of etypes of \
+             {unit} bytes"
         );
-        if !bytes && !self.signature().repeats(etype.signature()) {
-            return refuse("the basic types of the filetype are not those of the etype".into());
+        Err(TypeError::new(TypeErrorKind::Etype, message))
+    }
+
+    /// The basic types of a filetype are those of `etype`, as conversions need it: they depend
+    /// on the types of the data. An etype of plain bytes matches every element.
+    pub fn check_elements(&self, etype: &Datatype) -> Result<(), TypeError> {
+        let uniform = etype.signature().uniform();
+        let bytes = matches!(uniform, Some(Basic::Byte | Basic::Packed));
+        if self.size() == 0 || bytes || self.signature().repeats(etype.signature()) {
+            return Ok(());
         }
-        let extent = etype.extent();
-        if extent > 1 && !self.holes_fit(etype) {
-            return refuse(format!(
-                "a hole of the filetype is not a multiple of the etype's extent of {extent} bytes"
-            ));
-        }
-        Ok(())
+        let message = "the basic types of the filetype are not those of the etype";
+        Err(TypeError::new(TypeErrorKind::Etype, message))
     }
 
     fn check_order(&self, role: &str) -> Result<(), TypeError> {
@@ -275,80 +269,6 @@ impl Datatype {
                 "the displacements of the {role} decrease from {from} to {to}: they may not"
             )),
             None => Ok(()),
-        }
-    }
-
-    /// Etypes lie whole multiples of their extent apart, from the lower bound to the upper one.
-    fn holes_fit(&self, etype: &Datatype) -> bool {
-        let (layout, extent) = (self.layout(), etype.extent());
-        let Some(tile) = layout.tile() else {
-            return true;
-        };
-        if layout.extent() % extent != 0 {
-            return false;
-        }
-        if !etype.layout().is_dense() {
-            return self.instances_fit(etype);
-        }
-        // An etype begins at its own lower bound, which need not be its first byte.
-        let first = i128::from(tile.at) + i128::from(etype.lower_bound());
-        let lead = first - i128::from(layout.lower_bound());
-        lead % i128::from(extent) == 0 && aligned(&tile.shape, extent, &mut HashSet::new())
-    }
-
-    /// The same for an etype with holes of its own, by comparing instances.
-    fn instances_fit(&self, etype: &Datatype) -> bool {
-        let (layout, size) = (self.layout(), etype.size());
-        let pieces_each = etype.layout().piece_stats(0..size).pieces;
-        if layout == etype.layout() || pieces_each > COMPARED_PIECES {
-            return true;
-        }
-        let pieces = etype.layout().sorted_pieces(0..size);
-        let begin = pieces
-            .iter()
-            .find(|piece| piece.data == 0)
-            .map_or(0, |piece| piece.offset);
-        let instances = (self.size() / size).min(COMPARED_PIECES / pieces_each.max(1));
-        (0..instances).all(|instance| {
-            let data = instance * size;
-            let place = |k: u64| layout.offset_of(data + k).map(i128::from);
-            let Some(first) = place(0) else { return false };
-            let base = first - i128::from(begin);
-            let lead = base + i128::from(etype.lower_bound()) - i128::from(layout.lower_bound());
-            let same = pieces.iter().all(|piece| {
-                let offset = base + i128::from(piece.offset);
-                let last = offset + i128::from(piece.len) - 1;
-                place(piece.data) == Some(offset) && place(piece.data + piece.len - 1) == Some(last)
-            });
-            same && lead % i128::from(etype.extent()) == 0
-        })
-    }
-}
-
-/// Every piece starts and ends at a multiple of `unit` from the first byte. `known` holds the
-/// addresses of shared shapes that have been looked at.
-fn aligned(shape: &Shape, unit: i64, known: &mut HashSet<usize>) -> bool {
-    let length = unit.unsigned_abs();
-    if !shape.size.is_multiple_of(length) {
-        return false;
-    }
-    match &shape.kind {
-        Kind::Dense => true,
-        Kind::Repeat { stride, child, .. } => stride % unit == 0 && aligned(child, unit, known),
-        Kind::Copies { offsets, child, .. } => {
-            offsets.iter().all(|at| at % unit == 0) && aligned(child, unit, known)
-        }
-        Kind::Blocks {
-            offsets, starts, ..
-        } => {
-            offsets.iter().all(|at| at % unit == 0)
-                && starts.iter().all(|at| at.is_multiple_of(length))
-        }
-        Kind::Sequence { parts, .. } => {
-            !known.insert(shape.address())
-                || parts
-                    .iter()
-                    .all(|part| part.offset % unit == 0 && aligned(&part.shape, unit, known))
         }
     }
 }

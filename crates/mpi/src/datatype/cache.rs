@@ -12,6 +12,14 @@ use crate::error::MpiError;
 use crate::handles::Datatype;
 use crate::host::{Attribute, Host};
 
+/// What is known of a datatype.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) layout: Layout,
+    /// Whether it is known to be committed. It stays so.
+    pub(super) committed: bool,
+}
+
 /// What has been decoded.
 ///
 /// Predefined types live as long as the host and are kept in a table. Derived ones carry their
@@ -26,14 +34,17 @@ pub(crate) struct Decoded {
 }
 
 impl Decoded {
-    /// The layout of a datatype if it is known.
-    pub(super) fn get(&self, host: &Host, datatype: Datatype) -> Result<Option<Layout>, MpiError> {
+    /// What is known of a datatype, if anything is.
+    pub(super) fn get(&self, host: &Host, datatype: Datatype) -> Result<Option<Known>, MpiError> {
         let predefined = self
             .predefined
             .read()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(layout) = predefined.get(&datatype) {
-            return Ok(Some(layout.clone()));
+            return Ok(Some(Known {
+                layout: layout.clone(),
+                committed: true,
+            }));
         }
         drop(predefined);
         let key = self.key.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,7 +57,7 @@ impl Decoded {
         let value = host.type_get_attr(datatype, key)?;
         // SAFETY: values under this key are boxes that `keep` made or `copy` cloned; the lock
         // keeps other threads from replacing this one.
-        Ok(value.map(|value| unsafe { (*value.cast::<Layout>()).clone() }))
+        Ok(value.map(|value| unsafe { (*value.cast::<Known>()).clone() }))
     }
 
     pub(super) fn is_predefined(&self, datatype: Datatype) -> bool {
@@ -66,24 +77,24 @@ impl Decoded {
         predefined.insert(datatype, layout.clone());
     }
 
-    /// Keeps the layout of a derived type until that is freed.
+    /// Keeps what is known of a derived type until that is freed.
     pub(super) fn keep(
         &self,
         host: &Host,
         datatype: Datatype,
-        layout: &Layout,
+        known: Known,
     ) -> Result<(), MpiError> {
         let mut key = self.key.lock().unwrap_or_else(PoisonError::into_inner);
         let key = match *key {
             Some(key) => key,
             None => {
-                // SAFETY: every value that is set under this key is a box of a layout.
+                // SAFETY: every value that is set under this key is a box of this type.
                 let made =
                     unsafe { host.type_create_keyval(Some(copy), delete, std::ptr::null_mut())? };
                 *key.insert(made)
             }
         };
-        let value = Box::into_raw(Box::new(layout.clone()));
+        let value = Box::into_raw(Box::new(known));
         let outcome = host.type_set_attr(datatype, key, value.cast());
         outcome.inspect_err(|_| {
             // SAFETY: the host did not take the box made above.
@@ -92,7 +103,7 @@ impl Decoded {
     }
 }
 
-/// A duplicate has the same layout.
+/// A duplicate has the same layout, and is committed if its original is.
 unsafe extern "C" fn copy(
     _datatype: u64,
     _key: c_int,
@@ -103,8 +114,8 @@ unsafe extern "C" fn copy(
 ) -> c_int {
     // SAFETY: the host passes a value that was set under our key, and two writable places.
     unsafe {
-        let layout = (*value.cast::<Layout>()).clone();
-        copy.write(Box::into_raw(Box::new(layout)).cast());
+        let known = (*value.cast::<Known>()).clone();
+        copy.write(Box::into_raw(Box::new(known)).cast());
         flag.write(1);
     }
     0
@@ -117,6 +128,6 @@ unsafe extern "C" fn delete(
     _extra: *mut c_void,
 ) -> c_int {
     // SAFETY: the host passes a value that was set under our key, for the last time.
-    drop(unsafe { Box::from_raw(value.cast::<Layout>()) });
+    drop(unsafe { Box::from_raw(value.cast::<Known>()) });
     0
 }

@@ -1,6 +1,7 @@
 //! Turns the host's datatypes into layouts, once each, and ours into the host's.
 
 mod cache;
+mod committed;
 mod constructor;
 mod contents;
 mod encode;
@@ -12,6 +13,8 @@ use std::fmt;
 use pario_layout::{MAX_DEPTH, TypeError};
 
 pub(crate) use cache::Decoded;
+use cache::Known;
+pub(crate) use committed::Asking;
 use constructor::Constructor;
 pub use encode::{EncodeError, Encoded};
 
@@ -25,6 +28,8 @@ use crate::host::combiner::Combiner;
 pub enum DecodeError {
     /// The handle is `MPI_DATATYPE_NULL`.
     Null,
+    /// The datatype is not committed.
+    Uncommitted,
     /// The host refused to tell.
     Mpi(MpiError),
     /// The host told something that makes no datatype.
@@ -46,6 +51,9 @@ impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("the datatype is MPI_DATATYPE_NULL"),
+            Self::Uncommitted => {
+                f.write_str("the datatype is not committed: call MPI_Type_commit first")
+            }
             Self::Mpi(error) => error.fmt(f),
             Self::Type(error) => error.fmt(f),
             Self::UnknownName { name, size } => write!(
@@ -89,6 +97,32 @@ impl Host {
     pub fn decode(&self, datatype: Datatype) -> Result<pario_layout::Datatype, DecodeError> {
         decode_at(self, datatype, MAX_DEPTH)
     }
+
+    /// The same for a datatype that must be committed, as those of data and of views must.
+    /// That it is, is asked until it is so, then kept.
+    pub fn decode_committed(
+        &self,
+        datatype: Datatype,
+    ) -> Result<pario_layout::Datatype, DecodeError> {
+        if let Some(known) = self.decoded().get(self, datatype)?
+            && known.committed
+        {
+            return Ok(known.layout);
+        }
+        let layout = self.decode(datatype)?;
+        if self.decoded().is_predefined(datatype) {
+            return Ok(layout);
+        }
+        if !self.type_is_committed(datatype)? {
+            return Err(DecodeError::Uncommitted);
+        }
+        let known = Known {
+            layout: layout.clone(),
+            committed: true,
+        };
+        self.decoded().keep(self, datatype, known)?;
+        Ok(layout)
+    }
 }
 
 /// Decodes a datatype under which constructors may nest `depth` more levels.
@@ -98,7 +132,7 @@ fn decode_at(
     depth: u16,
 ) -> Result<pario_layout::Datatype, DecodeError> {
     if let Some(known) = host.decoded().get(host, datatype)? {
-        return Ok(known);
+        return Ok(known.layout);
     }
     if datatype == host.predefined().datatype_null {
         return Err(DecodeError::Null);
@@ -122,7 +156,13 @@ fn decode_at(
     let bounded = with_bounds_of(host, datatype, made)?;
     match combiner.is_predefined() {
         true => host.decoded().keep_predefined(datatype, &bounded),
-        false => host.decoded().keep(host, datatype, &bounded)?,
+        false => {
+            let known = Known {
+                layout: bounded.clone(),
+                committed: false,
+            };
+            host.decoded().keep(host, datatype, known)?;
+        }
     }
     Ok(bounded)
 }

@@ -169,6 +169,7 @@ functions! {
         type_dup = "Type_dup" (Handle, Handles);
         type_free = "Type_free" (Handles);
         type_commit = "Type_commit" (Handles);
+        pack = "Pack" (Pointer, c_int, Handle, Pointer, c_int, Ints, Handle);
         type_contiguous = "Type_contiguous" (c_int, Handle, Handles);
         type_create_keyval = "Type_create_keyval" (Pointer, Pointer, Ints, Pointer);
         type_free_keyval = "Type_free_keyval" (Ints);

@@ -29,7 +29,7 @@ use constants::{Constants, Predefined};
 use functions::Functions;
 use loader::Library;
 
-use crate::datatype::Decoded;
+use crate::datatype::{Asking, Decoded};
 use crate::error::{HostError, MpiError};
 use crate::handles::Errhandler;
 
@@ -70,6 +70,7 @@ pub struct Host {
     /// The functions themselves, for calls that no method wraps.
     pub functions: Functions,
     decoded: Decoded,
+    asking: Asking,
 }
 
 impl Host {
@@ -101,6 +102,7 @@ impl Host {
             functions,
             library,
             decoded: Decoded::default(),
+            asking: Asking::default(),
         })
     }
 
@@ -162,6 +164,10 @@ impl Host {
 
     pub(crate) fn decoded(&self) -> &Decoded {
         &self.decoded
+    }
+
+    pub(crate) fn asking(&self) -> &Asking {
+        &self.asking
     }
 
     /// Memory for a handle that a function writes.

@@ -9,7 +9,7 @@ use super::combiner::Combiner;
 use super::environment::TextBuffer;
 use super::{Host, call, functions};
 use crate::error::MpiError;
-use crate::handles::Datatype;
+use crate::handles::{Comm, Datatype};
 
 /// How many arguments a datatype was made from, and by which constructor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +93,23 @@ impl Host {
     pub fn type_commit(&self, datatype: Datatype) -> Result<(), MpiError> {
         let mut slot = Slot::new(self.flavour(), datatype.0);
         call!(self, type_commit(slot.pointer()))
+    }
+
+    /// `MPI_Pack` of no element.
+    pub(crate) fn pack_nothing(&self, datatype: Datatype, comm: Comm) -> Result<(), MpiError> {
+        let (mut from, mut to, mut position) = (0u64, 0u64, 0);
+        call!(
+            self,
+            pack(
+                (&raw mut from).cast(),
+                0,
+                datatype.0,
+                (&raw mut to).cast(),
+                size_of::<u64>() as c_int,
+                &mut position,
+                comm.0,
+            )
+        )
     }
 
     /// `MPI_Type_contiguous`.

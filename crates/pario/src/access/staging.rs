@@ -39,6 +39,13 @@ struct State {
     waiting: usize,
 }
 
+impl State {
+    /// One taker always gets what it needs.
+    fn has_room(&self, bytes: u64) -> bool {
+        self.used == 0 || self.used.saturating_add(bytes) <= self.bound
+    }
+}
+
 impl Buffers {
     pub(crate) fn new(bound: u64) -> Buffers {
         let state = State {
@@ -62,11 +69,16 @@ impl Buffers {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a taker of so many bytes would not wait.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        self.state().has_room(bytes)
+    }
+
     /// A buffer of at least so many bytes, with any content.
     pub(crate) fn take(&self, bytes: u64) -> io::Result<Staging<'_>> {
         let len = usize::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let mut state = self.state();
-        while state.used > 0 && state.used.saturating_add(bytes) > state.bound {
+        while !state.has_room(bytes) {
             state.waiting += 1;
             state = self
                 .returned

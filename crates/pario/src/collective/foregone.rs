@@ -32,28 +32,46 @@ pub(super) struct Freedom {
 }
 
 impl Freedom {
-    /// Whether the next call through a view is foregone.
+    /// Whether a call on these terms is foregone.
     pub(super) fn is_foregone(
         &mut self,
         file: &Inner,
         comm: &dyn Transport,
-        view: &Lowered,
+        terms: &Terms,
     ) -> bool {
-        view.peers().dense
-            && view.representation().is_identity()
-            && file.atomicity() == Atomicity::NonAtomic
-            && self.is_free(file, comm)
+        terms.view.peers().dense
+            && terms.view.representation().is_identity()
+            && terms.atomicity == Atomicity::NonAtomic
+            && self.is_free(file, comm, &terms.hints)
     }
 
-    fn is_free(&mut self, file: &Inner, comm: &dyn Transport) -> bool {
-        let hints = file.hints();
+    fn is_free(&mut self, file: &Inner, comm: &dyn Transport, hints: &Arc<Hints>) -> bool {
         match &self.known {
-            Some((known, free)) if Arc::ptr_eq(known, &hints) => *free,
+            Some((known, free)) if Arc::ptr_eq(known, hints) => *free,
             _ => {
-                let free = is_near(file, comm) && leaves_choice(&hints);
-                self.known = Some((hints, free));
+                let free = is_near(file, comm) && leaves_choice(hints);
+                self.known = Some((hints.clone(), free));
                 free
             }
+        }
+    }
+}
+
+/// What the ranks had agreed on when a call began. It is another when the turn
+/// of a call in the background comes, and not at the same time on all ranks.
+#[derive(Debug)]
+pub(super) struct Terms {
+    view: Arc<Lowered>,
+    hints: Arc<Hints>,
+    atomicity: Atomicity,
+}
+
+impl Terms {
+    pub(super) fn now(file: &Inner) -> Terms {
+        Terms {
+            view: file.view(),
+            hints: file.hints(),
+            atomicity: file.atomicity(),
         }
     }
 }

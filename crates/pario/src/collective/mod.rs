@@ -10,6 +10,7 @@
 
 mod atomic;
 mod background;
+mod deferred;
 mod entrance;
 mod entry;
 mod foregone;
@@ -18,6 +19,7 @@ mod messages;
 mod ordered;
 mod planning;
 mod prefetch;
+mod queue;
 mod route;
 mod segments;
 mod shared;
@@ -28,6 +30,7 @@ mod windows;
 pub(crate) use background::{Background, start_all};
 pub(crate) use lane::Lane;
 pub(crate) use ordered::run_ordered;
+pub(crate) use queue::Queue;
 
 use std::{sync::Arc, thread, time::Duration};
 
@@ -42,6 +45,7 @@ use crate::{
     operation::{Call, Operation},
 };
 use entrance::Entrance;
+use foregone::Terms;
 pub use planning::plan_facts;
 use planning::{Holes, Planned};
 
@@ -109,23 +113,21 @@ pub(crate) fn run(file: &Arc<Inner>, lane: &Lane, call: Call, memory: Memory) ->
     let prepared = file
         .check_no_split()
         .and_then(|()| Operation::prepare(file, call, memory));
-    run_prepared(file, lane, call, prepared)
+    run_prepared(file, lane, call, &Terms::now(file), prepared)
 }
 
+/// `terms` are those that the call began with.
 fn run_prepared(
     file: &Arc<Inner>,
     lane: &Lane,
     call: Call,
+    terms: &Terms,
     prepared: Result<Operation>,
 ) -> Result<Status> {
     let comm = &*lane.comm;
-    let view = match &prepared {
-        Ok(operation) => operation.shared_view(),
-        Err(_) => file.view(),
-    };
     let foregone = {
         let mut state = lane.state();
-        state.was_foregone = state.freedom.is_foregone(file, comm, &view);
+        state.was_foregone = state.freedom.is_foregone(file, comm, terms);
         state.was_foregone
     };
     let result = match foregone {

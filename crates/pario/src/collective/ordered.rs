@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Lane, run_prepared};
+use super::{Lane, foregone::Terms, run_prepared};
 use crate::{
     Error, Result, Status,
     access::Transfer,
@@ -30,7 +30,7 @@ pub(crate) fn run_ordered(
         ..call
     };
     let prepared = Operation::prepare(file, call, memory);
-    run_prepared(file, lane, call, prepared)
+    run_prepared(file, lane, call, &Terms::now(file), prepared)
 }
 
 /// Where this rank's part starts: behind the parts of the ranks before it.

@@ -57,7 +57,7 @@ impl File {
 
     fn start_all<T: Element>(&self, call: Call, owned: Owned<T>) -> Result<Request<T>> {
         Request::start(owned, |memory, keep| {
-            self.inner.check_open()?;
+            self.inner.check_not_closed()?;
             collective::start_all(&self.inner, call, memory, keep)
         })
         .map_err(|error| self.inner.name_error(error, call.name))
@@ -87,6 +87,11 @@ impl<T: Element> Split<T> {
     /// whether it is done.
     pub fn wait_for(&self, bound: Duration) -> bool {
         self.request.wait_for(bound)
+    }
+
+    /// As [`Request::help`], for the end of a call.
+    pub fn help(&self) {
+        self.request.help();
     }
 
     /// Ends the call: waits for its result and gives the buffer back.

@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use pario_driver::{Driver, Handle};
@@ -22,6 +23,9 @@ use crate::{
     shared_pointer::SharedPointer,
     view::Lowered,
 };
+
+/// How often a rank that waits for operations of its own looks after messages.
+const ATTEND_EVERY: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(crate) struct Inner {
@@ -99,17 +103,25 @@ impl Inner {
             .on_rank(self.comm.rank())
     }
 
+    /// The file is open, and no earlier failure is left to be reported.
     pub(crate) fn check_open(&self) -> Result<()> {
+        self.check_not_closed()?;
+        Ok(self.handle.check()?)
+    }
+
+    pub(crate) fn check_not_closed(&self) -> Result<()> {
         match self.state.closed.load(Ordering::Acquire) {
             false => Ok(()),
             true => Err(Error::new(ErrorKind::Handle, "the file is closed")),
         }
     }
 
-    /// Requests that are pending forbid what changes the file under them.
+    /// Requests that are pending forbid what changes the file under them. Of
+    /// operations whose requests were freed nobody else can tell when they are
+    /// over, so they are waited for.
     pub(crate) fn check_idle(&self) -> Result<()> {
-        match self.pending.count() {
-            0 => Ok(()),
+        match self.pending.requests() {
+            0 => self.wait_for_operations(),
             count => Err(Error::new(
                 ErrorKind::FileInUse,
                 format!(
@@ -117,6 +129,14 @@ impl Inner {
                 ),
             )),
         }
+    }
+
+    /// Waits until no operation is under way, while messages move on.
+    pub(super) fn wait_for_operations(&self) -> Result<()> {
+        while !self.pending.wait_for_operations(ATTEND_EVERY) {
+            self.comm.attend()?;
+        }
+        Ok(())
     }
 
     /// An active split call forbids other collective ones.

@@ -9,6 +9,7 @@ mod open;
 mod peers;
 mod pointers;
 mod same_file;
+mod usable;
 mod views;
 
 pub use collective::Split;

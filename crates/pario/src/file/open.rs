@@ -13,7 +13,12 @@ use pario_driver::{Advice, AsyncMethod, Create, Driver, Handle, IoMode, OpenHow,
 use pario_hints::{Hints, Info, Sources};
 use pario_transport::{Rank, Transport};
 
-use super::{Atomicity, File, Inner, hints, inner::State, same_file};
+use super::{
+    Atomicity, File, Inner, hints,
+    inner::State,
+    same_file,
+    usable::{usable, usable_alone},
+};
 use crate::{
     Error, ErrorKind, Mode, Result,
     access::Buffers,
@@ -77,7 +82,7 @@ impl File {
     /// Deletes a file. Of several ranks, one does this.
     pub fn delete(path: impl AsRef<Path>, info: &Info) -> Result<()> {
         let path = path.as_ref();
-        let hints = Hints::resolve(info, &Sources::from_environment()).hints;
+        let hints = usable_alone(Hints::resolve(info, &Sources::from_environment()).hints);
         resolve(path, &hints)
             .and_then(|resolved| Ok(resolved.driver.delete(&resolved.path)?))
             .map_err(|error| error.in_operation("delete").on_path(path))
@@ -88,11 +93,12 @@ impl File {
     /// *Collective*. It does not make data durable: [`File::sync`] and the hint
     /// `pario_sync_on_close` do.
     ///
-    /// An operation that is still pending is an error on all ranks, and the
-    /// file stays open. After any other result it is closed.
+    /// An operation whose request is still pending is an error on all ranks,
+    /// and the file stays open; those whose requests were dropped are waited
+    /// for. After any other result it is closed.
     pub fn close(&self) -> Result<()> {
         let inner = &self.inner;
-        let ready = inner.check_open().and_then(|()| inner.check_idle());
+        let ready = inner.check_not_closed().and_then(|()| inner.check_idle());
         inner.agree("close", ready)?;
         inner.close_together()
     }
@@ -151,6 +157,7 @@ fn open_together(
     resolve: impl FnOnce(&Path, &Hints) -> Result<Resolved>,
 ) -> Result<File> {
     let (hints, names) = agree_on_arguments(&*comm, path, mode, info)?;
+    let hints = usable(hints, mode, &*comm);
     let resolved = resolve(path, &hints).and_then(|resolved| {
         check_reachable(&*comm, &resolved)?;
         Ok(resolved)

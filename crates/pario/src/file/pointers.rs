@@ -73,15 +73,11 @@ impl Inner {
     /// Moves the shared pointer on once for all ranks, which are all here,
     /// and tells all where it stood.
     pub(crate) fn advance_for_all(&self, comm: &dyn Transport, etypes: u64) -> Result<u64> {
-        let stood = match comm.rank() {
-            Rank(0) => self
-                .shared_pointer
-                .advance(etypes)
-                .map(|base| base.to_le_bytes().to_vec()),
-            _ => Ok(Vec::new()),
-        };
-        let all = agree::gather(comm, stood)?;
-        Ok(all[0].as_slice().try_into().map_or(0, u64::from_le_bytes))
+        let stood = agree::told_by(comm, Rank(0), || {
+            let base = self.shared_pointer.advance(etypes)?;
+            Ok(base.to_le_bytes().to_vec())
+        })?;
+        Ok(stood.as_slice().try_into().map_or(0, u64::from_le_bytes))
     }
 
     fn seek_shared(&self, offset: i64, from: Seek) -> Result<()> {

@@ -73,7 +73,7 @@ impl Inner {
 
     fn check_view(&self, view: &View) -> Result<()> {
         self.check_open()?;
-        self.check_idle()?;
+        self.wait_for_split()?;
         let sequential = self.mode.contains(Mode::SEQUENTIAL);
         match (sequential, view.displacement()) {
             (true, Displacement::Bytes(_)) => Err(Error::new(
@@ -84,6 +84,17 @@ impl Inner {
                 "Displacement::Current is allowed only in files opened SEQUENTIAL",
             )),
             _ => Ok(()),
+        }
+    }
+
+    /// Operations keep the view that they began with, so pending ones are no
+    /// obstacle. An ordered split call finds its place by the shared pointer
+    /// when its turn comes, and setting a view resets that: so an active split
+    /// call, which all ranks have begun by now, is waited for.
+    fn wait_for_split(&self) -> Result<()> {
+        match self.check_no_split() {
+            Ok(()) => Ok(()),
+            Err(_) => self.wait_for_operations(),
         }
     }
 

@@ -18,7 +18,7 @@ use std::{
 
 use pario_transport::{Rank, Transport};
 
-use crate::{Error, ErrorKind, Result, agree};
+use crate::{Error, ErrorKind, Result, agree, warning::warn};
 
 /// Two places that all ranks reach, each a position that is changed as a
 /// whole.
@@ -83,11 +83,15 @@ impl SharedPointer {
         };
         let made: Result<Box<dyn Method>> = match (segment, preference) {
             (Some(segment), _) => Ok(Box::new(memory::Memory::new(segment))),
-            (None, Preference::Memory) => Err(Error::new(
-                ErrorKind::UnsupportedOperation,
-                "the hint pario_shared_pointer asks for memory, but the ranks share none: give automatic or file",
-            )),
-            (None, _) => side_file::SideFile::new(comm, beside).map(|file| Box::new(file) as _),
+            (None, preference) => {
+                if preference == Preference::Memory && comm.rank() == Rank(0) {
+                    warn(
+                        "the hint pario_shared_pointer asks for memory, but the ranks share none: \
+                         the shared pointer is in a file",
+                    );
+                }
+                side_file::SideFile::new(comm, beside).map(|file| Box::new(file) as _)
+            }
         };
         let method = match agree::agree(comm, made) {
             Err(error) if error.kind() == ErrorKind::PeerLost => return Err(error),

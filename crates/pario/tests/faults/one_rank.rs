@@ -173,3 +173,51 @@ fn a_sync_that_fails_before_closing_is_told_and_the_file_is_closed() {
     assert_eq!(kinds, [ErrorKind::Io; RANKS as usize]);
     assert_no_descriptors(&path, "after the failure");
 }
+
+/// A lock that cannot be released keeps other ranks waiting. All hear of it at
+/// the next collective call, once it is released the file goes on, and closing
+/// releases it in any case.
+#[test]
+fn a_lock_that_cannot_be_released_is_told_to_all_at_the_next_call() {
+    let folder = folder();
+    let path = folder.path().join("file");
+    for faulty in 0..RANKS {
+        let results = threads::run(RANKS, |comm| {
+            let faults = Faults::new();
+            let driver = Posix::new().with_interference(Arc::new(faults.clone()));
+            let file = open_atomic(&comm, Arc::new(driver), &path)?;
+            let mine = u64::from(comm.rank().0) * 10;
+            let fail = || faults.fail_from_nth(1, &[Operation::Unlock], Fault::Error(libc::EIO));
+            let write = || {
+                if comm.rank() == Rank(faulty) {
+                    fail();
+                }
+                file.write_at(mine, &[1u8; 10])
+            };
+            assert_eq!(write()?.bytes(), 10, "the data is written");
+            let refused = [
+                file.sync(),
+                file.set_size(30),
+                file.write_at_all(mine, &[2u8; 10]).map(drop),
+            ];
+            for result in refused {
+                let error = result.unwrap_err();
+                assert_eq!(
+                    (error.kind(), error.rank()),
+                    (ErrorKind::Io, Some(Rank(faulty)))
+                );
+                assert!(error.to_string().contains("released"), "{error}");
+            }
+            faults.clear();
+            file.sync()?;
+            write()?;
+            let error = file.close().unwrap_err();
+            assert_eq!(error.rank(), Some(Rank(faulty)), "{error}");
+            Ok::<(), Error>(())
+        });
+        results
+            .into_iter()
+            .for_each(|result| result.unwrap().unwrap());
+        assert_no_descriptors(&path, "after the failure");
+    }
+}

@@ -16,14 +16,14 @@
 //! | 11 | waiting ranks sleep | `processes` |
 //! | 12 | opposite orders of nonblocking operations | `flight` |
 //! | 13 | completion under MPI | programs `completion`, `mixed_errors`, `progress` of the drop-in library |
-//! | 14 | pointers, pending requests | `flight` |
+//! | 14 | pointers, pending requests | `flight`; programs `odd_views`, `freed` of the drop-in library |
 //! | 15 | split calls | `collective` |
 //! | 16 | requests that are dropped or forgotten | `flight` |
 //! | 17 | counts are prefixes | `results`; every fault in `faults` |
 //! | 18 | sync and close | `results` |
 //! | 19 | files that are dropped | `results` |
 //! | 20 | arguments that must match | `results` |
-//! | 21 | filetypes | `views`; the layout's oracle |
+//! | 21 | filetypes | `views`; the layout's oracle; programs `odd_views`, `uncommitted` of the drop-in library |
 //! | 22 | data representations | `views`; the datarep's tests |
 //! | 23 | modes, views, pointers | `views` |
 //! | 24 | views between nodes | not here: `collective`, and the tests of plans |

@@ -290,8 +290,7 @@ fn an_open_that_fails_says_why() {
     let below_a_file = path.join("below");
     let long = folder.path().join("n".repeat(300));
     let odd = folder.path().join("a\0b");
-    let hint = [("pario_driver", "floppy")];
-    let cases: [Opening<'_>; 10] = [
+    let cases: [Opening<'_>; 9] = [
         (
             &missing,
             READ,
@@ -331,13 +330,6 @@ fn an_open_that_fails_says_why() {
         (&below_a_file, NEW, &[], ErrorKind::BadFile, &["directory"]),
         (&long, NEW, &[], ErrorKind::BadFile, &["too long"]),
         (&odd, NEW, &[], ErrorKind::BadFile, &["zero byte"]),
-        (
-            &path,
-            READ,
-            &hint,
-            ErrorKind::BadFile,
-            &["floppy", "ufs", "mem"],
-        ),
     ];
     for (path, mode, hints, kind, says) in cases {
         let error = open_error(path, mode, &info(hints));

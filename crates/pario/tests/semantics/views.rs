@@ -4,7 +4,8 @@
 use std::fs;
 
 use pario::{
-    Basic, Datatype, Displacement, ErrorKind, File, Info, Mode, Rank, Seek, Source, Target, View,
+    Basic, Datatype, Displacement, ErrorKind, File, Info, Mode, Order, Rank, Seek, Source, Target,
+    View,
 };
 
 use crate::common::{NEW, alone, byte, folder, info, ranks};
@@ -87,7 +88,7 @@ fn rule_21_tiles_that_interleave_are_written_where_they_lie() {
 }
 
 #[test]
-fn rule_21_what_the_standard_forbids_in_a_view_and_no_more() {
+fn rule_21_what_is_forbidden_in_a_view_and_no_more() {
     let folder = folder();
     let path = folder.path().join("forbidden");
     let int = Datatype::basic(Basic::Int32);
@@ -103,12 +104,12 @@ fn rule_21_what_the_standard_forbids_in_a_view_and_no_more() {
             &int,
             Datatype::indexed(&[(1, 3), (1, 0)], &int),
         ),
+        ("half an etype", &double, Ok(int.clone())),
         (
-            "a hole of half an etype",
-            &int,
-            Datatype::hindexed(&[(1, 0), (1, 6)], &int),
+            "one and a half etypes",
+            &double,
+            Datatype::contiguous(3, &int),
         ),
-        ("another type than the etype", &int, Ok(double.clone())),
     ];
     let allowed = [
         (
@@ -123,6 +124,17 @@ fn rule_21_what_the_standard_forbids_in_a_view_and_no_more() {
             Datatype::indexed(&[(1, 0), (0, 7), (1, 2)], &int),
         ),
         ("no data at all", &int, Datatype::contiguous(0, &int)),
+        (
+            "a hole of half an etype",
+            &int,
+            Datatype::hindexed(&[(1, 0), (1, 6)], &int),
+        ),
+        ("another type than the etype", &int, Ok(double.clone())),
+        (
+            "an extent that is no multiple of the etype's",
+            &int,
+            Datatype::resized(&int, -2, 9),
+        ),
     ];
     alone(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
@@ -141,6 +153,56 @@ fn rule_21_what_the_standard_forbids_in_a_view_and_no_more() {
         }
         file.close()
     });
+}
+
+/// Views that both ROMIO and OMPIO take, with the places they give the bytes:
+/// those of the filetype, in its order, counted in data bytes of the etype.
+#[test]
+fn rule_21_etypes_with_holes_and_bounds_of_their_own() {
+    let folder = folder();
+    let int = Datatype::basic(Basic::Int32);
+    let two = Datatype::contiguous(2, &int).unwrap();
+    // 8 bytes every 12, and 4 bytes with 4 before them.
+    let every_12 = Datatype::resized(&two, 0, 12).unwrap();
+    let behind_4 = Datatype::resized(&int, 4, 8).unwrap();
+    let part = |of: &Datatype| Datatype::subarray(&[4], &[2], &[1], Order::C, of).unwrap();
+    let cases = [
+        ("alone", &every_12, every_12.clone(), vec![(0, 8), (12, 8)]),
+        ("dense", &every_12, two.clone(), vec![(0, 16)]),
+        (
+            "apart",
+            &every_12,
+            Datatype::hvector(2, 1, 20, &every_12).unwrap(),
+            vec![(0, 8), (20, 8)],
+        ),
+        (
+            "in a part",
+            &every_12,
+            part(&every_12),
+            vec![(12, 8), (24, 8)],
+        ),
+        (
+            "with a bound in a part",
+            &behind_4,
+            part(&behind_4),
+            vec![(8, 4), (16, 4), (40, 4), (48, 4)],
+        ),
+    ];
+    for (what, etype, filetype, places) in cases {
+        let path = folder.path().join(what);
+        fs::write(&path, [0; 80]).unwrap();
+        alone(|comm| {
+            let file = File::open(&comm, &path, NEW, &Info::new())?;
+            file.set_view(&View::new(3, etype, &filetype))?;
+            file.write_at(0, &[7u8; 16][..])?;
+            file.close()
+        });
+        let mut wanted = [0; 80];
+        for (offset, len) in places {
+            wanted[3 + offset..][..len].fill(7);
+        }
+        assert_eq!(fs::read(&path).unwrap(), wanted, "{what}");
+    }
 }
 
 /// Numbers of the type `long`, which external32 stores in four bytes.

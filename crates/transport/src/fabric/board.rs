@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::geometry::{BOARDS, INLINE_BYTES, SCRATCH_BYTES};
+use super::geometry::{BOARDS, INLINE_BYTES};
 use super::mailroom::Mailroom;
 use super::world::World;
 use crate::{Rank, Result, Segment};
@@ -53,9 +53,10 @@ impl Board {
         for rank in 0..world.ranks {
             self.entered(world, Rank(rank)).store(0, Ordering::Relaxed);
         }
-        world
-            .memory
-            .store_bytes(world.geometry.scratch(self.0), &[0; SCRATCH_BYTES]);
+        let scratch = self.scratch(world);
+        for offset in (0..scratch.bytes()).step_by(size_of::<u64>()) {
+            scratch.atomic_u64(offset).store(0, Ordering::Relaxed);
+        }
         releases.store(0, Ordering::Relaxed);
         self.state(world).store(FREE, Ordering::Release);
     }
@@ -68,7 +69,7 @@ impl Board {
     /// Zeroed memory of all ranks that use the board.
     pub(super) fn scratch(self, world: &World) -> Segment {
         let start = world.geometry.scratch(self.0);
-        world.memory.part(start, SCRATCH_BYTES)
+        world.memory.part(start, world.geometry.scratch_bytes())
     }
 
     /// Enters an operation with a contribution.

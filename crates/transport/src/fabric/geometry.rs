@@ -11,8 +11,10 @@ pub(super) const BOARDS: usize = 64;
 /// The longest contribution to a collective that is written on the board.
 pub(super) const INLINE_BYTES: usize = 248;
 
-/// Memory that comes with a board, for whatever its users like.
-pub(super) const SCRATCH_BYTES: usize = 2 * LINE;
+/// Memory that comes with a board, for whatever its users like: so much for all
+/// of them, and so much for each rank.
+const SCRATCH_BYTES: usize = 2 * LINE;
+const SCRATCH_RANK_BYTES: usize = 64;
 
 /// A contribution: its length, then its bytes.
 const SLOT_BYTES: usize = size_of::<u64>() + INLINE_BYTES;
@@ -76,7 +78,12 @@ impl Geometry {
     }
 
     fn board_bytes(&self) -> usize {
-        LINE + SCRATCH_BYTES + self.ranks * PLACE_BYTES
+        LINE + self.scratch_bytes() + self.ranks * PLACE_BYTES
+    }
+
+    /// How much memory of a board is its users' own.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        (SCRATCH_BYTES + self.ranks * SCRATCH_RANK_BYTES).next_multiple_of(LINE)
     }
 
     /// The memory of a board that is its users' own.
@@ -89,7 +96,7 @@ impl Geometry {
     }
 
     pub(super) fn place(&self, board: usize, rank: usize) -> usize {
-        self.scratch(board) + SCRATCH_BYTES + rank * PLACE_BYTES
+        self.scratch(board) + self.scratch_bytes() + rank * PLACE_BYTES
     }
 
     pub(super) fn slot(&self, board: usize, rank: usize, operation: u64) -> usize {

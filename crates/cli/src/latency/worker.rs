@@ -1,0 +1,195 @@
+//! One rank of a contender: makes each call many times and reports how long one takes.
+
+use std::ffi::CString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use pario_mpi::host::loader::{Library, Visibility};
+use pario_mpi::{Comm, Host, Runtime, Threads};
+
+use super::calls::{self, Form, Row};
+use super::functions::{Functions, OpenFile, Requests, Source};
+use crate::compare::protocol::{Latency, Line};
+use crate::failure::Failure;
+
+/// The subcommand of `pario bench` that starts it.
+pub(super) const NAME: &str = "latency-worker";
+
+/// What a worker does; `pario bench latency` starts it.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The MPI's library [default: that of the launcher]
+    #[arg(long, value_name = "FILE")]
+    mpi_library: Option<PathBuf>,
+    /// The library whose MPI-IO is used [default: the MPI's own]
+    #[arg(long, value_name = "FILE")]
+    library: Option<PathBuf>,
+    /// The folder of the file
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    dir: PathBuf,
+    /// Which calls
+    #[arg(long, value_delimiter = ',')]
+    call: Vec<String>,
+    /// Bytes per rank, per call
+    #[arg(long, value_delimiter = ',')]
+    size: Vec<u64>,
+    /// Time for each figure, in milliseconds
+    #[arg(long, default_value_t = 20)]
+    time: u64,
+}
+
+fn failed(reason: impl std::fmt::Display) -> Failure {
+    Failure::Method {
+        method: "MPI".to_owned(),
+        reason: reason.to_string(),
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
+    if let Some(library) = &arguments.mpi_library {
+        Library::load(&library.to_string_lossy(), Visibility::Global).map_err(failed)?;
+    }
+    let runtime = Runtime::start(Threads::Single).map_err(failed)?;
+    let (host, world) = (runtime.host(), runtime.world());
+    let outcome = measure_all(host, world, arguments, out);
+    if let Err(failure) = &outcome {
+        // The others wait for this rank: end them all.
+        eprintln!("pario: {failure}");
+        let _ = host.abort(world, 1);
+    }
+    outcome
+}
+
+fn measure_all(
+    host: &'static Host,
+    world: Comm,
+    arguments: &Arguments,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let source = match &arguments.library {
+        Some(path) => Source::library(path).map_err(failed)?,
+        None => Source::Host(host),
+    };
+    let wants_pario = matches!(source, Source::Library(..));
+    let calls = calls::named(&arguments.call).map_err(Failure::Arguments)?;
+    let path = arguments.dir.join("latency.dat");
+    let path = CString::new(path.as_os_str().as_bytes()).map_err(failed)?;
+    let worker = Worker {
+        functions: Functions::new(host, source).map_err(failed)?,
+        host,
+        world,
+        rank: host.comm_rank(world).map_err(failed)? as u64,
+        ranks: host.comm_size(world).map_err(failed)? as u64,
+        path,
+        time: Duration::from_millis(arguments.time),
+    };
+    for row in calls::rows(&calls, &arguments.size) {
+        let (seconds, is_parios) = worker.measure(row)?;
+        let latency = Latency {
+            call: row.call.name.to_owned(),
+            bytes: row.bytes,
+            in_flight: row.in_flight,
+            seconds,
+            fault: (is_parios != wants_pario)
+                .then(|| "the file was not opened by the library that is measured".to_owned()),
+        };
+        if worker.rank == 0 {
+            writeln!(out, "{}", Line::Latency(latency)).map_err(Failure::Output)?;
+        }
+    }
+    out.flush().map_err(Failure::Output)
+}
+
+struct Worker {
+    functions: Functions,
+    host: &'static Host,
+    world: Comm,
+    rank: u64,
+    ranks: u64,
+    path: CString,
+    time: Duration,
+}
+
+impl Worker {
+    fn barrier(&self) -> Result<(), Failure> {
+        self.host.barrier(self.world).map_err(failed)
+    }
+
+    /// Seconds per call, and whose file it was.
+    fn measure(&self, row: Row) -> Result<(f64, bool), Failure> {
+        let file = self
+            .functions
+            .open(self.world, &self.path)
+            .map_err(failed)?;
+        let is_parios = file.is_parios();
+        // A few to get going, which also tell how many the time is enough for.
+        let few = self.timed(&file, row, 2)?;
+        let batches = (self.time.as_secs_f64() / few.max(1e-9)).clamp(1.0, 1000.0) as u64;
+        let seconds = self.timed(&file, row, batches)?;
+        file.close().map_err(failed)?;
+        Ok((seconds / row.in_flight as f64, is_parios))
+    }
+
+    /// Seconds per batch of as many calls as are in flight together, the same on all ranks.
+    fn timed(&self, file: &OpenFile<'_>, row: Row, batches: u64) -> Result<f64, Failure> {
+        let mut body = self.body(file, row)?;
+        file.seek(0).map_err(failed)?;
+        file.seek_shared().map_err(failed)?;
+        self.barrier()?;
+        let started = Instant::now();
+        for batch in 0..batches {
+            body(batch).map_err(failed)?;
+        }
+        self.barrier()?;
+        let nanoseconds = started.elapsed().as_nanos() as u64;
+        let op = self.host.predefined().op_max;
+        let slowest = self.host.allreduce(&[nanoseconds], op, self.world);
+        Ok(slowest.map_err(failed)?[0] as f64 / 1e9 / batches as f64)
+    }
+
+    /// What is timed.
+    fn body<'a>(&'a self, file: &'a OpenFile<'_>, row: Row) -> Result<Body<'a>, Failure> {
+        let mut buffer = vec![0u8; row.bytes as usize];
+        let in_flight = row.in_flight as u64;
+        // Ranks write next to each other, over the same megabytes again and again.
+        let offset = move |rank: u64, ranks: u64, number: u64| {
+            (((number % 64) * ranks + rank) * row.bytes).cast_signed()
+        };
+        let (rank, ranks) = (self.rank, self.ranks);
+        Ok(match row.call.form {
+            Form::Open => Box::new(|_| self.functions.open(self.world, &self.path)?.close()),
+            Form::OpenFresh => Box::new(|_| {
+                let fresh = self.host.comm_dup(self.world)?;
+                self.functions.open(fresh, &self.path)?.close()?;
+                self.host.comm_free(fresh)
+            }),
+            Form::SetView => Box::new(|batch| file.set_view(8 * batch.cast_signed())),
+            Form::Seek => Box::new(|batch| file.seek(batch.cast_signed())),
+            Form::Sync => Box::new(|_| file.sync()),
+            Form::Size => Box::new(|_| file.size().map(drop)),
+            Form::Blocking(_) | Form::Split(_) => {
+                let data = self.functions.data(row.call).map_err(failed)?;
+                Box::new(move |batch| file.transfer(data, offset(rank, ranks, batch), &mut buffer))
+            }
+            Form::Nonblocking(_) => {
+                let data = self.functions.data(row.call).map_err(failed)?;
+                let mut requests = Requests::new(self.host, row.in_flight);
+                // Memory of operations in flight at the same time must not overlap.
+                let mut buffers = vec![buffer; row.in_flight];
+                Box::new(move |batch| {
+                    for (index, buffer) in buffers.iter_mut().enumerate() {
+                        let number = batch * in_flight + index as u64;
+                        let at = offset(rank, ranks, number);
+                        file.start(data, at, buffer, (&mut requests, index))?;
+                    }
+                    file.wait(&mut requests)
+                })
+            }
+        })
+    }
+}
+
+type Body<'a> = Box<dyn FnMut(u64) -> Result<(), pario_mpi::MpiError> + 'a>;

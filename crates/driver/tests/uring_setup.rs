@@ -1,0 +1,97 @@
+//! A ring that cannot be set up: one failure once made every later open fail,
+//! or left every later file without a ring. A process of its own, because it
+//! uses up the process's descriptors.
+#![allow(unsafe_code)] // the limit of descriptors
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::{
+    fs::{self, File},
+    path::Path,
+    sync::{Arc, mpsc},
+};
+
+use pario_driver::{
+    Access, AsyncMethod, Batch, Create, Driver, Handle, OpenHow, Posix, Uring, require_uring,
+};
+
+/// Few enough to be used up in a moment.
+const DESCRIPTORS: u64 = 64;
+
+fn open(driver: &dyn Driver, path: &Path, method: AsyncMethod) -> Arc<dyn Handle> {
+    let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
+    driver
+        .open(path, &how.asynchronous(method))
+        .expect("a ring is not needed to open a file")
+}
+
+/// Writes in the background.
+fn write(file: &dyn Handle) {
+    let (sender, receiver) = mpsc::channel();
+    let done = move |outcome: pario_driver::Outcome| sender.send(outcome.into_result()).unwrap();
+    file.submit(Batch::write(0, b"data"), Box::new(done));
+    assert_eq!(receiver.recv().unwrap().unwrap(), 4);
+}
+
+/// Rings of this process.
+fn rings() -> usize {
+    let leads_to_ring = |entry: fs::DirEntry| {
+        let target = fs::read_link(entry.path()).ok()?;
+        target.to_str()?.contains("io_uring").then_some(())
+    };
+    let descriptors = fs::read_dir("/proc/self/fd").unwrap();
+    descriptors
+        .filter_map(|entry| leads_to_ring(entry.ok()?))
+        .count()
+}
+
+fn limit_descriptors() {
+    let limit = libc::rlimit {
+        rlim_cur: DESCRIPTORS,
+        rlim_max: DESCRIPTORS,
+    };
+    // SAFETY: the limit outlives the call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+}
+
+/// Opens descriptors until no more can be had, then lets some go.
+fn leave(free: usize) -> Vec<File> {
+    let mut taken: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    taken.truncate(taken.len() - free);
+    taken
+}
+
+#[test]
+fn a_ring_that_could_not_be_had_is_tried_again_at_the_next_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    limit_descriptors();
+    for method in [AsyncMethod::Uring, AsyncMethod::Automatic] {
+        let taken = leave(1);
+        let file = open(&Posix::new(), &path, method);
+        write(&*file);
+        drop(taken);
+        assert_eq!(rings(), 0, "there was no descriptor for a ring");
+        // The same file goes on with threads.
+        write(&*file);
+        assert_eq!(rings(), 0, "a file does not ask again");
+        file.close().unwrap();
+    }
+    let taken = leave(1);
+    let file = open(&Uring, &path, AsyncMethod::Uring);
+    assert!(require_uring().is_err());
+    let mut memory = *b"a list of pieces";
+    let list = Batch::gather(
+        pario_driver::Direction::Write,
+        &mut memory,
+        &[(0, 0, 4), (10, 4, 4), (20, 8, 8)],
+    );
+    assert_eq!(file.transfer(&list).into_result().unwrap(), 16);
+    drop((file, taken));
+    let file = open(&Posix::new(), &path, AsyncMethod::Automatic);
+    if let Err(error) = require_uring() {
+        println!("the rest is skipped: {error}");
+        return;
+    }
+    write(&*file);
+    assert!(rings() > 0, "a ring carries the write");
+}

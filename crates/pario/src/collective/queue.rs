@@ -1,0 +1,207 @@
+//! The nonblocking and split collective calls of a file that wait to be carried
+//! out, in order, each by the first who comes.
+//!
+//! A thread of the file takes them, so that they go on while the program
+//! computes. But waking it takes longer than a small call itself, and mostly the
+//! program waits for the call soon: so a small call is left alone for a moment,
+//! and a rank that waits for it carries it out on its own thread. Ranks need not
+//! do the same: what counts is that each has somebody at it.
+
+use std::{
+    collections::VecDeque,
+    fmt, io,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::Lane;
+
+/// How long a small call is left to the program, which may be about to wait.
+const GRACE: Duration = Duration::from_micros(200);
+/// How often the thread looks for calls while they keep coming, so that nobody
+/// needs to wake it.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// After how many looks at nothing it sleeps until it is woken.
+const IDLE_LOOKS: u32 = 50;
+
+/// How soon a call should be carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Urgency {
+    /// By the thread, from now on: there is much to move.
+    Now,
+    /// By whoever comes first.
+    Soon,
+}
+
+type Work = Box<dyn FnOnce(&Lane) + Send>;
+
+struct Job {
+    work: Work,
+    due: Instant,
+}
+
+#[derive(Default)]
+struct Jobs {
+    waiting: VecDeque<Job>,
+    thread: Attention,
+    /// Whether the thread is to take what is there, due or not.
+    hurry: bool,
+    closed: bool,
+}
+
+/// What the thread does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Attention {
+    #[default]
+    NotStarted,
+    /// It will look by itself.
+    Looking,
+    /// It must be woken.
+    Asleep,
+}
+
+/// Calls of one file in one lane.
+pub(crate) struct Queue {
+    lane: Lane,
+    jobs: Mutex<Jobs>,
+    changed: Condvar,
+    /// Held by whoever carries calls out: one after the other.
+    turn: Mutex<()>,
+}
+
+impl Queue {
+    pub(super) fn new(lane: Lane) -> Queue {
+        Queue {
+            lane,
+            jobs: Mutex::default(),
+            changed: Condvar::new(),
+            turn: Mutex::default(),
+        }
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a call.
+    pub(super) fn submit(self: &Arc<Self>, urgency: Urgency, work: Work) {
+        let now = Instant::now();
+        let due = match urgency {
+            Urgency::Now => now,
+            Urgency::Soon => now + GRACE,
+        };
+        let mut jobs = self.jobs();
+        jobs.waiting.push_back(Job { work, due });
+        if jobs.thread == Attention::NotStarted {
+            if self.start().is_err() {
+                // The other ranks wait for this one's part, so an error here
+                // would leave them waiting.
+                drop(jobs);
+                self.help(|| false);
+                return;
+            }
+            jobs.thread = Attention::Looking;
+        }
+        if jobs.thread == Attention::Asleep || urgency == Urgency::Now {
+            self.changed.notify_one();
+        }
+    }
+
+    fn start(self: &Arc<Self>) -> io::Result<()> {
+        let queue = self.clone();
+        let thread = thread::Builder::new().name("pario-collective".into());
+        thread.spawn(move || queue.serve()).map(drop)
+    }
+
+    /// Carries calls out on the calling thread, until `done` or there are none.
+    /// If another thread is at it, that one goes on to the end.
+    pub(crate) fn help(&self, done: impl Fn() -> bool) {
+        while !done() {
+            let turn = match self.turn.try_lock() {
+                Ok(turn) => turn,
+                Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+                Err(TryLockError::WouldBlock) => return self.hurry(),
+            };
+            let next = self.jobs().waiting.pop_front();
+            match next {
+                Some(job) => (job.work)(&self.lane),
+                None => return,
+            }
+            drop(turn);
+        }
+    }
+
+    /// Has the thread take all calls at once.
+    pub(crate) fn hurry(&self) {
+        let mut jobs = self.jobs();
+        if !jobs.waiting.is_empty() && !jobs.hurry {
+            jobs.hurry = true;
+            self.changed.notify_one();
+        }
+    }
+
+    /// Lets the thread end when there is nothing left to do.
+    pub(super) fn close(&self) {
+        self.jobs().closed = true;
+        self.changed.notify_one();
+    }
+
+    /// What the thread does.
+    fn serve(&self) {
+        while self.await_due() {
+            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            // Someone who helped may have taken what was due; what came after
+            // it is taken as well.
+            loop {
+                let next = self.jobs().waiting.pop_front();
+                match next {
+                    Some(job) => (job.work)(&self.lane),
+                    None => break,
+                }
+            }
+        }
+    }
+
+    /// Waits for a call that is due; false when the file is gone.
+    fn await_due(&self) -> bool {
+        let mut idle_looks = 0;
+        let mut jobs = self.jobs();
+        loop {
+            let now = Instant::now();
+            let wait = match jobs.waiting.front() {
+                Some(job) if jobs.hurry || job.due <= now => {
+                    jobs.hurry = false;
+                    return true;
+                }
+                Some(job) => job.due - now,
+                None if jobs.closed => return false,
+                None => LOOK_EVERY,
+            };
+            idle_looks = match jobs.waiting.is_empty() {
+                true => idle_looks + 1,
+                false => 0,
+            };
+            if idle_looks > IDLE_LOOKS {
+                jobs.thread = Attention::Asleep;
+                let woken = self.changed.wait(jobs);
+                jobs = woken.unwrap_or_else(PoisonError::into_inner);
+                jobs.thread = Attention::Looking;
+                idle_looks = 0;
+                continue;
+            }
+            let woken = self.changed.wait_timeout(jobs, wait);
+            jobs = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let jobs = self.jobs();
+        f.debug_struct("Queue")
+            .field("waiting", &jobs.waiting.len())
+            .field("thread", &jobs.thread)
+            .finish_non_exhaustive()
+    }
+}
