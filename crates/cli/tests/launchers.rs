@@ -14,9 +14,10 @@ const ANY_LIBRARY: &str = "libc.so.6";
 
 const PARIO: &str = env!("CARGO_BIN_EXE_pario");
 
-/// Tells what a rank has, and what its launcher has.
+/// Tells what a rank has, and what its launcher has. Like every rank here it lives for a moment: on a
+/// busy machine Hydra itself is now and then killed by SIGPIPE if its only rank ends at once.
 const TELL: &str = "echo \"rank: $LD_PRELOAD $PARIO_HINTS $PARIO_VERBOSE\"; \
-                    tr '\\0' '\\n' < /proc/$PPID/environ | grep ^LD_PRELOAD || true";
+                    tr '\\0' '\\n' < /proc/$PPID/environ | grep ^LD_PRELOAD; sleep 0.2";
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -179,7 +180,7 @@ fn exit_status_and_signals_pass() {
     assert_eq!(run(&["sh", "-c", "exit 7"]).code(), Some(7));
     for launcher in launchers() {
         let launcher = launcher.to_str().unwrap();
-        let status = run(&[launcher, "-n", "1", "sh", "-c", "exit 9"]);
+        let status = run(&[launcher, "-n", "1", "sh", "-c", "sleep 0.2; exit 9"]);
         assert_eq!(status.code(), Some(9), "{launcher}");
     }
     // The command has become the program: a signal to one is a signal to the other.
