@@ -68,7 +68,7 @@ unsafe extern "C" fn at_end(
         }
         if let Ok(host) = Host::current() {
             conversion::free_all(host);
-            host.end_asking();
+            host.end_own();
             MpiTransport::forget_all(host);
         }
     });

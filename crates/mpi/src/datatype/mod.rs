@@ -14,7 +14,6 @@ use pario_layout::{MAX_DEPTH, TypeError};
 
 pub(crate) use cache::Decoded;
 use cache::Known;
-pub(crate) use committed::Asking;
 use constructor::Constructor;
 pub use encode::{EncodeError, Encoded};
 

@@ -159,21 +159,6 @@ impl Host {
         Ok(Request(slot.handle()))
     }
 
-    /// Makes the host progress, and nothing else.
-    pub fn make_progress(&self) -> Result<(), MpiError> {
-        match self.functions.opal_progress {
-            Some(progress) => {
-                // SAFETY: it takes nothing; what it returns is a number of events.
-                unsafe { progress() };
-                Ok(())
-            }
-            // Looking for a message of one's own that nobody sends does.
-            None => self
-                .iprobe(Some(0), Some(0), self.predefined().comm_self)
-                .map(drop),
-        }
-    }
-
     /// Whether a message waits; also makes the host progress.
     pub fn iprobe(
         &self,

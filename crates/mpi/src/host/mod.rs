@@ -17,6 +17,7 @@ mod find;
 mod fortran;
 mod info;
 mod message;
+mod own;
 mod request;
 mod status;
 mod types;
@@ -28,8 +29,9 @@ use abi::{Flavour, Slot};
 use constants::{Constants, Predefined};
 use functions::Functions;
 use loader::Library;
+use own::Own;
 
-use crate::datatype::{Asking, Decoded};
+use crate::datatype::Decoded;
 use crate::error::{HostError, MpiError};
 use crate::handles::Errhandler;
 
@@ -70,7 +72,7 @@ pub struct Host {
     /// The functions themselves, for calls that no method wraps.
     pub functions: Functions,
     decoded: Decoded,
-    asking: Asking,
+    own: Own,
 }
 
 impl Host {
@@ -102,7 +104,7 @@ impl Host {
             functions,
             library,
             decoded: Decoded::default(),
-            asking: Asking::default(),
+            own: Own::default(),
         })
     }
 
@@ -166,8 +168,8 @@ impl Host {
         &self.decoded
     }
 
-    pub(crate) fn asking(&self) -> &Asking {
-        &self.asking
+    pub(crate) fn own(&self) -> &Own {
+        &self.own
     }
 
     /// Memory for a handle that a function writes.
