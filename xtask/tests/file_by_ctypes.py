@@ -1,12 +1,12 @@
 """Writes a file by MPI-IO through ctypes: functions are looked up by name, in the library that the
-first argument names ("stub FILE") or in what the program has loaded ("global LIBMPI")."""
+first argument names ("shim FILE") or in what the program has loaded ("global LIBMPI")."""
 
 import ctypes
 import sys
 
 how, library, path = sys.argv[1:]
 loaded = ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
-mpi = loaded if how == "stub" else ctypes.CDLL(None)
+mpi = loaded if how == "shim" else ctypes.CDLL(None)
 
 mpi.MPI_Init(None, None)
 if hasattr(mpi, "ompi_mpi_comm_world"):

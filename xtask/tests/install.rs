@@ -96,7 +96,7 @@ const MPIS: [(&str, &str); 2] = [
     ("mpirun.openmpi", "libmpi.so.40"),
 ];
 
-/// A program that looks up MPI's functions by name uses pario: preloaded, and through a stub.
+/// A program that looks up MPI's functions by name uses pario: preloaded, and through a shim.
 fn programs_use_it(prefix: &Path) {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/file_by_ctypes.py");
     for (launcher, library) in MPIS {
@@ -104,9 +104,9 @@ fn programs_use_it(prefix: &Path) {
             println!("skipped: {library} is not installed");
             continue;
         };
-        let stub = prefix.join("stub.so");
-        let stub = stub.to_str().unwrap();
-        let made = pario(prefix, &["stub", "--mpi", &mpi, "--output", stub]);
+        let shim = prefix.join("shim.so");
+        let shim = shim.to_str().unwrap();
+        let made = pario(prefix, &["shim", "--mpi", &mpi, "--output", shim]);
         assert!(made.status.success(), "{}", text(&made.stderr));
         let command = prefix.join("bin/pario");
         for (start, how, library) in [
@@ -115,7 +115,7 @@ fn programs_use_it(prefix: &Path) {
                 "global",
                 mpi.as_str(),
             ),
-            (&[launcher][..], "stub", stub),
+            (&[launcher][..], "shim", shim),
         ] {
             let file = prefix.join("data");
             let output = Command::new(start[0])
@@ -139,7 +139,7 @@ fn programs_use_it(prefix: &Path) {
             assert_eq!(fs::read_to_string(&file).unwrap(), "rank0rank1");
             fs::remove_file(&file).unwrap();
         }
-        fs::remove_file(stub).unwrap();
+        fs::remove_file(shim).unwrap();
     }
 }
 

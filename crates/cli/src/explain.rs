@@ -1,50 +1,49 @@
-//! `pario explain`: how a collective call would be carried out, and why not otherwise.
+//! `pario explain`: how a collective call would be carried out, and why not in another way.
 
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pario_plan::{Access, Case, Explanation, Facts, History, Tuning, picture};
 
 use crate::bench::options::{Subject, Target};
 use crate::facts;
 use crate::failure::Failure;
+use crate::measure::Direction;
+use crate::output::{check_folder, save};
 
 /// Which call to explain.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     subject: Subject,
-    /// Which way the data goes
-    #[arg(long, value_enum, default_value_t = Way::Both)]
-    direction: Way,
-    /// Which call of the workload, from 0 on
+    /// Writes, reads or both
+    #[arg(long, value_enum, default_value_t = Directions::Both)]
+    direction: Directions,
+    /// Number of the call in the workload, from 0
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     call: u64,
-    /// Take the file system's facts from this folder [default: a local file system; hints named
-    /// pario_mimic_… stand for others]
+    /// Folder whose file system is planned for [default: a local file system; hints named
+    /// pario_mimic_… simulate others]
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
-    /// Draw which rank's bytes go to which aggregator in which round, into SVG files in this
-    /// folder
+    /// Plot which rank's bytes go to which aggregator in which round, as SVG files in this folder
     #[arg(long, value_name = "FOLDER")]
     svg: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Way {
+enum Directions {
     Write,
     Read,
     Both,
 }
 
-impl Way {
-    fn directions(self) -> &'static [pario_plan::Direction] {
-        use pario_plan::Direction::{Read, Write};
+impl Directions {
+    fn all(self) -> &'static [Direction] {
         match self {
-            Way::Write => &[Write],
-            Way::Read => &[Read],
-            Way::Both => &[Write, Read],
+            Directions::Write => &[Direction::Write],
+            Directions::Read => &[Direction::Read],
+            Directions::Both => &Direction::ALL,
         }
     }
 }
@@ -65,38 +64,27 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         Some(folder) => facts::of_folder(folder, &nodes)?,
     };
     let facts = facts.mimicking(&hints);
+    let folder = arguments.svg.as_deref();
+    folder.map_or(Ok(()), |folder| check_folder(folder, &[]))?;
+    let call = arguments.call;
     for target in subject.targets().map_err(Failure::Arguments)? {
-        let (sizes, accesses) = accesses(&target, arguments.call).map_err(Failure::Arguments)?;
-        let name = target.workload.name();
-        for direction in arguments.direction.directions() {
-            let tuning = Tuning::from_hints(&hints, *direction);
+        let (sizes, accesses) = accesses(&target, call).map_err(Failure::Arguments)?;
+        let name = target.workload.name;
+        for direction in arguments.direction.all() {
+            let tuning = Tuning::from_hints(&hints, (*direction).into());
             let history = History::default();
-            let case = Case::new(*direction, &accesses, &facts, &tuning, &history);
+            let case = Case::new((*direction).into(), &accesses, &facts, &tuning, &history);
             let explanation = Explanation::of(&case);
-            let call = arguments.call;
             writeln!(out, "{name}, call {call}: {sizes}\n{explanation}\n")
                 .map_err(Failure::Output)?;
             if let Some(folder) = &arguments.svg {
-                let way = format!("{direction:?}").to_lowercase();
-                let path = folder.join(format!("{name}-{call}-{way}.svg"));
-                draw(&path, &picture::svg(&case, explanation.plan()), out)?;
+                let path = folder.join(format!("{name}-{call}-{}.svg", direction.name()));
+                save(&path, picture::svg(&case, explanation.plan()).as_bytes())?;
+                writeln!(out, "plot: {}", path.display()).map_err(Failure::Output)?;
             }
         }
     }
     Ok(())
-}
-
-/// Writes a picture, and says where.
-fn draw(path: &Path, picture: &str, out: &mut impl Write) -> Result<(), Failure> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)
-        .and_then(|()| fs::write(path, picture))
-        .map_err(|source| Failure::Storage {
-            action: "write",
-            path: path.to_owned(),
-            source,
-        })?;
-    writeln!(out, "drawn: {}", path.display()).map_err(Failure::Output)
 }
 
 /// What the ranks of a workload move in a call.
@@ -104,15 +92,12 @@ fn accesses(target: &Target, call: u64) -> Result<(String, Vec<Access>), String>
     let job = target.job()?;
     let calls = job.calls();
     if call >= calls {
-        let name = target.workload.name();
-        return Err(format!(
-            "{name} has {calls} calls, so there is no call {call}"
-        ));
+        let name = target.workload.name;
+        return Err(format!("{name} has {calls} calls: there is no call {call}"));
     }
     let access = |rank| {
         let step = job.step(rank, call).map_err(|error| error.to_string())?;
-        let layout = step.filetype.layout().clone();
-        Access::new(step.displacement, layout, 0, step.bytes())
+        step.access()
             .ok_or_else(|| format!("rank {rank} reaches past the last byte of any file"))
     };
     let accesses = (0..target.setting.ranks)

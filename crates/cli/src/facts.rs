@@ -1,23 +1,20 @@
-//! What plans rest on: facts of a file system and hints, as the planner wants them.
+//! The input of plans: facts about a file system, and hints.
 
 use std::path::Path;
 
 use pario_hints::{Hints, Info, Sources};
 use pario_plan::Facts;
 
-use crate::bench::folder::Folder;
 use crate::failure::Failure;
+use crate::measure::Scratch;
 
-/// Facts of the files of a folder for ranks on these nodes.
+/// Facts about the files of a folder for ranks on these nodes.
 pub(crate) fn of_folder(folder: &Path, nodes: &[u32]) -> Result<Facts, Failure> {
-    Ok(pario::plan_facts(
-        Folder::new(Some(folder))?.facts(),
-        nodes.to_vec(),
-    ))
+    let scratch = Scratch::unguarded(Some(folder))?;
+    Ok(pario::plan_facts(scratch.facts(), nodes.to_vec()))
 }
 
-/// Hints in force where these are given, as they would be at open. The second value has a line
-/// for each that cannot be used.
+/// Hints in force if these are passed at open, and a warning for each that cannot be used.
 pub(crate) fn hints(given: &[(String, String)]) -> Result<(Hints, Vec<String>), String> {
     let mut info = Info::new();
     for (name, value) in given {
@@ -30,8 +27,11 @@ pub(crate) fn hints(given: &[(String, String)]) -> Result<(Hints, Vec<String>), 
 
 /// Whether a hint of that name exists.
 pub(crate) fn is_hint(name: &str) -> bool {
-    let mut known = Hints::DEFINITIONS.iter();
-    known.any(|it| it.name == name || it.aliases.contains(&name))
+    Hints::definition(name).is_some()
+}
+
+pub(crate) fn unknown_hint(name: &str) -> String {
+    format!("unknown hint `{name}`; see `pario hints`")
 }
 
 /// A hint as it is given on a command line, `name=value`.

@@ -1,18 +1,20 @@
 //! The `pario` command.
 
 mod bench;
+mod child;
 mod compare;
 mod doctor;
 mod explain;
 mod facts;
 mod failure;
-mod free;
-mod json;
 mod latency;
 mod limits;
+mod machine;
+mod measure;
+mod output;
 mod pages;
 mod run;
-mod stub;
+mod shim;
 mod workload;
 
 use std::io::{self, Write};
@@ -22,8 +24,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use failure::Failure;
 
-/// Parallel files: run programs with pario in front of their MPI, measure, and look up what can be
-/// tuned
+/// MPI-IO in front of any MPI: run programs with it, measure it, and see what can be tuned
 #[derive(Parser)]
 #[command(name = "pario", version)]
 struct Arguments {
@@ -33,24 +34,25 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Start an MPI program with pario in place of its MPI-IO: pario run -- mpirun -n 4 ./program
+    /// Run an MPI program with pario in place of its MPI-IO: pario run -- mpirun -n 4 ./program
     Run(run::Arguments),
-    /// Become a program with pario in place of its MPI-IO, for launchers that `run` cannot tell:
-    /// launcher -n 4 pario exec -- ./program
+    /// Execute one rank's program with pario in place of its MPI-IO, for launchers that `run` does
+    /// not recognise: launcher -n 4 pario exec -- ./program
     Exec(run::Arguments),
-    /// Tell what is there, what would be used and what is missing: MPIs, file systems, limits
+    /// Report which MPIs, file systems and limits there are, what would be used, and what is missing
     Doctor(doctor::Arguments),
-    /// Write and read what parallel programs do with every method, check every byte, compare speeds
+    /// Measure: write and read workloads with every method, verify every byte, compare speeds
     Bench(bench::Arguments),
-    /// Tell how a collective call would be carried out, and why not otherwise
+    /// Show how a collective call would be carried out, and why not in another way
     Explain(explain::Arguments),
-    /// Print the page about hints: names, defaults, allowed values
+    /// Print the reference of hints: names, defaults, allowed values
     Hints,
-    /// Make a library to load in place of libmpi, for programs that look functions up in it
-    Stub(stub::Arguments),
-    /// Print a script for a shell that completes the words of this command
+    /// Create a library to load in place of libmpi, for programs that look up its functions by name
+    #[command(alias = "stub")]
+    Shim(shim::Arguments),
+    /// Print a completion script for a shell
     Completions(pages::Completions),
-    /// Write the manual's pages to a folder
+    /// Write the manual pages to a folder
     Man(pages::Manual),
 }
 
@@ -66,7 +68,7 @@ fn main() -> ExitCode {
         Command::Hints => out
             .write_all(pario_hints::markdown().as_bytes())
             .map_err(Failure::Output),
-        Command::Stub(arguments) => stub::run(&arguments, &mut out),
+        Command::Shim(arguments) => shim::run(&arguments, &mut out),
         Command::Completions(arguments) => {
             pages::completions(&arguments, Arguments::command(), &mut out)
         }
@@ -74,15 +76,15 @@ fn main() -> ExitCode {
     };
     match outcome.and_then(|()| out.flush().map_err(Failure::Output)) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads our output has seen enough, as in `pario hints | head`.
+        // The reader has seen enough, as in `pario hints | head`.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
         Err(failure) => {
-            if !matches!(failure, Failure::Told { .. }) {
+            if !matches!(failure, Failure::Reported { .. }) {
                 eprintln!("pario: {failure}");
             }
-            failure.exit_code()
+            ExitCode::from(failure.code())
         }
     }
 }

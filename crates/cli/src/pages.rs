@@ -1,4 +1,4 @@
-//! `pario completions` and `pario man`: what an installation has besides the programs.
+//! `pario completions` and `pario man`: what an installation has besides programs.
 
 use std::fs;
 use std::io::Write;
@@ -16,11 +16,11 @@ pub(crate) struct Completions {
 /// Where to.
 #[derive(clap::Args)]
 pub(crate) struct Manual {
-    /// Folder for the pages, one for each command; it is made if need be
+    /// Folder for the pages, one per command; created if necessary
     folder: PathBuf,
 }
 
-/// Prints a script that completes the command's words.
+/// Prints a completion script.
 pub(crate) fn completions(
     arguments: &Completions,
     mut command: clap::Command,
@@ -41,10 +41,6 @@ pub(crate) fn manual(
     let folder = &arguments.folder;
     fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(command, folder))
-        .map_err(|source| Failure::File {
-            action: "write pages to",
-            path: folder.clone(),
-            source,
-        })?;
+        .map_err(Failure::file("write pages to", folder))?;
     writeln!(out, "manual pages: {}", folder.display()).map_err(Failure::Output)
 }

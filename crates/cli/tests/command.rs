@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 fn pario(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pario"))
@@ -69,7 +70,7 @@ fn bench_of_some_methods_has_only_those() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said() {
+fn wrong_arguments_are_explained() {
     let folder = tempfile::tempdir().unwrap();
     let cases: [(&[&str], &str); 6] = [
         (&["--size", "0"], "at least one cell"),
@@ -79,7 +80,7 @@ fn what_cannot_be_done_is_said() {
             &["--size", "1x1x2", "--ranks", "4"],
             "choose a larger --size or fewer --ranks",
         ),
-        (&["--method", "telepathy"], "`telepathy` is no method"),
+        (&["--method", "telepathy"], "unknown method `telepathy`"),
         (&["--quick", "--repeat", "3"], "cannot be used with"),
     ];
     for (arguments, reason) in cases {
@@ -109,7 +110,7 @@ fn forked_ranks_verify_too() {
 }
 
 #[test]
-fn results_come_as_csv_json_and_pictures() {
+fn results_come_as_csv_json_and_plots() {
     let folder = tempfile::tempdir().unwrap();
     let pictures = folder.path().join("plots");
     let job = [
@@ -131,8 +132,14 @@ fn results_come_as_csv_json_and_pictures() {
     assert!(csv.starts_with("workload,"), "{csv}");
     assert_eq!(csv.lines().count(), 5, "{csv}");
     let json = with(&["--json", "--cold"]);
-    assert!(json.trim_start().starts_with('[') && json.trim_end().ends_with(']'));
-    assert!(json.contains("\"method\": \"automatic\""), "{json}");
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value[0]["methods"][1]["method"], "automatic", "{json}");
+    let file = folder.path().join("results.json");
+    let table = with(&["--json", file.to_str().unwrap()]);
+    assert!(table.contains("every byte"), "{table}");
+    let json = std::fs::read_to_string(file).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value[0]["workload"], "strided", "{json}");
     with(&[
         "--svg",
         pictures.to_str().unwrap(),
@@ -151,8 +158,81 @@ fn a_second_job_runs_beside() {
     let output = bench_in(folder.path(), &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&output);
-    assert!(text.contains("beside it, 4 ranks wrote and read"), "{text}");
+    assert!(
+        text.contains("second job: 4 ranks wrote and read"),
+        "{text}"
+    );
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Results were once lost at the end of a run because their file could not be written.
+#[test]
+fn unusable_outputs_are_refused_before_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "old").unwrap();
+    let below = file.join("below");
+    let below = below.to_str().unwrap();
+    let long = format!("hpio:count={}", "0".repeat(300));
+    let plots = folder.path().join("plots");
+    let plots = plots.to_str().unwrap();
+    let cases: [&[&str]; 4] = [
+        &["--json", below],
+        &["--svg", below],
+        &["--workload", &long, "--svg", plots],
+        &["limits", "--json", below],
+    ];
+    for arguments in cases {
+        let output = match arguments[0] {
+            "limits" => pario(&[&["bench"], arguments].concat()),
+            _ => bench_in(folder.path(), arguments),
+        };
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert_eq!(stdout(&output), "", "{arguments:?}: it has run");
+        assert!(stderr(&output).contains("cannot "), "{}", stderr(&output));
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
+}
+
+/// Files once stayed behind when a run was interrupted.
+#[test]
+fn interrupted_runs_leave_no_files() {
+    let cases: [(&str, &[&str]); 3] = [
+        ("INT", &["bench", "--scale", "2", "--repeats", "1000"]),
+        (
+            "TERM",
+            &["bench", "--transport", "processes", "--repeats", "1000"],
+        ),
+        (
+            "KILL",
+            &["bench", "limits", "--size", "8M", "--repeats", "1000"],
+        ),
+    ];
+    for (signal, arguments) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let files = || std::fs::read_dir(folder.path()).unwrap().count();
+        let wait_until = |done: &dyn Fn() -> bool| {
+            let start = Instant::now();
+            while !done() {
+                assert!(start.elapsed() < Duration::from_secs(60), "{arguments:?}");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        };
+        let mut run = Command::new(env!("CARGO_BIN_EXE_pario"))
+            .args(arguments)
+            .arg("--dir")
+            .arg(folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_until(&|| files() > 0);
+        std::thread::sleep(Duration::from_millis(300));
+        let kill = format!("kill -{signal} {}", run.id());
+        let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
+        assert!(sent.success(), "{arguments:?} has ended by itself");
+        assert!(!run.wait().unwrap().success());
+        wait_until(&|| files() == 0);
+    }
 }
 
 #[test]
@@ -174,7 +254,7 @@ fn workloads_are_listed() {
 }
 
 #[test]
-fn explain_tells_what_was_chosen_and_what_not() {
+fn explain_shows_what_was_chosen_and_what_not() {
     let output = pario(&[
         "explain",
         "-w",

@@ -7,7 +7,8 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use common::{NO_MPI, skipped, works};
 
@@ -84,7 +85,7 @@ fn every_pattern_has_the_right_bytes_under_an_mpi() {
     );
     for mode in ["coll", "indep"] {
         let mut arguments = vec!["--no-search", "--mpi", launcher, "--mode", mode];
-        arguments.extend(["--scale", "0.01", "--rounds", "1", "--ranks", "2"]);
+        arguments.extend(["--scale", "0.01", "--repeats", "1", "--ranks", "2"]);
         arguments.extend(["--library", library.to_str().unwrap()]);
         arguments.extend(["--output", page.to_str().unwrap()]);
         arguments.extend(["--json", json.to_str().unwrap()]);
@@ -101,6 +102,8 @@ fn every_pattern_has_the_right_bytes_under_an_mpi() {
         let page = fs::read_to_string(&page).unwrap();
         assert!(page.contains("<svg class=\"plot\"") && page.ends_with("</html>\n"));
         let json = fs::read_to_string(&json).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(value["repeats"], 1, "{json}");
         assert_eq!(
             json.matches("\"seconds\"").count(),
             4 * PATTERNS.len(),
@@ -114,12 +117,16 @@ fn every_pattern_has_the_right_bytes_under_an_mpi() {
     );
 }
 
-/// A launcher that tells what a shell script says.
-fn pretended(folder: &Path, run: &str) -> PathBuf {
+/// What a rank reports of its MPI.
+const MPI: &str = "pario-compare {\"mpi\": {\"flavour\": \"MPICH\", \"library\": \"/lib/none.so\", \
+                   \"version\": \"MPICH Version: 9.9\"}}";
+
+/// A launcher whose ranks do what a shell script says.
+fn simulated(folder: &Path, run: &str) -> PathBuf {
     let path = folder.join("mpirun");
     let script = format!(
         "#!/bin/sh\ncase \"$*\" in\n*--describe*) \
-         printf 'pario-compare\\tmpi\\tMPICH\\t/lib/none.so\\tMPICH Version: 9.9\\n' ;;\n\
+         echo '{MPI}' ;;\n\
          *) {run} ;;\nesac\n"
     );
     fs::write(&path, script).unwrap();
@@ -127,12 +134,12 @@ fn pretended(folder: &Path, run: &str) -> PathBuf {
     path
 }
 
-fn compare_pretended(run: &str) -> (Option<i32>, String, String) {
+fn compare_simulated(run: &str) -> (Option<i32>, String, String) {
     let folder = tempfile::tempdir().unwrap();
-    let launcher = pretended(folder.path(), run);
+    let launcher = simulated(folder.path(), run);
     let launcher = launcher.to_str().unwrap();
     let mut arguments = vec!["--no-search", "--mpi", launcher, "--library", PARIO];
-    arguments.extend(["--workload", "small", "--rounds", "1"]);
+    arguments.extend(["--workload", "small", "--repeats", "1"]);
     let output = compare(&arguments, folder.path());
     (
         output.status.code(),
@@ -143,18 +150,22 @@ fn compare_pretended(run: &str) -> (Option<i32>, String, String) {
 
 #[test]
 fn slow_is_no_failure_but_wrong_bytes_are() {
-    let figure = |direction: &str, seconds: &str, fault: &str| {
+    // `$s` is the time in the shell.
+    let figure = |direction: &str, fault: &str| {
         format!(
-            "printf 'pario-compare\\t{direction}\\tsmall\\t100\\t1\\t{seconds}\\t1\\t{fault}\\n'"
+            "echo \"pario-compare {{\\\"figure\\\": {{\\\"pattern\\\": \\\"small\\\", \
+             \\\"direction\\\": \\\"{direction}\\\", \\\"bytes\\\": 100, \\\"pieces\\\": 1, \
+             \\\"seconds\\\": $s, \\\"raw_seconds\\\": 1, \\\"fault\\\": {fault}}}}}\""
         )
     };
     // pario's run is the one with a library.
-    let seconds = "$(case \"$*\" in *--library*) echo 50 ;; *) echo 1 ;; esac)";
+    let seconds = "s=$(case \"$*\" in *--library*) echo 50 ;; *) echo 1 ;; esac)";
     let slow = format!(
-        "s={seconds}; printf \"pario-compare\\twrite\\tsmall\\t100\\t1\\t$s\\t1\\t\\n\"; \
-         printf \"pario-compare\\tread\\tsmall\\t100\\t1\\t$s\\t1\\t\\n\""
+        "{seconds}; {}; {}",
+        figure("write", "null"),
+        figure("read", "null")
     );
-    let (code, out, err) = compare_pretended(&slow);
+    let (code, out, err) = compare_simulated(&slow);
     assert_eq!(code, Some(0), "{out}\n{err}");
     assert!(
         out.contains("0.02x <") && out.contains("behind in 2 of 2"),
@@ -162,11 +173,11 @@ fn slow_is_no_failure_but_wrong_bytes_are() {
     );
 
     let wrong = format!(
-        "{}; {}",
-        figure("write", "1", "rank 1: byte 3 is wrong"),
-        figure("read", "1", "")
+        "s=1; {}; {}",
+        figure("write", "\\\"rank 1: byte 3 is wrong\\\""),
+        figure("read", "null")
     );
-    let (code, out, err) = compare_pretended(&wrong);
+    let (code, out, err) = compare_simulated(&wrong);
     assert_eq!(code, Some(1), "{out}\n{err}");
     assert!(
         out.contains("small write: wrong bytes: rank 1: byte 3 is wrong"),
@@ -175,17 +186,66 @@ fn slow_is_no_failure_but_wrong_bytes_are() {
 }
 
 #[test]
-fn runs_that_fail_or_tell_too_little_are_failures() {
-    let (code, out, err) = compare_pretended("echo 'pario: no such thing' >&2; exit 3");
+fn runs_that_fail_or_report_too_little_are_failures() {
+    let (code, out, err) = compare_simulated("echo 'pario: no such thing' >&2; exit 3");
     assert_eq!(code, Some(1), "{out}\n{err}");
     assert!(
         out.contains("FAILED") && out.contains("no such thing"),
         "{out}"
     );
-    assert!(err.contains("contenders failed 2 times"), "{err}");
-    let (code, out, _) = compare_pretended("true");
+    assert!(err.contains("2 runs failed"), "{err}");
+    let (code, out, _) = compare_simulated("true");
     assert_eq!(code, Some(1), "{out}");
-    assert!(out.contains("told 0 figures instead of 2"), "{out}");
+    assert!(out.contains("reported 0 figures instead of 2"), "{out}");
+}
+
+/// A launcher that outlives the command once kept writing files.
+#[test]
+fn an_interrupted_comparison_leaves_neither_files_nor_ranks() {
+    let bin = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let pid = bin.path().join("pid");
+    let script = format!("echo $$ > {}; exec sleep 100", pid.display());
+    let launcher = simulated(bin.path(), &script);
+    let mut run = Command::new(PARIO)
+        .args([
+            "bench",
+            "compare",
+            "--no-search",
+            "--library",
+            PARIO,
+            "--mpi",
+        ])
+        .arg(&launcher)
+        .arg("--dir")
+        .arg(folder.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let wait_until = |done: &dyn Fn() -> bool| {
+        let start = Instant::now();
+        while !done() {
+            assert!(start.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let ranks = || {
+        fs::read_to_string(&pid)
+            .ok()
+            .filter(|pid| pid.ends_with('\n'))
+    };
+    wait_until(&|| ranks().is_some());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    // The guard learns of the launcher just after it has started.
+    std::thread::sleep(Duration::from_millis(300));
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let process = Path::new("/proc").join(ranks().unwrap().trim());
+    wait_until(&|| fs::read_dir(folder.path()).unwrap().count() == 0);
+    // A zombie has no command line: its new parent may be slow to collect it.
+    wait_until(&|| {
+        fs::read(process.join("cmdline")).is_ok_and(|it| it.is_empty()) || !process.exists()
+    });
 }
 
 #[test]
@@ -203,7 +263,7 @@ fn what_is_missing_is_named() {
     );
     refused(
         &["--library", PARIO, "--workload", "tiles"],
-        "no pattern `tiles`",
+        "unknown workload `tiles`",
     );
     let mpi = ["--library", PARIO, "--no-search", "--mpi", "/nowhere/mpi"];
     refused(&mpi, "neither a folder with bin/mpirun nor a launcher");

@@ -45,9 +45,7 @@ fn every_call_is_timed_under_an_mpi() {
     let library = dropin();
     let folder = tempfile::tempdir().unwrap();
     let mut arguments = vec!["--no-search", "--mpi", launcher, "--ranks", "2"];
-    arguments.extend([
-        "--rounds", "1", "--time", "1", "--size", "0,8", "--format", "csv",
-    ]);
+    arguments.extend(["--repeats", "1", "--time", "1", "--size", "0,8", "--csv"]);
     arguments.extend(["--library", library.to_str().unwrap()]);
     let output = latency(&arguments, folder.path());
     let out = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -63,6 +61,16 @@ fn every_call_is_timed_under_an_mpi() {
         assert_eq!(of_side.filter(is_figure).count(), rows, "{side}: {out}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Sizes that C's counts or the machine's memory cannot hold are refused before anything runs.
+#[test]
+fn sizes_have_an_upper_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = latency(&["--size", "8,3G"], folder.path());
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("must be at most 16 MiB"), "{err}");
 }
 
 #[test]

@@ -5,6 +5,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use serde_json::Value;
+
 fn limits(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pario"))
         .args(["bench", "limits", "--dir"])
@@ -18,38 +20,27 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The lines of contenders, each a JSON object of its own.
-fn contenders(json: &str) -> Vec<&str> {
-    let lines = json.lines().map(str::trim);
-    lines.filter(|line| line.starts_with("{\"kind\"")).collect()
-}
-
-/// The value of a field that is no string.
-fn number(contender: &str, name: &str) -> f64 {
-    let (_, value) = contender.split_once(&format!("\"{name}\": ")).unwrap();
-    let end = value.find([',', '}']).unwrap();
-    value[..end].parse().unwrap()
-}
-
 #[test]
 fn every_contender_has_times_or_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let output = limits(folder.path(), &["--size", "8M", "--repeats", "2", "--json"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let json = text(&output.stdout);
-    assert!(json.starts_with("{\"date\": "), "{json}");
-    assert!(
-        json.contains("\"size\": 8388608, \"repeats\": 2,"),
-        "{json}"
-    );
-    let contenders = contenders(&json);
+    let value: Value = serde_json::from_str(&json).unwrap();
+    assert!(value["date"].is_string(), "{json}");
+    assert_eq!(value["size"], 8 << 20, "{json}");
+    assert_eq!(value["repeats"], 2, "{json}");
+    let contenders = value["contenders"].as_array().unwrap();
     assert!(contenders.len() > 20, "{json}");
-    for contender in &contenders {
-        let is_refused = !contender.contains("\"refused\": null");
-        let is_timed = contender.contains("\"megabytes_per_second\": ");
-        assert!(is_refused != is_timed, "{contender}");
-        let bytes = number(contender, "piece_bytes") * number(contender, "pieces");
-        assert!(number(contender, "bytes") <= bytes, "{contender}");
+    for contender in contenders {
+        let is_timed = contender["existing"].is_object() || contender["fresh"].is_object();
+        let is_unavailable = !contender["unavailable"].is_null();
+        assert!(is_unavailable != is_timed, "{contender}");
+        let number = |name: &str| contender[name].as_u64().unwrap();
+        assert!(
+            number("bytes") <= number("piece_bytes") * number("pieces"),
+            "{contender}"
+        );
     }
     for (kind, name) in [
         ("write", "pwrite, one writer"),
@@ -58,12 +49,15 @@ fn every_contender_has_times_or_a_reason() {
         ("read", "pread, untouched memory"),
         ("memory", "memcpy"),
     ] {
-        let start = format!("{{\"kind\": \"{kind}\", \"name\": \"{name}\"");
-        let contender = contenders.iter().find(|it| it.starts_with(&start));
+        let mut contenders = contenders.iter();
+        let contender = contenders.find(|it| it["kind"] == kind && it["name"] == name);
         let contender = contender.unwrap_or_else(|| panic!("no {name} in\n{json}"));
-        assert!(contender.contains("\"refused\": null"), "{contender}");
-        let is_fresh = !contender.contains("\"fresh\": null");
-        assert_eq!(is_fresh, kind == "write", "{contender}");
+        assert!(contender["unavailable"].is_null(), "{contender}");
+        assert_eq!(
+            contender["fresh"].is_object(),
+            kind == "write",
+            "{contender}"
+        );
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -81,7 +75,7 @@ fn a_table_has_the_machine_and_all_kinds() {
         "\nwrite ",
         "\nread ",
         "\nmemory ",
-        " ns a piece",
+        " ns per piece",
     ] {
         assert!(table.contains(part), "no {part} in\n{table}");
     }
@@ -89,14 +83,14 @@ fn a_table_has_the_machine_and_all_kinds() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said() {
+fn wrong_arguments_are_explained() {
     let folder = tempfile::tempdir().unwrap();
     let cases: [(&[&str], &str); 5] = [
-        (&["--size", "4M"], "a size is at least 8 MiB"),
-        (&["--size", "10000001"], "a size is whole MiB"),
-        (&["--size", "99999999999G"], "is more than"),
+        (&["--size", "4M"], "must be at least 8 MiB"),
+        (&["--size", "10000001"], "must be a multiple of 1 MiB"),
+        (&["--size", "99999999999G"], "exceeds"),
         (&["--size", "1024G"], "choose a smaller --size"),
-        (&["--repeats", "0"], "--repeats"),
+        (&["--rounds", "0"], "--repeats"),
     ];
     for (arguments, reason) in cases {
         let output = limits(folder.path(), arguments);

@@ -1,5 +1,5 @@
-//! A second job as interference (Zhang 2009, section 4.3): mpi-io-test on a file of its own, with
-//! a pause between calls that sets how much it disturbs.
+//! A second job as interference (Zhang 2009, section 4.3): mpi-io-test on a file of its own, with a
+//! pause between calls that controls how much it interferes.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use pario::{File, Info, Mode, threads};
 
 use crate::failure::Failure;
 
-/// Bytes of a rank in a call, as in the paper.
+/// Bytes per rank and call, as in the paper.
 const SEGMENT: usize = 64 << 10;
 
 /// Calls before it starts over at the file's beginning.
@@ -55,23 +55,22 @@ impl Beside {
         Ok(Beside { child })
     }
 
-    /// Stops it; what it says of itself.
+    /// Stops it; its report.
     pub(crate) fn stop(mut self) -> Result<String, Failure> {
         drop(self.child.stdin.take());
-        let mut said = String::new();
+        let mut report = String::new();
         if let Some(mut out) = self.child.stdout.take() {
-            out.read_to_string(&mut said).map_err(failed)?;
+            out.read_to_string(&mut report).map_err(failed)?;
         }
         match self.child.wait().map_err(failed)? {
-            status if status.success() => Ok(said.trim_end().to_owned()),
-            status => Err(failed(io::Error::other(format!("it ended with {status}")))),
+            status if status.success() => Ok(report.trim_end().to_owned()),
+            status => Err(failed(io::Error::other(format!("ended with {status}")))),
         }
     }
 }
 
 impl Drop for Beside {
-    /// Ends it where the measurement failed: closing its input is all it takes, and a program
-    /// that has ended is no trouble.
+    /// Ends it if the measurement failed.
     fn drop(&mut self) {
         drop(self.child.stdin.take());
         let _ = self.child.wait();
@@ -117,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     let bytes = calls as f64 * 2.0 * f64::from(arguments.ranks) * SEGMENT as f64;
     writeln!(
         out,
-        "beside it, {} ranks wrote and read segments of 64 KiB, {} ms apart: {:.0} MB/s",
+        "second job: {} ranks wrote and read segments of 64 KiB, {} ms apart: {:.0} MB/s",
         arguments.ranks,
         arguments.pause,
         bytes / start.elapsed().as_secs_f64() / 1e6

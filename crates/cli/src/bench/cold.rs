@@ -16,10 +16,6 @@ pub(crate) fn drop_cached(path: &Path) -> Result<(), Failure> {
     match dropped() {
         // A file that only this process can see has no pages there.
         Err(error) if std::io::Error::kind(&error) == std::io::ErrorKind::NotFound => Ok(()),
-        dropped => dropped.map_err(|source| Failure::Storage {
-            action: "drop from the cache",
-            path: path.to_owned(),
-            source,
-        }),
+        dropped => dropped.map_err(Failure::storage("drop from the cache", path)),
     }
 }

@@ -1,11 +1,11 @@
-//! Whether a method that is asked for can be used at all: pario would quietly take another one.
+//! Whether a method that is asked for can be used at all: pario would silently use another one.
 
 use pario_hints::Hints;
 use pario_plan::{Access, Case, Facts, History, Tuning, Verdict, algorithm, partition};
 
 use super::method::Method;
-use super::trial::Direction;
 use crate::facts;
+use crate::measure::{Direction, accesses};
 use crate::workload::Step;
 
 /// What verdicts rest on: the machine and the file system.
@@ -19,7 +19,7 @@ impl Fitness {
         direction: Direction,
         steps: &[&[Step]],
     ) -> Option<String> {
-        if !method.is_forced() {
+        if !method.forces_collective_calls() {
             return None;
         }
         let (hints, _) = facts::hints(&method.hints).ok()?;
@@ -37,39 +37,21 @@ impl Fitness {
         accesses: &[Access],
         hints: &Hints,
     ) -> Option<String> {
-        let direction = planned(direction);
+        let direction = direction.into();
         let facts = self.0.clone().mimicking(hints);
         let tuning = Tuning::from_hints(hints, direction);
         let history = History::default();
         let case = Case::new(direction, accesses, &facts, &tuning, &history);
-        let algorithm = method.algorithm.and_then(algorithm::by_name);
-        let partition = method.partition.and_then(partition::by_name);
+        let algorithm = method.forced.algorithm.and_then(algorithm::by_name);
+        let partition = method.forced.partition.and_then(partition::by_name);
         let verdicts = [
             algorithm.map(|it| it.suit(&case)),
             partition.map(|it| it.suit(&case)),
-            method.exchange.map(|it| it.suit(&case)),
+            method.forced.exchange.map(|it| it.suit(&case)),
         ];
         verdicts.into_iter().flatten().find_map(|it| match it {
             Verdict::Unfit { reason } => Some(reason.into_owned()),
             Verdict::Suits { .. } => None,
         })
     }
-}
-
-/// The direction as plans call it.
-pub(crate) fn planned(direction: Direction) -> pario_plan::Direction {
-    match direction {
-        Direction::Write => pario_plan::Direction::Write,
-        Direction::Read => pario_plan::Direction::Read,
-    }
-}
-
-/// What all ranks move in a call; `None` if it reaches past the last byte of any file.
-pub(crate) fn accesses(steps: &[&[Step]], call: usize) -> Option<Vec<Access>> {
-    let access = |steps: &&[Step]| {
-        let step = steps.get(call)?;
-        let layout = step.filetype.layout().clone();
-        Access::new(step.displacement, layout, 0, step.bytes())
-    };
-    steps.iter().map(access).collect()
 }

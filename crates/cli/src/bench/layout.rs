@@ -6,31 +6,43 @@ use std::time::{Duration, Instant};
 
 use pario_layout::{Basic, Datatype, Layout, TypeError};
 
+use crate::failure::Failure;
+use crate::measure::{Buffer, Samples};
+use crate::output::Table;
+
 /// Blocks of the regular and of the irregular type.
 const VECTOR_BLOCKS: u64 = 1_000_000_000;
 const IRREGULAR_BLOCKS: usize = 1_000_000;
 
-/// Times a look-up is repeated at random places.
+/// Look-ups at random places per repeat.
 const LOOKUPS: u64 = 200_000;
 
-/// Pieces whose copies are timed, and the data bytes of each copy: with the gaps twice that, well
-/// past a second-level cache.
+/// Pieces whose copies are timed, and the data bytes of each copy: with gaps twice that, well beyond
+/// a second-level cache.
 const PIECE_LENGTHS: [u64; 3] = [8, 64, 4096];
 const COPY_BYTES: usize = 16 << 20;
 
-/// Measurements take turns so that a slow spell of the machine meets all of them; the best of the
-/// rounds counts.
-const ROUNDS: usize = 9;
+/// Measurements take turns; the best repeat counts.
+const REPEATS: usize = 9;
 
 /// Prints look-up and copy figures.
-pub(super) fn run(out: &mut impl Write) -> io::Result<()> {
-    lookups(out)?;
-    writeln!(out)?;
+pub(super) fn run(out: &mut impl Write) -> Result<(), Failure> {
+    lookups(out)
+        .and_then(|()| writeln!(out))
+        .map_err(Failure::Output)?;
     copies(out)
 }
 
-fn refused(error: TypeError) -> io::Error {
-    io::Error::other(error)
+/// A measurement that is part of a repeat.
+fn sample<T>(samples: &mut Samples, run: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = run();
+    samples.push(start.elapsed());
+    result
+}
+
+fn best(samples: &Samples) -> Duration {
+    samples.best().unwrap_or_default()
 }
 
 /// A sequence of numbers that is the same in every run.
@@ -47,18 +59,15 @@ impl Scatter {
 }
 
 fn lookups(out: &mut impl Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "{:<28} {:>12} {:>12} {:>14} {:>14}",
-        "type", "build", "bytes", "byte -> offset", "offset -> byte"
-    )?;
+    let mut table =
+        Table::of_numbers(["type", "build", "bytes", "byte -> offset", "offset -> byte"]);
     let int = Datatype::basic(Basic::Int);
     let vector = || Datatype::vector(VECTOR_BLOCKS, 2, 5, &int);
-    lookup_row(out, "vector of 10^9 blocks", vector)?;
+    table.push(lookup_row("vector of 10^9 blocks", vector).map_err(io::Error::other)?);
     let blocks = irregular_blocks();
-    lookup_row(out, "indexed of 10^6 blocks", || {
-        Datatype::indexed(&blocks, &int)
-    })
+    let indexed = || Datatype::indexed(&blocks, &int);
+    table.push(lookup_row("indexed of 10^6 blocks", indexed).map_err(io::Error::other)?);
+    table.print(out)
 }
 
 /// Blocks of one to eight elements with gaps of one to eight.
@@ -74,134 +83,91 @@ fn irregular_blocks() -> Vec<(u64, i64)> {
 }
 
 fn lookup_row(
-    out: &mut impl Write,
     name: &str,
     build: impl Fn() -> Result<Datatype, TypeError>,
-) -> io::Result<()> {
-    let (mut best_build, mut best_offset, mut best_below) =
-        (Duration::MAX, Duration::MAX, Duration::MAX);
-    let layout = build().map_err(refused)?.layout().clone();
-    for _ in 0..ROUNDS {
-        let start = Instant::now();
-        black_box(build()).map_err(refused)?;
-        best_build = best_build.min(start.elapsed());
-        best_offset = best_offset.min(time_offsets(&layout));
-        best_below = best_below.min(time_below(&layout));
+) -> Result<[String; 5], TypeError> {
+    let layout = build()?.layout().clone();
+    let [mut builds, mut offsets, mut below] = [const { Samples::new() }; 3];
+    for _ in 0..REPEATS {
+        sample(&mut builds, || black_box(build()))?;
+        sample(&mut offsets, || look_up_offsets(&layout));
+        sample(&mut below, || look_up_bytes(&layout));
     }
-    let nanoseconds = |time: Duration| time.as_nanos() as f64 / LOOKUPS as f64;
-    writeln!(
-        out,
-        "{name:<28} {:>9.1} µs {:>12} {:>11.0} ns {:>11.0} ns",
-        best_build.as_nanos() as f64 / 1e3,
-        layout.heap_bytes(),
-        nanoseconds(best_offset),
-        nanoseconds(best_below)
-    )
+    let nanoseconds = |it: &Samples| format!("{} ns", best(it).as_nanos() / u128::from(LOOKUPS));
+    Ok([
+        name.to_owned(),
+        format!("{:.1} µs", best(&builds).as_secs_f64() * 1e6),
+        layout.heap_bytes().to_string(),
+        nanoseconds(&offsets),
+        nanoseconds(&below),
+    ])
 }
 
-fn time_offsets(layout: &Layout) -> Duration {
+fn look_up_offsets(layout: &Layout) {
     let mut scatter = Scatter(2);
-    let start = Instant::now();
     for _ in 0..LOOKUPS {
         black_box(layout.offset_of(scatter.below(layout.size())));
     }
-    start.elapsed()
 }
 
-fn time_below(layout: &Layout) -> Duration {
+fn look_up_bytes(layout: &Layout) {
     let mut scatter = Scatter(3);
     let end = layout.true_upper_bound().unsigned_abs();
-    let start = Instant::now();
     for _ in 0..LOOKUPS {
         black_box(layout.bytes_below(scatter.below(end).cast_signed()));
     }
-    start.elapsed()
 }
 
-/// The best times of one piece length.
-#[derive(Clone, Copy)]
-struct Copies {
-    memcpy: Duration,
-    pack: Duration,
-    unpack: Duration,
-}
-
-fn copies(out: &mut impl Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "{:<28} {:>12} {:>12} {:>12}   ({} MiB of data, page-aligned, best of {ROUNDS})",
-        "pieces at stride 2",
-        "pack",
-        "unpack",
-        "memcpy",
-        COPY_BYTES >> 20
-    )?;
-    for len in PIECE_LENGTHS {
-        let times = time_copies(len)?;
-        let fraction = |time: Duration| times.memcpy.as_secs_f64() / time.as_secs_f64();
-        writeln!(
-            out,
-            "{:<28} {:>12.2} {:>12.2} {:>7.1} GB/s",
-            format!("{len} bytes, of memcpy"),
-            fraction(times.pack),
-            fraction(times.unpack),
-            COPY_BYTES as f64 / times.memcpy.as_secs_f64() / 1e9
-        )?;
+fn copies(out: &mut impl Write) -> Result<(), Failure> {
+    let mut table = Table::of_numbers(["pieces at stride 2", "pack", "unpack", "memcpy"]);
+    for length in PIECE_LENGTHS {
+        let [memcpy, pack, unpack] = time_copies(length)?;
+        let of_memcpy = |it: &Samples| format!("{:.2}", it.speed_over(&memcpy).unwrap_or(0.0));
+        let gigabytes = COPY_BYTES as f64 / best(&memcpy).as_secs_f64() / 1e9;
+        table.push([
+            format!("{length} bytes, of memcpy"),
+            of_memcpy(&pack),
+            of_memcpy(&unpack),
+            format!("{gigabytes:.1} GB/s"),
+        ]);
     }
-    Ok(())
+    let about = format!(
+        "({} MiB of data, page-aligned, best of {REPEATS})",
+        COPY_BYTES >> 20
+    );
+    table
+        .print(out)
+        .and_then(|()| writeln!(out, "{about}"))
+        .map_err(Failure::Output)
 }
 
-fn time_copies(len: u64) -> io::Result<Copies> {
-    let count = COPY_BYTES as u64 / len;
-    let vector = Datatype::vector(count, len, 2 * len.cast_signed(), &Basic::Byte.into());
-    let layout = vector.map_err(refused)?.layout().clone();
-    let mut memory = Lines::new(1, 2 * COPY_BYTES);
-    let mut packed = Lines::new(2, COPY_BYTES);
-    let mut twin = Lines::new(3, COPY_BYTES);
-    let (memory, packed, twin) = (memory.bytes(), packed.bytes(), twin.bytes());
-    let mut best = Copies {
-        memcpy: Duration::MAX,
-        pack: Duration::MAX,
-        unpack: Duration::MAX,
-    };
-    for _ in 0..ROUNDS {
-        let start = Instant::now();
-        black_box(&mut *twin).copy_from_slice(black_box(packed));
-        best.memcpy = best.memcpy.min(start.elapsed());
-
-        let start = Instant::now();
-        let done = layout.pack_slice(black_box(memory), 0, 0..layout.size(), packed);
-        done.map_err(io::Error::other)?;
-        best.pack = best.pack.min(start.elapsed());
-
-        let start = Instant::now();
-        let done = layout.unpack_slice(black_box(packed), memory, 0, 0..layout.size());
-        done.map_err(io::Error::other)?;
-        best.unpack = best.unpack.min(start.elapsed());
+/// Times of memcpy, pack and unpack. Memory starts at a page, as that of large arrays mostly does:
+/// where a piece of 64 bytes starts within a cache line decides how many lines it touches.
+fn time_copies(length: u64) -> Result<[Samples; 3], Failure> {
+    let refused = |error: String| Failure::Arguments(error);
+    let count = COPY_BYTES as u64 / length;
+    let vector = Datatype::vector(count, length, 2 * length.cast_signed(), &Basic::Byte.into());
+    let layout = vector.map_err(|error| refused(error.to_string()))?;
+    let layout = layout.layout().clone();
+    let mut memory = Buffer::new(2 * COPY_BYTES as u64, 1, 0)?;
+    let mut packed = Buffer::new(COPY_BYTES as u64, 2, 0)?;
+    let mut twin = Buffer::new(COPY_BYTES as u64, 3, 0)?;
+    let (memory, packed) = (memory.bytes_mut(), packed.bytes_mut());
+    let twin = twin.bytes_mut();
+    let [mut memcpy, mut pack, mut unpack] = [const { Samples::new() }; 3];
+    for _ in 0..REPEATS {
+        sample(&mut memcpy, || {
+            black_box(&mut *twin).copy_from_slice(black_box(packed));
+        });
+        let done = sample(&mut pack, || {
+            layout.pack_slice(black_box(memory), 0, 0..layout.size(), packed)
+        });
+        done.map_err(|error| refused(error.to_string()))?;
+        let done = sample(&mut unpack, || {
+            layout.unpack_slice(black_box(packed), memory, 0, 0..layout.size())
+        });
+        done.map_err(|error| refused(error.to_string()))?;
         black_box(&*memory);
     }
-    Ok(best)
-}
-
-/// Memory that starts at a page, as that of large arrays mostly does: where a
-/// piece of 64 bytes starts within a cache line decides how many it touches.
-struct Lines {
-    memory: Vec<u8>,
-    len: usize,
-}
-
-const PAGE_BYTES: usize = 4096;
-
-impl Lines {
-    fn new(fill: u8, len: usize) -> Lines {
-        Lines {
-            memory: vec![fill; len + PAGE_BYTES],
-            len,
-        }
-    }
-
-    fn bytes(&mut self) -> &mut [u8] {
-        let start = self.memory.as_ptr().align_offset(PAGE_BYTES);
-        &mut self.memory[start..start + self.len]
-    }
+    Ok([memcpy, pack, unpack])
 }

@@ -4,54 +4,59 @@
 //! independent access, a kind of call, a driver. `two-phase+static-cyclic+messages` forces three
 //! choices and leaves the others to pario; `automatic` leaves all of them.
 
+use pario_hints::Info;
 use pario_plan::Exchange;
-use pario_plan::algorithm::ALGORITHMS;
-use pario_plan::partition::PARTITIONS;
+use pario_plan::algorithm::{self, ALGORITHMS};
+use pario_plan::partition::{self, PARTITIONS};
 
 use crate::facts;
 
 /// Which calls move the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Calls {
-    /// `write_at_all`, `read_at_all`: all ranks together.
+    /// `write_at_all`, `read_at_all`.
     Collective,
     /// `iwrite_at_all`, `iread_at_all`.
     NonblockingCollective,
     /// `write_at_all_begin`, `read_at_all_begin` and their ends.
     Split,
-    /// `write_at`, `read_at`: each rank for itself.
+    /// `write_at`, `read_at`.
     Independent,
     /// `iwrite_at`, `iread_at`.
     Nonblocking,
-    /// No calls of pario: each rank moves as many bytes in a row with plain system calls.
+    /// Not pario: each rank moves as many contiguous bytes with plain system calls.
     Raw,
+}
+
+impl Calls {
+    fn is_collective(self) -> bool {
+        matches!(
+            self,
+            Calls::Collective | Calls::NonblockingCollective | Calls::Split
+        )
+    }
 }
 
 /// What a word of a method means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
-    /// Nothing is forced.
+    /// Forces nothing.
     Automatic,
-    /// A kind of calls.
     Calls(Calls),
-    /// Independent calls that reach the file in this way.
+    /// Independent calls that access the file in this way.
     Way(&'static str),
-    /// A driver.
     Driver(&'static str),
-    /// An algorithm of collective calls.
     Algorithm(&'static str),
-    /// A partition of the file.
     Partition(&'static str),
-    /// An exchange between ranks.
     Exchange(Exchange),
-    /// Writes may read, change and write back.
+    /// Writes may read, modify and write back.
     Rmw,
 }
 
 /// The driver of methods that name none.
 const POSIX: &str = "posix";
 
-/// The words that are not names of algorithms, partitions or exchanges.
+/// Words other than the names of algorithms, partitions and exchanges.
 const WORDS: &[(&str, Word)] = &[
     ("automatic", Word::Automatic),
     ("collective", Word::Calls(Calls::Collective)),
@@ -68,7 +73,7 @@ const WORDS: &[(&str, Word)] = &[
     ("mem", Word::Driver("mem")),
 ];
 
-/// Methods that are compared when none is asked for, besides every algorithm.
+/// Methods that are compared by default, besides every algorithm.
 const USUAL: &[&str] = &[
     "automatic",
     "automatic+rmw",
@@ -82,27 +87,78 @@ const USUAL: &[&str] = &[
     "automatic+mem",
 ];
 
+/// The choices that are forced.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Forced {
+    pub(crate) algorithm: Option<&'static str>,
+    pub(crate) partition: Option<&'static str>,
+    pub(crate) exchange: Option<Exchange>,
+    /// How independent writes and reads access the file.
+    ways: [Option<String>; 2],
+    is_rmw: bool,
+}
+
+impl Forced {
+    /// What hints force.
+    fn by(hints: &Info) -> Forced {
+        let value = |name| hints.get(name).filter(|value| *value != "automatic");
+        let ways = ["pario_way_write", "pario_way_read"];
+        Forced {
+            algorithm: value("pario_algorithm")
+                .and_then(algorithm::by_name)
+                .map(|it| it.name()),
+            partition: value("pario_partition")
+                .and_then(partition::by_name)
+                .map(|it| it.name()),
+            exchange: value("pario_exchange").and_then(Exchange::by_name),
+            ways: ways.map(|name| value(name).map(str::to_owned)),
+            is_rmw: value("pario_rmw") == Some("locked"),
+        }
+    }
+
+    /// Whether some choice of collective calls is forced.
+    fn is_collective(&self) -> bool {
+        self.algorithm.is_some() || self.partition.is_some() || self.exchange.is_some()
+    }
+
+    /// Those that apply to some calls, as words.
+    fn words(&self, calls: Calls) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        if calls.is_collective() {
+            let exchange = self.exchange.map(Exchange::name);
+            let names = [self.algorithm, self.partition, exchange];
+            words.extend(names.into_iter().flatten().map(str::to_owned));
+        } else {
+            match &self.ways {
+                [write, read] if write == read => words.extend(write.clone()),
+                [write, read] => {
+                    words.extend(write.iter().map(|way| format!("pario_way_write={way}")));
+                    words.extend(read.iter().map(|way| format!("pario_way_read={way}")));
+                }
+            }
+        }
+        // Sieved writes imply it.
+        if self.is_rmw && !words.iter().any(|word| word == "sieve") {
+            words.push("rmw".to_owned());
+        }
+        words
+    }
+}
+
 /// A way to write and read.
 #[derive(Clone, Debug)]
 pub(crate) struct Method {
-    /// Its name in the table.
+    /// Its name in tables: what really runs.
     pub(crate) name: String,
-    /// Which calls move the data.
     pub(crate) calls: Calls,
-    /// Which driver keeps the file.
-    pub(crate) driver: &'static str,
-    /// Hints given at open.
+    pub(crate) driver: String,
+    /// Hints passed at open.
     pub(crate) hints: Vec<(String, String)>,
-    /// The algorithm that is forced.
-    pub(crate) algorithm: Option<&'static str>,
-    /// The partition that is forced.
-    pub(crate) partition: Option<&'static str>,
-    /// The exchange that is forced.
-    pub(crate) exchange: Option<Exchange>,
+    pub(crate) forced: Forced,
 }
 
 impl Method {
-    /// The yardstick.
+    /// What the others are compared with.
     pub(crate) fn raw() -> Method {
         Method {
             calls: Calls::Raw,
@@ -119,26 +175,38 @@ impl Method {
         Method {
             name: name.to_owned(),
             calls: Calls::Collective,
-            driver: POSIX,
+            driver: POSIX.to_owned(),
             hints: Vec::new(),
-            algorithm: None,
-            partition: None,
-            exchange: None,
+            forced: Forced::default(),
         }
     }
 
     /// Reads words joined by `+`.
     pub(crate) fn parse(text: &str) -> Result<Method, String> {
         let mut method = Method::named(text);
+        let (mut collective, mut independent) = (None, None);
         for name in text.split('+') {
             let word = lookup(name).ok_or_else(|| unknown(name))?;
+            match word {
+                Word::Calls(calls) if calls.is_collective() => collective = Some(name),
+                Word::Algorithm(_) | Word::Partition(_) | Word::Exchange(_) => {
+                    collective = Some(name);
+                }
+                Word::Calls(_) | Word::Way(_) => independent = Some(name),
+                Word::Automatic | Word::Driver(_) | Word::Rmw => {}
+            }
             method.add(word);
         }
-        Ok(method)
+        match (collective, independent) {
+            (Some(collective), Some(independent)) => Err(format!(
+                "method `{text}`: {collective} applies to collective calls and {independent} to \
+                 independent ones; choose one of them"
+            )),
+            _ => Ok(method),
+        }
     }
 
-    /// Gives a hint as well.
-    pub(crate) fn hint(&mut self, name: &str, value: &str) {
+    fn hint(&mut self, name: &str, value: &str) {
         self.hints.push((name.to_owned(), value.to_owned()));
     }
 
@@ -147,51 +215,90 @@ impl Method {
             Word::Automatic => {}
             Word::Calls(calls) => self.calls = calls,
             Word::Way(way) => {
-                self.calls = Calls::Independent;
+                // A way does not exclude nonblocking calls.
+                if self.calls.is_collective() {
+                    self.calls = Calls::Independent;
+                }
+                self.forced.ways = [Some(way.to_owned()), Some(way.to_owned())];
                 self.hint("pario_way_write", way);
                 self.hint("pario_way_read", way);
                 if way == "sieve" {
-                    // Ranks share the file, so read-modify-write needs every write to lock.
+                    // Ranks share the file, so read-modify-write requires every write to lock.
                     self.add(Word::Rmw);
                 }
             }
-            Word::Driver(driver) => self.driver = driver,
+            Word::Driver(driver) => self.driver = driver.to_owned(),
             Word::Algorithm(name) => {
-                self.algorithm = Some(name);
+                self.forced.algorithm = Some(name);
                 self.hint("pario_algorithm", name);
             }
             Word::Partition(name) => {
-                self.partition = Some(name);
+                self.forced.partition = Some(name);
                 self.hint("pario_partition", name);
             }
             Word::Exchange(exchange) => {
-                self.exchange = Some(exchange);
+                self.forced.exchange = Some(exchange);
                 self.hint("pario_exchange", exchange.name());
             }
-            Word::Rmw => self.hint("pario_rmw", "locked"),
+            Word::Rmw => {
+                self.forced.is_rmw = true;
+                self.hint("pario_rmw", "locked");
+            }
         }
     }
 
-    /// Whether some choice of collective calls is forced.
-    pub(crate) fn is_forced(&self) -> bool {
-        self.algorithm.is_some() || self.partition.is_some() || self.exchange.is_some()
+    /// Adds hints of the command line. They and those of the environment may override what the
+    /// words say: the method is then named after what is in force.
+    pub(crate) fn with_hints(mut self, hints: &[(String, String)]) -> Result<Method, String> {
+        let asked = self.words();
+        self.hints.extend_from_slice(hints);
+        if let Some((name, _)) = self.hints.iter().find(|(name, _)| !facts::is_hint(name)) {
+            return Err(facts::unknown_hint(name));
+        }
+        let (in_force, _) = facts::hints(&self.hints)?;
+        let in_force = in_force.to_info();
+        self.forced = Forced::by(&in_force);
+        if let Some(driver) = in_force.get("pario_driver") {
+            self.driver = driver.to_owned();
+        }
+        let words = self.words();
+        if words != asked {
+            self.name = words.join("+");
+        }
+        Ok(self)
+    }
+
+    /// What it does, as words.
+    fn words(&self) -> Vec<String> {
+        let forced = self.forced.words(self.calls);
+        let calls = WORDS
+            .iter()
+            .find(|(_, word)| *word == Word::Calls(self.calls));
+        let calls = match (self.calls, &self.forced.ways) {
+            // What is forced implies these.
+            (Calls::Collective, _) if self.forced.is_collective() => None,
+            (Calls::Independent, [Some(write), Some(read)]) if write == read => None,
+            (Calls::Collective, _) => Some("automatic"),
+            _ => calls.map(|(name, _)| *name),
+        };
+        let driver = (self.driver != POSIX).then(|| self.driver.clone());
+        let calls = calls.map(str::to_owned).into_iter();
+        calls.chain(forced).chain(driver).collect()
+    }
+
+    /// Whether some choice of its collective calls is forced.
+    pub(crate) fn forces_collective_calls(&self) -> bool {
+        self.calls.is_collective() && self.forced.is_collective()
     }
 
     /// Whether pario could have chosen it by itself: it neither rests on a promise of the user nor
     /// on another driver.
     pub(crate) fn is_choosable(&self) -> bool {
-        let promised = self.hints.iter().any(|(name, _)| name == "pario_rmw");
-        self.calls != Calls::Raw && self.driver == POSIX && !promised
-    }
-
-    /// The hint of this method that pario does not know, if any.
-    pub(crate) fn unknown_hint(&self) -> Option<&str> {
-        let mut names = self.hints.iter().map(|(name, _)| name.as_str());
-        names.find(|name| !facts::is_hint(name))
+        self.calls != Calls::Raw && self.driver == POSIX && !self.forced.is_rmw
     }
 }
 
-/// The methods that are compared when none is asked for.
+/// The methods that are compared by default.
 pub(crate) fn usual() -> Vec<Method> {
     let algorithms = ALGORITHMS.iter().map(|it| it.name());
     USUAL[..1]
@@ -200,20 +307,16 @@ pub(crate) fn usual() -> Vec<Method> {
         .chain(algorithms)
         .chain(USUAL[1..].iter().copied())
         .map(|name| Method::parse(name).expect("the usual methods are made of known words"))
-        .filter(|method| method.unknown_hint().is_none())
         .collect()
 }
 
 fn lookup(name: &str) -> Option<Word> {
     let listed = WORDS.iter().find(|(word, _)| *word == name);
-    let algorithm = || ALGORITHMS.iter().find(|it| it.name() == name);
-    let partition = || PARTITIONS.iter().find(|it| it.name() == name);
-    let exchange = || Exchange::by_name(name);
     listed
         .map(|(_, word)| *word)
-        .or_else(|| algorithm().map(|it| Word::Algorithm(it.name())))
-        .or_else(|| partition().map(|it| Word::Partition(it.name())))
-        .or_else(|| exchange().map(Word::Exchange))
+        .or_else(|| algorithm::by_name(name).map(|it| Word::Algorithm(it.name())))
+        .or_else(|| partition::by_name(name).map(|it| Word::Partition(it.name())))
+        .or_else(|| Exchange::by_name(name).map(Word::Exchange))
 }
 
 fn unknown(name: &str) -> String {
@@ -222,8 +325,8 @@ fn unknown(name: &str) -> String {
     let partitions: Vec<_> = PARTITIONS.iter().map(|it| it.name()).collect();
     let exchanges = Exchange::ALL.map(Exchange::name);
     format!(
-        "`{name}` is no method; join with + any of\n  calls and ways: {}\n  algorithms: {}\n  \
-         partitions: {}\n  exchanges: {}",
+        "unknown method `{name}`; methods are these words, joined by +\n  calls, access and \
+         drivers: {}\n  algorithms: {}\n  partitions: {}\n  exchanges: {}",
         words.join(", "),
         algorithms.join(", "),
         partitions.join(", "),
@@ -239,22 +342,65 @@ mod tests {
     fn words_add_up() {
         let method = Method::parse("two-phase+even+messages").unwrap();
         assert_eq!(method.calls, Calls::Collective);
-        assert_eq!(method.algorithm, Some("two-phase"));
+        assert_eq!(method.forced.algorithm, Some("two-phase"));
         let names: Vec<_> = method.hints.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(
             names,
             ["pario_algorithm", "pario_partition", "pario_exchange"]
         );
         let method = Method::parse("sieve+uring").unwrap();
-        assert_eq!((method.calls, method.driver), (Calls::Independent, "uring"));
+        assert_eq!(
+            (method.calls, method.driver.as_str()),
+            (Calls::Independent, "uring")
+        );
         assert_eq!(method.hints.len(), 3);
     }
 
     #[test]
     fn an_unknown_word_gets_the_list() {
         let reason = Method::parse("two-phase+telepathy").unwrap_err();
-        assert!(reason.contains("`telepathy` is no method"), "{reason}");
+        assert!(reason.contains("unknown method `telepathy`"), "{reason}");
         assert!(reason.contains("private-sieve") && reason.contains("group-cyclic"));
+    }
+
+    /// `two-phase+sieve` once ran independent calls under that name.
+    #[test]
+    fn collective_and_independent_words_do_not_mix() {
+        for text in ["two-phase+sieve", "sieve+two-phase", "split+independent"] {
+            let reason = Method::parse(text).unwrap_err();
+            assert!(reason.contains("choose one of them"), "{reason}");
+        }
+        assert!(Method::parse("list+nonblocking").is_ok());
+    }
+
+    /// `--method two-phase --hint pario_algorithm=individual` once printed a row named two-phase.
+    #[test]
+    fn methods_are_named_after_what_runs() {
+        let name = |text: &str, hint: &str| {
+            let (name, value) = hint.split_once('=').unwrap();
+            let hints = [(name.to_owned(), value.to_owned())];
+            Method::parse(text)
+                .unwrap()
+                .with_hints(&hints)
+                .unwrap()
+                .name
+        };
+        for (text, hint, expected) in [
+            ("two-phase", "pario_algorithm=individual", "individual"),
+            ("automatic", "pario_algorithm=two-phase", "two-phase"),
+            ("two-phase+even", "cb_nodes=2", "two-phase+even"),
+            ("automatic+rmw", "pario_exchange=messages", "messages+rmw"),
+            (
+                "independent",
+                "pario_way_read=list",
+                "independent+pario_way_read=list",
+            ),
+            ("sieve", "pario_algorithm=two-phase", "sieve"),
+            ("list", "pario_driver=mapped", "list+mapped"),
+            ("automatic", "pario_rmw=locked", "automatic+rmw"),
+        ] {
+            assert_eq!(name(text, hint), expected, "{text} with {hint}");
+        }
     }
 
     #[test]
@@ -263,11 +409,11 @@ mod tests {
         names.sort();
         names.dedup();
         assert_eq!(names.len(), usual().len());
-        for (name, value) in usual().iter().flat_map(|method| &method.hints) {
-            let mut info = pario_hints::Info::new();
-            info.set(name, value).unwrap();
-            let resolved = pario_hints::Hints::resolve(&info, &pario_hints::Sources::none());
-            assert!(resolved.warnings.is_empty(), "{:?}", resolved.warnings);
+        for method in usual() {
+            let (_, warnings) = facts::hints(&method.hints).unwrap();
+            assert!(warnings.is_empty(), "{warnings:?}");
+            let name = method.name.clone();
+            assert_eq!(method.with_hints(&[]).unwrap().name, name);
         }
     }
 }

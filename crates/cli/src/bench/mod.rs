@@ -1,49 +1,42 @@
-//! `pario bench`: methods write and read the workloads of the papers, every byte is checked, and
-//! speeds stand next to those of plain POSIX calls in the same folder.
+//! `pario bench`: methods write and read the workloads of the literature, every byte is verified, and
+//! speeds are compared with those of plain POSIX calls in the same folder.
 
 mod beside;
-pub(crate) mod buffer;
 mod cold;
-pub(crate) mod content;
 mod fitness;
-pub(crate) mod folder;
 mod layout;
-mod memory;
 mod method;
 mod mpi;
 pub(crate) mod options;
 mod outcome;
 mod plan;
-pub(crate) mod report;
-mod room;
+mod report;
 mod row;
 mod session;
-mod share;
-mod stored;
 #[cfg(test)]
 mod tests;
-pub(crate) mod timing;
 mod trial;
 mod world;
-pub(crate) mod wrong;
 
 use std::io::{self, Write};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use pario_driver::FileSystem;
 
 use beside::Beside;
 use fitness::Fitness;
-use folder::Folder;
 use method::Method;
 use mpi::Mpi;
 use options::{Format, Options, Target};
-use room::Kept;
 use row::{Comparison, Row};
 use session::{Cache, Session};
+use trial::Record;
 use world::{Kind, World};
 
 use crate::failure::Failure;
+use crate::measure::capacity::Kept;
+use crate::measure::{Samples, Scratch, print_doubts, progress_bar};
+use crate::output::{self, check_folder};
 use crate::workload::WORKLOADS;
 
 /// What to measure.
@@ -58,20 +51,20 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Measure datatypes instead: memory, look-ups, packing and unpacking
+    /// Measure datatypes: memory, look-ups, packing and unpacking
     Layout,
-    /// Measure plans instead: time and memory as ranks, aggregators and pieces grow
+    /// Measure planning: time and memory as ranks, aggregators and pieces grow
     Plan,
-    /// Measure what the machine itself does with one file instead: the most that can be reached
+    /// Measure what the machine itself can do with one file, without MPI-IO
     Limits(crate::limits::Arguments),
-    /// List the workloads and what can be chosen about each
+    /// List the workloads and their choices
     Workloads,
-    /// Compare pario with the MPI-IO of every MPI of this machine instead, in MPI processes
+    /// Compare pario with the MPI-IO of every MPI on this machine
     Compare(Box<crate::compare::Arguments>),
     /// A rank of `compare`
     #[command(hide = true)]
     CompareWorker(Box<crate::compare::worker::Arguments>),
-    /// Measure how long each call takes instead, beside the MPI-IO of every MPI of this machine
+    /// Measure microseconds per call, with pario and with the MPI-IO of every MPI on this machine
     Latency(Box<crate::latency::Arguments>),
     /// A rank of `latency`
     #[command(hide = true)]
@@ -84,7 +77,7 @@ enum What {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
     match &arguments.what {
-        Some(What::Layout) => layout::run(out).map_err(Failure::Output),
+        Some(What::Layout) => layout::run(out),
         Some(What::Plan) => plan::run(out).map_err(Failure::Output),
         Some(What::Limits(arguments)) => crate::limits::run(arguments, out),
         Some(What::Workloads) => list_workloads(out).map_err(Failure::Output),
@@ -93,71 +86,72 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         Some(What::Latency(arguments)) => crate::latency::run(arguments, out),
         Some(What::LatencyWorker(arguments)) => crate::latency::worker::run(arguments, out),
         Some(What::Beside(arguments)) => beside::run(arguments, out),
-        None => compare(&arguments.options, out),
+        None => measure(&arguments.options, out),
     }
 }
 
 fn list_workloads(out: &mut impl Write) -> io::Result<()> {
     for workload in WORKLOADS {
-        writeln!(out, "{:<12}  {}", workload.name(), workload.about())?;
-        for parameter in workload.parameters() {
-            writeln!(out, "{:<12}    {}: {}", "", parameter.name, parameter.about)?;
+        writeln!(out, "{:<12}  {}", workload.name, workload.about)?;
+        for (name, about) in workload.parameters {
+            writeln!(out, "{:<12}    {name}: {about}", "")?;
         }
     }
     Ok(())
 }
 
-/// Measures with the ranks that are asked for. Of an MPI's ranks one prints, and tells what failed.
-fn compare(options: &Options, out: &mut impl Write) -> Result<(), Failure> {
+/// Measures with the ranks that are asked for. Of an MPI's ranks one prints and reports failures.
+fn measure(options: &Options, out: &mut impl Write) -> Result<(), Failure> {
     if options.kind() != Kind::Mpi {
         let world = options.own_world().map_err(Failure::Arguments)?;
-        return compare_in(&world, options, out);
+        return measure_in(&world, options, out);
     }
     let world = World::of_mpi(Mpi::start()?);
     let options = options.for_ranks(world.ranks()).map_err(Failure::Arguments);
     let leads = world.leads();
-    let compared = match leads {
-        true => options.and_then(|options| compare_in(&world, &options, out)),
-        false => options.and_then(|options| compare_in(&world, &options, &mut io::sink())),
+    let measured = match leads {
+        true => options.and_then(|options| measure_in(&world, &options, out)),
+        false => options.and_then(|options| measure_in(&world, &options, &mut io::sink())),
     };
-    compared.map_err(|failure| match failure {
-        // What becomes of our output is for the command to say.
+    measured.map_err(|failure| match failure {
+        // The command itself handles output that cannot be written.
         Failure::Output(error) if leads => Failure::Output(error),
-        // Said before the MPI ends: launchers end all ranks with the first one that fails.
+        // Reported before the MPI ends: launchers end all ranks with the first one that fails.
         failure => {
             if leads {
                 eprintln!("pario: {failure}");
             }
-            Failure::Told {
+            Failure::Reported {
                 code: failure.code(),
             }
         }
     })
 }
 
-fn compare_in(world: &World, options: &Options, out: &mut impl Write) -> Result<(), Failure> {
+fn measure_in(world: &World, options: &Options, out: &mut impl Write) -> Result<(), Failure> {
     let methods = options.methods().map_err(Failure::Arguments)?;
     let targets = options.targets().map_err(Failure::Arguments)?;
-    let folder = Folder::shared(options.dir.as_deref(), world)?;
+    world.lead(|| check_outputs(options, &targets))?;
+    let scratch = world.scratch(options.dir.as_deref())?;
     if options.format() == Format::Table {
-        world.lead(|| introduce(options, world, &folder, out).map_err(Failure::Output))?;
+        world.lead(|| introduce(options, world, &scratch, out).map_err(Failure::Output))?;
     }
     let beside = world.lead(|| {
         let pause = options.beside;
         pause
-            .map(|pause| Beside::start(folder.path(), world.ranks(), pause))
+            .map(|pause| Beside::start(scratch.path(), world.ranks(), pause))
             .transpose()
     })?;
     let beside = beside.flatten();
-    let runs = u64::from(options.repeat() + 1) * (methods.len() + 1) as u64;
+    let runs = u64::from(options.repeats() + 1) * (methods.len() + 1) as u64;
     let progress = match world.leads() {
         true => progress_bar(runs * targets.len() as u64),
         false => ProgressBar::hidden(),
     };
     let mut comparisons = Vec::new();
     for target in &targets {
-        progress.set_message(target.workload.name());
-        let comparison = measure(options, target, &methods, world, &folder, &progress)?;
+        progress.set_message(target.workload.name);
+        let comparison = compare(options, target, &methods, world, &scratch, &progress)?;
         if options.format() == Format::Table {
             world.lead(|| {
                 let printed = progress.suspend(|| report::table(&comparison, out));
@@ -172,7 +166,15 @@ fn compare_in(world: &World, options: &Options, out: &mut impl Write) -> Result<
         .map(drop)
 }
 
-/// What comes after all measurements.
+/// Fails if files that are asked for cannot be written.
+fn check_outputs(options: &Options, targets: &[Target]) -> Result<(), Failure> {
+    options.json.check()?;
+    let names: Vec<_> = targets.iter().map(report::plot_name).collect();
+    let folder = options.svg.as_deref();
+    folder.map_or(Ok(()), |folder| check_folder(folder, &names))
+}
+
+/// What follows all measurements.
 fn finish(
     options: &Options,
     comparisons: &[Comparison],
@@ -180,67 +182,71 @@ fn finish(
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     match options.format() {
-        Format::Table => report::advice(comparisons, out),
+        Format::Table => {
+            let samples = comparisons.iter().flat_map(Comparison::samples);
+            let mut doubts = samples.filter_map(Samples::doubt).peekable();
+            let gap = if doubts.peek().is_some() { "\n" } else { "" };
+            write!(out, "{gap}").and_then(|()| print_doubts(doubts, "--scale", out))
+        }
         Format::Csv => report::csv(comparisons, out),
-        Format::Json => report::json(comparisons, out),
+        Format::Json => output::json(&report::documents(comparisons), out),
     }
     .map_err(Failure::Output)?;
     if let Some(beside) = beside {
-        let said = beside.stop()?;
+        let report = beside.stop()?;
         if options.format() == Format::Table {
-            writeln!(out, "{said}").map_err(Failure::Output)?;
+            writeln!(out, "{report}").map_err(Failure::Output)?;
         }
     }
+    options.json.save(&report::documents(comparisons))?;
     match &options.svg {
         None => Ok(()),
-        Some(folder) => report::svg(comparisons, folder, out),
+        Some(folder) => report::plots(comparisons, folder, out),
     }
 }
 
 /// Runs all methods on one job.
-fn measure(
+fn compare(
     options: &Options,
     target: &Target,
     methods: &[Method],
     world: &World,
-    folder: &Folder,
+    scratch: &Scratch,
     progress: &ProgressBar,
 ) -> Result<Comparison, Failure> {
-    let name = target.workload.name();
     let job = target.job().map_err(Failure::Arguments)?;
-    let kept = Kept::of(folder, methods, world);
-    let mut session = Session::new(&*job, world, folder.path(), kept, options)?;
+    let is_own = |method: &Method| method.driver == "mem" && world.kind() == Kind::Threads;
+    let kept = match methods.iter().any(is_own) {
+        true => Kept::InMemory,
+        false => Kept::of(scratch),
+    };
+    let mut session = Session::new(&*job, world, scratch.path(), kept, options)?;
     let raw = std::iter::once(Method::raw());
     let mut rows: Vec<_> = raw.chain(methods.iter().cloned()).map(Row::new).collect();
-    let fitness = Fitness(pario::plan_facts(folder.facts(), world.nodes().to_vec()));
+    let fitness = Fitness(pario::plan_facts(scratch.facts(), world.nodes().to_vec()));
     session.find_unfit(&mut rows, &fitness);
-    for round in 0..u64::from(options.repeat()) {
-        session.round(round, &mut rows, || progress.inc(1))?;
+    let repeats = u64::from(options.repeats());
+    for round in 0..=repeats {
+        // One more round finds the share of the time in which data moved.
+        let record = match round < repeats {
+            true => Record::Whole,
+            false => Record::Transfers,
+        };
+        session.round(round, &mut rows, record, || progress.inc(1))?;
     }
-    session.phases(u64::from(options.repeat()), &mut rows, || progress.inc(1))?;
     Ok(Comparison {
-        workload: name,
-        choices: target.choices.clone(),
-        swept: target.swept.clone(),
+        target: target.clone(),
         sizes: job.sizes(),
-        ranks: world.ranks(),
         calls: job.calls(),
         bytes: session.bytes(),
         rows,
     })
 }
 
-/// How far the runs are.
-pub(crate) fn progress_bar(length: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg:>12} {wide_bar} {pos}/{len} {eta}");
-    ProgressBar::new(length)
-        .with_style(style.expect("the template is made of indicatif's own keys"))
-}
-
 fn introduce(
     options: &Options,
     world: &World,
-    folder: &Folder,
+    scratch: &Scratch,
     out: &mut impl Write,
 ) -> io::Result<()> {
     if let Some(about) = world.about() {
@@ -250,11 +256,11 @@ fn introduce(
     let nodes = match nodes {
         1 => String::new(),
         nodes if world.kind() == Kind::Mpi => format!(" on {nodes} nodes"),
-        nodes => format!(" on {nodes} pretended nodes"),
+        nodes => format!(" on {nodes} simulated nodes"),
     };
-    let cache = match (options.cache(), &folder.facts().file_system) {
+    let cache = match (options.cache(), &scratch.facts().file_system) {
         (Cache::Warm, _) => "",
-        (Cache::Cold, FileSystem::Tmpfs) => "; this file system is the cache and cannot be cold",
+        (Cache::Cold, FileSystem::Tmpfs) => "; tmpfs is the cache itself and cannot be cold",
         (Cache::Cold, _) => ", read with a cold cache",
     };
     writeln!(
@@ -262,13 +268,13 @@ fn introduce(
         "{} ranks ({}){nodes} in {} ({}), from open to close, best of {}{cache}",
         world.ranks(),
         world.kind().name(),
-        folder.parent().display(),
-        folder.facts().file_system,
-        options.repeat(),
+        scratch.parent().display(),
+        scratch.facts().file_system,
+        options.repeats(),
     )?;
     writeln!(
         out,
-        "raw POSIX: one contiguous share a rank; I/O: share of the time in which data moved \
+        "raw POSIX: one contiguous share per rank; I/O: share of the time in which data moved \
          between memory and file"
     )
 }

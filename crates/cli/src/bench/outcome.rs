@@ -1,10 +1,12 @@
-//! What a rank found out: when it worked, what moved, or why it stopped.
+//! What a rank measured: when it worked, what moved, or why it stopped.
 
 use std::ops::Range;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// A rank's run, in nanoseconds of a clock that all ranks share.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     /// From the barrier that lets all ranks start to the end of its close.
     pub(crate) span: Range<u64>,
@@ -15,17 +17,19 @@ pub(crate) struct Outcome {
 }
 
 /// Why a rank stopped.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stop {
     /// Data is not what it should be.
     Wrong(String),
     /// The method cannot be used here.
     Unavailable(String),
-    /// Other ranks have gone; they know why.
+    /// Other ranks are gone; they know why.
     Lost(String),
-    /// A call failed.
     Failed(String),
 }
+
+/// What a rank returns.
+pub(crate) type RankResult = Result<Outcome, Stop>;
 
 impl From<pario::Error> for Stop {
     fn from(error: pario::Error) -> Self {
@@ -44,63 +48,21 @@ impl From<std::io::Error> for Stop {
     }
 }
 
-/// The first byte of an encoded result.
-const DONE: u8 = 0;
-const WRONG: u8 = 1;
-const UNAVAILABLE: u8 = 2;
-const LOST: u8 = 3;
-const FAILED: u8 = 4;
-
-impl Outcome {
-    /// A result as bytes, for the way between processes.
-    pub(crate) fn encode(result: &Result<Outcome, Stop>) -> Vec<u8> {
-        let stopped = |tag: u8, text: &String| [&[tag], text.as_bytes()].concat();
-        match result {
-            Ok(outcome) => {
-                let ranges = [&outcome.span, &outcome.calls].into_iter();
-                let ranges = ranges.chain(&outcome.transfers);
-                let numbers = ranges.flat_map(|it| [it.start, it.end]);
-                let mut bytes = vec![DONE];
-                bytes.extend(numbers.flat_map(u64::to_ne_bytes));
-                bytes
-            }
-            Err(Stop::Wrong(text)) => stopped(WRONG, text),
-            Err(Stop::Unavailable(text)) => stopped(UNAVAILABLE, text),
-            Err(Stop::Lost(text)) => stopped(LOST, text),
-            Err(Stop::Failed(text)) => stopped(FAILED, text),
-        }
-    }
-
-    /// What was encoded.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Outcome, Stop> {
-        let Some((tag, rest)) = bytes.split_first() else {
-            return Err(Stop::Failed("a rank said nothing".to_owned()));
-        };
-        let text = || String::from_utf8_lossy(rest).into_owned();
-        match *tag {
-            DONE => Ok(Outcome::from_numbers(rest)),
-            WRONG => Err(Stop::Wrong(text())),
-            UNAVAILABLE => Err(Stop::Unavailable(text())),
-            LOST => Err(Stop::Lost(text())),
-            _ => Err(Stop::Failed(text())),
-        }
-    }
-
-    fn from_numbers(bytes: &[u8]) -> Outcome {
-        let numbers: Vec<_> = bytes
-            .chunks_exact(size_of::<u64>())
-            .map(|it| u64::from_ne_bytes(it.try_into().expect("chunks have that size")))
-            .collect();
-        let mut ranges = numbers.chunks_exact(2).map(|it| it[0]..it[1]);
-        Outcome {
-            span: ranges.next().unwrap_or_default(),
-            calls: ranges.next().unwrap_or_default(),
-            transfers: ranges.collect(),
-        }
-    }
+/// A result for other processes.
+pub(crate) fn encode(result: &RankResult) -> Vec<u8> {
+    serde_json::to_vec(result).expect("ranges of numbers and texts have a JSON form")
 }
 
-/// Time of it all.
+/// The result of another process.
+pub(crate) fn decode(bytes: &[u8]) -> RankResult {
+    serde_json::from_slice(bytes).unwrap_or_else(|error| {
+        Err(Stop::Failed(format!(
+            "a rank's result is unusable: {error}"
+        )))
+    })
+}
+
+/// Time from the first rank's start to the last one's close.
 pub(crate) fn elapsed(outcomes: &[Outcome]) -> Duration {
     stretch(outcomes.iter().map(|it| it.span.clone()))
 }
@@ -117,7 +79,7 @@ pub(crate) fn open_close_elapsed(outcomes: &[Outcome]) -> Duration {
     open + close
 }
 
-/// Time of what all ranks do: from the earliest start to the latest end.
+/// From the earliest start to the latest end.
 fn stretch(ranks: impl Iterator<Item = Range<u64>> + Clone) -> Duration {
     let start = ranks.clone().map(|it| it.start).min();
     let end = ranks.map(|it| it.end).max();
@@ -127,10 +89,7 @@ fn stretch(ranks: impl Iterator<Item = Range<u64>> + Clone) -> Duration {
 
 /// The share of the time in which some rank was moving data between memory and file.
 pub(crate) fn transfer_share(outcomes: &[Outcome]) -> f64 {
-    let mut busy: Vec<_> = outcomes
-        .iter()
-        .flat_map(|it| it.transfers.clone())
-        .collect();
+    let mut busy: Vec<_> = outcomes.iter().flat_map(|it| &it.transfers).collect();
     busy.sort_unstable_by_key(|it| it.start);
     let (mut sum, mut until) = (0, 0);
     for range in busy {
@@ -146,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_survive_the_way_between_processes() {
+    fn results_pass_between_processes() {
         let outcome = Outcome {
             span: 3..1 << 40,
             calls: 5..1 << 39,
@@ -160,9 +119,9 @@ mod tests {
             Err(Stop::Lost(String::new())),
             Err(Stop::Failed("disk".to_owned())),
         ] {
-            assert_eq!(Outcome::decode(&Outcome::encode(&result)), result);
+            assert_eq!(decode(&encode(&result)), result);
         }
-        assert!(Outcome::decode(&[]).is_err());
+        assert!(decode(&[]).is_err());
     }
 
     #[test]

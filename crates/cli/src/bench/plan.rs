@@ -1,18 +1,20 @@
 //! Planning: what a collective call's plan costs a rank, in time and memory, as ranks, aggregators
-//! and pieces grow. All ranks plan the same, so one process can stand for any number.
+//! and pieces grow. All ranks plan the same, so one process can represent any number.
 
 use std::hint::black_box;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use pario_layout::{Basic, Datatype, TypeError};
-use pario_plan::partition::{PARTITIONS, Partition};
+use pario_plan::partition::PARTITIONS;
 use pario_plan::{
     Access, Case, Client, Direction, Facts, History, LockProtocol, Realm, Striping, Tuning, decide,
 };
 
-/// Ranks on one node of the simulated machine.
-const RANKS_A_NODE: u32 = 64;
+use crate::output::Table;
+
+/// Ranks per node of the simulated machine.
+const RANKS_PER_NODE: u32 = 64;
 
 /// Stripes and servers of the simulated file system.
 const STRIPES: Striping = Striping {
@@ -23,7 +25,7 @@ const STRIPES: Striping = Striping {
 /// Bytes of a piece: eight, as in the hardest patterns.
 const PIECE_BYTES: u64 = 8;
 
-/// What is kept the same while something else grows.
+/// What is constant while something else grows.
 const RANKS: u32 = 1024;
 const AGGREGATORS: u32 = 16;
 const PIECES: u64 = 1_000_000;
@@ -41,8 +43,9 @@ const REPEATS_MAX: usize = 2000;
 pub(super) fn run(out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
-        "interleaved pieces of {PIECE_BYTES} bytes, {RANKS_A_NODE} ranks a node, {} servers; \
-         microseconds a call to make realms, best of many; select: to choose all methods",
+        "interleaved pieces of {PIECE_BYTES} bytes, {RANKS_PER_NODE} ranks per node, {} servers; \
+         microseconds per call\nto compute realms, best of many, and bytes of the last column's \
+         realms; select: to choose all methods",
         STRIPES.count
     )?;
     let size = |ranks, aggregators, pieces| Size {
@@ -52,23 +55,23 @@ pub(super) fn run(out: &mut impl Write) -> io::Result<()> {
     };
     table(
         out,
-        &format!("ranks ({AGGREGATORS} aggregators, {PIECES} pieces a rank)"),
+        &format!("ranks ({AGGREGATORS} aggregators, {PIECES} pieces per rank)"),
         MANY_RANKS.map(|ranks| (u64::from(ranks), size(ranks, AGGREGATORS, PIECES))),
     )?;
     table(
         out,
-        &format!("aggregators ({RANKS} ranks, {PIECES} pieces a rank)"),
+        &format!("aggregators ({RANKS} ranks, {PIECES} pieces per rank)"),
         MANY_AGGREGATORS.map(|count| (u64::from(count), size(RANKS, count, PIECES))),
     )?;
     table(
         out,
-        &format!("pieces a rank ({RANKS} ranks, {AGGREGATORS} aggregators)"),
+        &format!("pieces per rank ({RANKS} ranks, {AGGREGATORS} aggregators)"),
         MANY_PIECES.map(|pieces| (pieces, size(RANKS, AGGREGATORS, pieces))),
     )?;
     writeln!(
         out,
-        "\nbytes: what a rank keeps of each other rank's access while a call lasts is {}, the \
-         layouts that they share not counted",
+        "\nduring a call a rank keeps {} bytes for each other rank's access, without the layouts that \
+         they share",
         size_of::<Access>()
     )
 }
@@ -105,7 +108,7 @@ impl Call {
         Ok(Call {
             accesses: (0..size.ranks).map(access).collect(),
             facts: Facts {
-                nodes: (0..size.ranks).map(|rank| rank / RANKS_A_NODE).collect(),
+                nodes: (0..size.ranks).map(|rank| rank / RANKS_PER_NODE).collect(),
                 striping: Some(STRIPES),
                 lock_granularity: Some(STRIPES.unit),
                 lock_protocol: LockProtocol::Server,
@@ -131,7 +134,7 @@ impl Call {
     }
 }
 
-/// A row a partition, a column a size.
+/// A row per partition, a column per size.
 fn table<const N: usize>(
     out: &mut impl Write,
     title: &str,
@@ -142,35 +145,31 @@ fn table<const N: usize>(
         .map(|(_, size)| Call::new(*size))
         .collect::<Result<Vec<_>, _>>()
         .map_err(io::Error::other)?;
-    write!(out, "\n{title:<56}")?;
-    for (number, _) in &columns {
-        write!(out, "{number:>14}")?;
-    }
-    writeln!(out)?;
-    write!(out, "  {:<54}", "select")?;
-    for call in &calls {
-        write!(out, "{:>14.1}", time_us(|| decide(&call.case())))?;
-    }
-    writeln!(out)?;
+    let numbers = columns.iter().map(|(number, _)| number.to_string());
+    let titles = std::iter::once(title.to_owned()).chain(numbers);
+    let mut table = Table::of_numbers(titles.chain(["bytes".to_owned()]));
+    let select = calls.iter().map(|call| time_us(|| decide(&call.case())));
+    let select = select.map(|us| format!("{us:.1}"));
+    table.push(
+        std::iter::once("select".to_owned())
+            .chain(select)
+            .chain([String::new()]),
+    );
     for partition in PARTITIONS {
-        row(out, *partition, &calls)?;
+        let mut row = vec![partition.name().to_owned()];
+        let mut memory = 0;
+        for call in &calls {
+            let case = call.case();
+            let aggregators = decide(&case).aggregators.ranks;
+            let us = time_us(|| partition.realms(&case, &aggregators));
+            row.push(format!("{us:.1}"));
+            memory = partition.realms(&case, &aggregators).len() * size_of::<(u32, Realm)>();
+        }
+        row.push(memory.to_string());
+        table.push(row);
     }
-    Ok(())
-}
-
-/// Time for each call, and the memory of the realms of the last.
-fn row(out: &mut impl Write, partition: &dyn Partition, calls: &[Call]) -> io::Result<()> {
-    let mut times = String::new();
-    let mut memory = 0;
-    for call in calls {
-        let case = call.case();
-        let aggregators = decide(&case).aggregators.ranks;
-        let us = time_us(|| partition.realms(&case, &aggregators));
-        times.push_str(&format!("{us:>14.1}"));
-        memory = partition.realms(&case, &aggregators).len() * size_of::<(u32, Realm)>();
-    }
-    let name = format!("{} ({memory} bytes at the right)", partition.name());
-    writeln!(out, "  {name:<54}{times}")
+    writeln!(out)?;
+    table.print(out)
 }
 
 /// The shortest of many runs, in microseconds.

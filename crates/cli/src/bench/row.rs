@@ -1,9 +1,14 @@
-//! The results of one method on one job.
+//! The results of methods on one job.
 
 use std::time::Duration;
 
 use super::method::Method;
-use super::timing::Samples;
+use super::options::Target;
+use crate::measure::{Direction, Samples};
+
+/// A method that has taken longer than this per repeat is not repeated: it is far from the best,
+/// and a trace of its millions of calls would not fit into memory.
+const REPEATED_MAX: Duration = Duration::from_secs(2);
 
 /// The results of one method in one direction.
 #[derive(Clone, Debug, Default)]
@@ -17,18 +22,27 @@ pub(crate) struct Side {
     /// The share of the time in which data moved between memory and file.
     pub(crate) transfer_share: Option<f64>,
     /// Why the method cannot do this here.
-    pub(crate) missing: Option<String>,
+    pub(crate) unavailable: Option<String>,
+}
+
+impl Side {
+    /// Microseconds per call with its set_view, in the repeat where they took least.
+    pub(crate) fn microseconds_per_call(&self, calls: u64) -> Option<f64> {
+        Some(self.calls.best_seconds()? * 1e6 / calls.max(1) as f64)
+    }
+
+    /// Microseconds of open and close, in the repeat where they took least.
+    pub(crate) fn microseconds_open_close(&self) -> Option<f64> {
+        Some(self.open_close.best_seconds()? * 1e6)
+    }
 }
 
 /// The results of one method.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
-    /// The method.
     pub(crate) method: Method,
-    /// Of its writes.
-    pub(crate) write: Side,
-    /// Of its reads.
-    pub(crate) read: Side,
+    /// In the order of `Direction::ALL`.
+    sides: [Side; 2],
 }
 
 impl Row {
@@ -36,68 +50,55 @@ impl Row {
     pub(crate) fn new(method: Method) -> Self {
         Row {
             method,
-            write: Side::default(),
-            read: Side::default(),
+            sides: Default::default(),
         }
     }
-}
 
-/// A method that has taken longer than this, in all, is not repeated: it is far from the best, and
-/// a trace of the millions of calls that it makes would not fit memory.
-const PATIENCE: Duration = Duration::from_secs(2);
+    pub(crate) fn side(&self, direction: Direction) -> &Side {
+        &self.sides[direction as usize]
+    }
 
-impl Row {
+    pub(crate) fn side_mut(&mut self, direction: Direction) -> &mut Side {
+        &mut self.sides[direction as usize]
+    }
+
     /// Whether nothing of it can be measured.
-    pub(crate) fn is_missing(&self) -> bool {
-        self.write.missing.is_some() && self.read.missing.is_some()
+    pub(crate) fn is_unavailable(&self) -> bool {
+        self.sides.iter().all(|side| side.unavailable.is_some())
     }
 
     /// Whether it is worth another repeat.
     pub(crate) fn is_worth_repeating(&self) -> bool {
-        let samples = [&self.write.samples, &self.read.samples];
-        let took: Duration = samples.iter().flat_map(|it| it.all()).sum();
-        let repeats = samples.iter().map(|it| it.all().len()).max();
-        repeats == Some(0) || took < PATIENCE * repeats.unwrap_or(1) as u32
+        let repeats = self.sides.each_ref().map(|side| side.samples.all());
+        let took: Duration = repeats.iter().copied().flatten().sum();
+        let count = repeats.map(<[_]>::len).into_iter().max();
+        count == Some(0) || took < REPEATED_MAX * count.unwrap_or(1) as u32
     }
 }
 
-/// The results of all methods on one job; the first row is the yardstick's.
+/// The results of all methods on one job; the first row is raw POSIX.
 #[derive(Clone, Debug)]
 pub(crate) struct Comparison {
-    /// The workload.
-    pub(crate) workload: &'static str,
-    /// What was chosen about it, as on the command line.
-    pub(crate) choices: String,
-    /// The value that is swept, if any.
-    pub(crate) swept: Option<(String, String)>,
+    pub(crate) target: Target,
     /// Sizes of the job in a few words.
     pub(crate) sizes: String,
-    /// Number of ranks.
-    pub(crate) ranks: u32,
-    /// Calls of a rank in each direction.
+    /// Calls per rank and direction.
     pub(crate) calls: u64,
     /// Data bytes of all ranks.
     pub(crate) bytes: u64,
-    /// One for each method.
     pub(crate) rows: Vec<Row>,
 }
 
-impl Side {
-    /// Its speed over another's.
-    pub(crate) fn fraction(&self, raw: &Side) -> Option<f64> {
-        let (took, raw) = (self.samples.best()?, raw.samples.best()?);
-        (!took.is_zero()).then(|| raw.as_secs_f64() / took.as_secs_f64())
+impl Comparison {
+    /// Speed relative to raw POSIX.
+    pub(crate) fn of_raw(&self, row: &Row, direction: Direction) -> Option<f64> {
+        let raw = self.rows.first()?.side(direction);
+        row.side(direction).samples.speed_over(&raw.samples)
     }
 
-    /// Microseconds that each of some calls took with its set_view, in the repeat where they took
-    /// the least.
-    pub(crate) fn microseconds_a_call(&self, calls: u64) -> Option<f64> {
-        let took = self.calls.best()?;
-        Some(took.as_secs_f64() * 1e6 / calls.max(1) as f64)
-    }
-
-    /// Microseconds that open and close took, in the repeat where they took the least.
-    pub(crate) fn microseconds_open_close(&self) -> Option<f64> {
-        Some(self.open_close.best()?.as_secs_f64() * 1e6)
+    /// Times of all repeats of all methods.
+    pub(crate) fn samples(&self) -> impl Iterator<Item = &Samples> {
+        let sides = self.rows.iter().flat_map(|row| &row.sides);
+        sides.map(|side| &side.samples)
     }
 }

@@ -1,23 +1,21 @@
-//! A job with all methods: rounds, interleaved, each checked.
+//! A job with all methods: interleaved repeats, each verified.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pario::{ErrorKind, File, Info};
 
 use super::cold;
 use super::fitness::Fitness;
-use super::memory::Memory;
 use super::method::{Calls, Method};
 use super::options::Options;
 use super::outcome::{Outcome, Stop, calls_elapsed, elapsed, open_close_elapsed, transfer_share};
-use super::room::{Kept, Need};
 use super::row::{Row, Side};
-use super::share::Share;
-use super::stored::{Written, check_file, check_in_memory};
-use super::trial::{Direction, Record, Trial};
+use super::trial::{Record, Trial};
 use super::world::World;
 use crate::failure::Failure;
+use crate::measure::capacity::{Kept, file_space};
+use crate::measure::{Direction, Holes, Memory, Need, Share, Stored, turns};
 use crate::workload::Job;
 
 /// Whether the kernel's cache is emptied before reads.
@@ -37,13 +35,12 @@ pub(crate) struct Session<'a> {
     /// The file that methods write; removed before each write and with the folder at the end.
     path: PathBuf,
     cache: Cache,
-    /// What the file must be, and room for a part of it; from the first comparison on, kept because
-    /// fresh memory is slow.
-    stored: Option<(Written<'a>, Vec<u8>)>,
+    /// What the file must be; from the first comparison on.
+    stored: Option<Stored<'a>>,
 }
 
 impl<'a> Session<'a> {
-    /// Makes every rank's memory, if the machine has room for it.
+    /// Allocates every rank's memory, if the machine has enough.
     pub(crate) fn new(
         job: &'a dyn Job,
         world: &'a World,
@@ -58,10 +55,10 @@ impl<'a> Session<'a> {
         for (rank, memory) in (0..).zip(&mut memories) {
             memory.share = Share::new(rank, world.ranks(), bytes);
         }
-        // All ranks ask before one of them takes any.
-        world.agree(Need::new(&memories, world).check(folder, kept))?;
+        // All ranks check before one of them allocates any.
+        world.agree(need(&memories, world, kept).check(folder))?;
         let mut held = (0..).zip(&mut memories).filter(|it| world.holds(it.0));
-        world.agree(held.try_for_each(|(_, memory)| memory.make()))?;
+        world.agree(held.try_for_each(|(_, memory)| memory.allocate()))?;
         Ok(Session {
             job,
             world,
@@ -72,61 +69,39 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Data bytes of all ranks.
     pub(crate) fn bytes(&self) -> u64 {
         self.memories.iter().map(|it| lock(it).bytes()).sum()
     }
 
     /// Marks what the methods of the rows cannot do.
     pub(crate) fn find_unfit(&self, rows: &mut [Row], fitness: &Fitness) {
+        let memories: Vec<_> = self.memories.iter().map(lock).collect();
+        let steps: Vec<_> = memories.iter().map(|it| it.steps.as_slice()).collect();
         for row in rows {
-            let memories: Vec<_> = self.memories.iter().map(lock).collect();
-            let steps: Vec<_> = memories.iter().map(|it| it.steps.as_slice()).collect();
-            row.write.missing = fitness.reason(&row.method, Direction::Write, &steps);
-            row.read.missing = fitness.reason(&row.method, Direction::Read, &steps);
+            for direction in Direction::ALL {
+                let reason = fitness.reason(&row.method, direction, &steps);
+                row.side_mut(direction).unavailable = reason;
+            }
         }
     }
 
-    /// Runs everything once and adds to the rows, every second time from the last to the first:
-    /// what a method leaves behind in caches is not always the same one's gain.
+    /// Runs every method once. What is recorded depends on the round: times, or transfers, which
+    /// raw POSIX has none of.
     pub(crate) fn round(
         &mut self,
         round: u64,
         rows: &mut [Row],
+        record: Record,
         mut progress: impl FnMut(),
     ) -> Result<(), Failure> {
         for memory in &self.memories {
             lock(memory).fill(self.job, round);
         }
-        let count = rows.len();
-        for place in 0..count {
-            let backwards = count - 1 - place;
-            let place = if round.is_multiple_of(2) {
-                place
-            } else {
-                backwards
-            };
-            if rows[place].is_worth_repeating() {
-                self.row(round, &mut rows[place], Record::Whole)?;
-            }
-            progress();
-        }
-        Ok(())
-    }
-
-    /// Runs everything once more to find the share of the time in the I/O phase.
-    pub(crate) fn phases(
-        &mut self,
-        round: u64,
-        rows: &mut [Row],
-        mut progress: impl FnMut(),
-    ) -> Result<(), Failure> {
-        for memory in &self.memories {
-            lock(memory).fill(self.job, round);
-        }
-        for row in rows {
-            if row.method.calls != Calls::Raw && row.is_worth_repeating() {
-                self.row(round, row, Record::Transfers)?;
+        for place in turns(round, rows.len()) {
+            let row = &mut rows[place];
+            let is_recorded = record == Record::Whole || row.method.calls != Calls::Raw;
+            if is_recorded && row.is_worth_repeating() {
+                self.row(round, row, record)?;
             }
             progress();
         }
@@ -135,17 +110,19 @@ impl<'a> Session<'a> {
 
     /// Writes and reads with one method, as far as it can.
     fn row(&mut self, round: u64, row: &mut Row, record: Record) -> Result<(), Failure> {
-        if row.is_missing() {
+        if row.is_unavailable() {
             return Ok(());
         }
         let method = row.method.clone();
         self.remove(&method)?;
-        if row.write.missing.is_none() {
+        let write = row.side_mut(Direction::Write);
+        if write.unavailable.is_none() {
             let written = self.run(&method, Direction::Write, record, round);
-            note(&mut row.write, written, record, &method)?;
-            if row.write.missing.is_some() {
+            note(write, written, record, &method)?;
+            if write.unavailable.is_some() {
                 // It turned out that it cannot write here, so there is nothing to read.
-                row.read.missing.clone_from(&row.write.missing);
+                let reason = write.unavailable.clone();
+                row.side_mut(Direction::Read).unavailable = reason;
                 return Ok(());
             }
         } else {
@@ -157,9 +134,10 @@ impl<'a> Session<'a> {
             // Every node has a cache of its own.
             world.agree(cold::drop_cached(&self.path))?;
         }
-        if row.read.missing.is_none() {
-            let read = self.run(&method, Direction::Read, record, round);
-            note(&mut row.read, read, record, &method)?;
+        let read = row.side_mut(Direction::Read);
+        if read.unavailable.is_none() {
+            let moved = self.run(&method, Direction::Read, record, round);
+            note(read, moved, record, &method)?;
         }
         self.remove(&method)
     }
@@ -167,7 +145,7 @@ impl<'a> Session<'a> {
     /// Writes the file for a method that only reads.
     fn prepare(&self, round: u64, method: &Method) -> Result<(), Failure> {
         let writer = Method {
-            driver: method.driver,
+            driver: method.driver.clone(),
             ..Method::automatic()
         };
         let written = self.run(&writer, Direction::Write, Record::Whole, round);
@@ -206,21 +184,20 @@ impl<'a> Session<'a> {
         removed.map(drop)
     }
 
-    /// Compares the file with what the job writes, reading it as any other program would.
+    /// Compares the file with what the job writes.
     fn check_stored(&mut self, round: u64, method: &Method) -> Result<(), Failure> {
         if method.calls == Calls::Raw {
             // Its read compares every byte of the same file.
             return Ok(());
         }
-        let (written, part) = self.stored.get_or_insert_with(|| {
-            let written = Written::new(self.job, self.world.ranks());
-            let part = written.part();
-            (written, part)
-        });
-        let fault = match method.driver {
-            "mem" => check_in_memory(written, round, &self.path, part)
-                .map_err(|stop| failure(stop, method))?,
-            _ => check_file(written, round, &self.path, part)?,
+        let stored = self
+            .stored
+            .get_or_insert_with(|| Stored::new(self.job, self.world.ranks(), Holes::Zero));
+        let fault = match method.driver.as_str() {
+            "mem" => stored
+                .check_in_memory(&self.path, round)
+                .map_err(|error| failure(error.into(), method))?,
+            _ => stored.check(&self.path, round)?,
         };
         match fault {
             None => Ok(()),
@@ -229,7 +206,21 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Takes down what a run took, or why it cannot be.
+/// What a job needs on this machine: memory of the ranks here and of the comparison, and the file.
+fn need(memories: &[Memory], world: &World, kept: Kept) -> Need {
+    let files = file_space(memories);
+    let ranks = (0..).zip(memories);
+    let here = ranks.filter(|(rank, _)| world.is_here(*rank));
+    let memory = here.map(|(_, memory)| memory.footprint());
+    Need {
+        memory: memory.fold(Stored::footprint(files), u64::saturating_add),
+        files,
+        kept,
+        size_option: "--scale",
+    }
+}
+
+/// Records what a run took, or why it is not possible.
 fn note(
     side: &mut Side,
     ran: Result<Vec<Outcome>, Stop>,
@@ -245,7 +236,7 @@ fn note(
             side.calls.push(calls_elapsed(&outcomes));
             side.open_close.push(open_close_elapsed(&outcomes));
         }
-        Err(Stop::Unavailable(reason)) => side.missing = Some(reason),
+        Err(Stop::Unavailable(reason)) => side.unavailable = Some(reason),
         Err(stop) => return Err(failure(stop, method)),
     }
     Ok(())
@@ -262,6 +253,6 @@ fn failure(stop: Stop, method: &Method) -> Failure {
 }
 
 /// A memory that no rank uses now; one that panicked has been reported already.
-fn lock(memory: &Mutex<Memory>) -> std::sync::MutexGuard<'_, Memory> {
+fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -22,11 +22,11 @@ fn bench(line: &str) -> Result<String, Failure> {
     let mut options = options(line);
     options.dir = Some(folder.path().to_owned());
     let mut out = Vec::new();
-    compare(&options, &mut out)?;
+    measure(&options, &mut out)?;
     Ok(String::from_utf8(out).unwrap())
 }
 
-/// Lines of the table that tell of a verified method.
+/// Rows of verified methods.
 fn verified(text: &str) -> usize {
     text.matches("every byte").count()
 }
@@ -39,7 +39,7 @@ fn every_workload_is_right_with_every_usual_method() {
         let rows = (method::usual().len() + 1) * WORKLOADS.len();
         let unfit = text
             .lines()
-            .filter_map(|line| line.strip_prefix("not for this: "));
+            .filter_map(|line| line.strip_prefix("not applicable: "));
         let names = unfit.filter_map(|line| line.split_once(": "));
         let unfit: usize = names.map(|(names, _)| names.split(", ").count()).sum();
         assert_eq!(verified(&text) + unfit, rows, "{text}");
@@ -47,7 +47,7 @@ fn every_workload_is_right_with_every_usual_method() {
 }
 
 #[test]
-fn striped_files_have_agents() {
+fn striped_files_have_aggregators_per_server() {
     let methods = "one-per-server,resonant,resonant-prefetch,two-phase+group-cyclic,\
                    two-phase+static-cyclic,two-phase+by-server,two-phase+persistent";
     for workload in ["demo", "steps", "noncontig:elements=64"] {
@@ -58,7 +58,7 @@ fn striped_files_have_agents() {
 }
 
 #[test]
-fn pretended_nodes_exchange_by_messages() {
+fn simulated_nodes_exchange_by_messages() {
     let methods = "automatic,two-phase+messages,two-phase+alltoall,two-phase+two-layer";
     for workload in ["dist3d", "hpio", "cyclic", "btio"] {
         let sizes = "--scale 0.01 --repeat 1 --ranks 4 --nodes 2";
@@ -78,28 +78,28 @@ fn a_sweep_measures_each_value() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said() {
+fn wrong_arguments_are_explained() {
     for (line, reason) in [
-        ("-w nothing", "`nothing` is no workload; there are dist3d"),
         (
-            "-w hpio:colour=red",
-            "hpio: `colour` is nothing to choose here",
+            "-w nothing",
+            "unknown workload `nothing`; workloads are dist3d",
         ),
-        ("-w hpio:region=0", "hpio: region is at least 1"),
+        ("-w hpio:colour=red", "hpio: unknown choice `colour`"),
+        ("-w hpio:region=0", "hpio: region must be at least 1"),
         ("-w hpio:region=1G,count=1G", "choose smaller sizes"),
-        ("-m telepathy", "`telepathy` is no method"),
+        ("-m telepathy", "unknown method `telepathy`"),
         ("--sweep record", "write choice=values"),
         (
             "--sweep record=4",
-            "`record` is nothing to choose here; there are size",
+            "unknown choice `record`; choices are size",
         ),
-        ("--hint colour=red", "`colour` is no hint"),
+        ("--hint colour=red", "unknown hint `colour`"),
         ("-w btio --size 7", "--size is for dist3d"),
         (
             "-w strided:record=1M --scale 4096 --ranks 64",
             "choose a smaller --scale",
         ),
-        ("--ranks 2 --nodes 3", "2 ranks cannot be on 3 nodes"),
+        ("--ranks 2 --nodes 3", "2 ranks cannot occupy 3 nodes"),
         (
             "--size 2x2x2 --ranks 64",
             "choose a larger --size or fewer --ranks",
@@ -108,4 +108,16 @@ fn what_makes_no_sense_is_said() {
         let failure = bench(line).unwrap_err().to_string();
         assert!(failure.contains(reason), "{line}: {failure}");
     }
+}
+
+#[test]
+fn rows_are_named_after_what_runs() {
+    let hint = "--hint pario_algorithm=individual";
+    let line = format!("-w hpio -m two-phase,automatic {hint} --scale 0.01 --repeats 1");
+    let text = bench(&line).unwrap();
+    assert!(
+        !text.contains("two-phase") && !text.contains("automatic"),
+        "{text}"
+    );
+    assert_eq!(text.matches("\nindividual ").count(), 1, "{text}");
 }

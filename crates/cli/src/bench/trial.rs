@@ -1,6 +1,5 @@
-//! One method at work once: all ranks open the file, make the calls of the job, close it.
+//! One run of one method: all ranks open the file, make the calls of the job, close it.
 
-use std::fs::OpenOptions;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,43 +8,26 @@ use std::time::Instant;
 use pario::{File, Info, Mode, Owned, Source, Target, Transport, View};
 use pario_driver::{Around, Log, Operation};
 
-use super::buffer::Buffer;
-use super::memory::Memory;
 use super::method::{Calls, Method};
 use super::outcome::{Outcome, Stop};
-use super::share::Share;
-use super::wrong::Fault;
+use crate::measure::{Buffer, Direction, Fault, Memory, Share};
 use crate::workload::{Job, Step};
-
-/// Which way the data goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    /// From memory to the file.
-    Write,
-    /// From the file to memory.
-    Read,
-}
 
 /// Whether transfers are recorded, which takes time itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     /// Only the whole is timed.
     Whole,
-    /// Each transfer is noted.
+    /// Each transfer is logged.
     Transfers,
 }
 
-/// What ranks do.
+/// One run.
 pub(crate) struct Trial<'a> {
-    /// The job.
     pub(crate) job: &'a dyn Job,
-    /// How.
     pub(crate) method: &'a Method,
-    /// The file.
     pub(crate) path: &'a Path,
-    /// Which way.
     pub(crate) direction: Direction,
-    /// What is noted.
     pub(crate) record: Record,
     /// The round whose values the data has.
     pub(crate) round: u64,
@@ -54,8 +36,8 @@ pub(crate) struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// The life of a rank. Its memory holds the round's values before and after; that of a forked
-    /// process is made here.
+    /// What a rank does. Its memory has the round's values before and after; that of a forked
+    /// process is allocated here.
     pub(crate) fn rank(
         &self,
         comm: &Arc<dyn Transport>,
@@ -63,9 +45,9 @@ impl Trial<'_> {
     ) -> Result<Outcome, Stop> {
         let memory = memories[comm.rank().index()].lock();
         let mut memory = memory.unwrap_or_else(PoisonError::into_inner);
-        if !memory.is_made() {
-            let made = memory.make();
-            made.map_err(|failure| Stop::Failed(failure.to_string()))?;
+        if !memory.is_allocated() {
+            let allocated = memory.allocate();
+            allocated.map_err(|failure| Stop::Failed(failure.to_string()))?;
             memory.fill(self.job, self.round);
         }
         let is_read = self.direction == Direction::Read;
@@ -95,21 +77,13 @@ impl Trial<'_> {
         u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// One contiguous share a rank, by plain system calls.
+    /// One contiguous share per rank, by plain system calls.
     fn raw(&self, comm: &Arc<dyn Transport>, share: &mut Share) -> Result<Outcome, Stop> {
-        let mut options = OpenOptions::new();
-        match self.direction {
-            Direction::Write => options.write(true).create(true).truncate(false),
-            Direction::Read => options.read(true),
-        };
         comm.barrier().map_err(pario::Error::from)?;
         let start = self.now();
-        let file = options.open(self.path)?;
+        let file = Share::open(self.path, self.direction)?;
         let opened = self.now();
-        match self.direction {
-            Direction::Write => share.write(&file)?,
-            Direction::Read => share.read(&file)?,
-        }
+        share.transfer(&file, self.direction)?;
         let moved = self.now();
         drop(file);
         Ok(Outcome {
@@ -192,10 +166,10 @@ impl Trial<'_> {
                 self.blocking(file, step, buffer.bytes_mut())
             }
             Calls::Nonblocking | Calls::NonblockingCollective | Calls::Split => {
-                let (room, origin) = buffer.take();
-                let owned = Owned::typed_at(room, origin, step.count, &step.memory)?;
-                let (bytes, room) = self.started(file, owned)?;
-                buffer.restore(room);
+                let (memory, origin) = buffer.take();
+                let owned = Owned::typed_at(memory, origin, step.count, &step.memory)?;
+                let (bytes, memory) = self.started(file, owned)?;
+                buffer.restore(memory);
                 Ok(bytes)
             }
         }

@@ -1,29 +1,36 @@
-//! Where ranks live: threads of this process or processes of their own, on pretended nodes, or the
-//! processes of an MPI, of which this one is one.
+//! What ranks are: threads of this process or forked processes, on simulated nodes, or the processes
+//! of an MPI, of which this one is one.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use pario::{Transport, processes, threads};
+use pario::{Rank, Transport, processes, threads};
 use pario_mpi::PRETENDED_NODES;
 
-use super::mpi::Mpi;
-use super::outcome::{Outcome, Stop};
+use super::mpi::{Mpi, failed};
+use super::outcome::{Outcome, RankResult, Stop, decode, encode};
 use crate::failure::Failure;
+use crate::measure::Scratch;
 
-/// How ranks talk.
+/// The rank that prints.
+const LEADER: Rank = Rank(0);
+
+/// The first byte of what ranks exchange about their work: it is done.
+const DONE: u8 = 0;
+
+/// What ranks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Kind {
-    /// Ranks are threads of one process.
+    /// Threads of one process
     Threads,
-    /// Ranks are forked processes.
+    /// Forked processes
     Processes,
-    /// Ranks are the processes of an MPI.
+    /// The processes of an MPI
     Mpi,
 }
 
 impl Kind {
-    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Threads => "threads",
@@ -39,17 +46,17 @@ pub(crate) struct World {
     kind: Kind,
     /// The node of each rank.
     nodes: Vec<u32>,
-    /// The start of the clock that ranks share which this process makes.
+    /// The start of the clock of ranks that this process creates.
     clock: Instant,
     /// The MPI that this process is a rank of.
     mpi: Option<Mpi>,
 }
 
 impl World {
-    /// Ranks shared evenly among nodes, neighbours together.
+    /// Ranks distributed evenly over nodes, neighbours together.
     pub(crate) fn new(kind: Kind, ranks: u32, nodes: u32) -> Result<World, String> {
         if nodes > ranks {
-            return Err(format!("{ranks} ranks cannot be on {nodes} nodes"));
+            return Err(format!("{ranks} ranks cannot occupy {nodes} nodes"));
         }
         let node = |rank: u32| (u64::from(rank) * u64::from(nodes) / u64::from(ranks)) as u32;
         Ok(World {
@@ -60,7 +67,6 @@ impl World {
         })
     }
 
-    /// The ranks of an MPI.
     pub(crate) fn of_mpi(mpi: Mpi) -> World {
         World {
             kind: Kind::Mpi,
@@ -70,37 +76,37 @@ impl World {
         }
     }
 
-    /// Which MPI it is, and how its ranks talk.
+    /// Which MPI it is, and how its ranks communicate.
     pub(crate) fn about(&self) -> Option<&str> {
-        self.mpi.as_ref().map(Mpi::about)
+        self.mpi.as_ref().map(|mpi| mpi.about.as_str())
     }
 
-    /// Whether this process has the memory of a rank. Forked ranks make their own: what this one
-    /// had would stay beside what they change.
+    /// Whether this process has the memory of a rank. Forked ranks allocate their own: what this one
+    /// had would be kept in addition to what they change.
     pub(crate) fn holds(&self, rank: u32) -> bool {
         match &self.mpi {
             None => self.kind == Kind::Threads,
-            Some(mpi) => mpi.rank() == rank,
+            Some(mpi) => mpi.comm.rank().0 == rank,
         }
     }
 
-    /// Whether a rank is on this machine, as far as can be told: where nodes are pretended, all
-    /// are.
+    /// Whether a rank is on this machine, as far as is known: with simulated nodes, all are.
     pub(crate) fn is_here(&self, rank: u32) -> bool {
         let node = |rank: u32| self.nodes[rank as usize];
         std::env::var_os(PRETENDED_NODES).is_some()
             || self
                 .mpi
                 .as_ref()
-                .is_none_or(|mpi| node(mpi.rank()) == node(rank))
+                .is_none_or(|mpi| node(mpi.comm.rank().0) == node(rank))
     }
 
     /// Whether this process speaks for all ranks.
     pub(crate) fn leads(&self) -> bool {
-        self.mpi.as_ref().is_none_or(Mpi::leads)
+        let mpi = self.mpi.as_ref();
+        mpi.is_none_or(|mpi| mpi.comm.rank() == LEADER)
     }
 
-    /// What one process does for all ranks; the others learn how it ended.
+    /// Does something in one process for all ranks; the others learn whether it failed.
     pub(crate) fn lead<T>(
         &self,
         work: impl FnOnce() -> Result<T, Failure>,
@@ -112,31 +118,54 @@ impl World {
         self.agree(done)
     }
 
-    /// What every process has done; fails everywhere if one of them failed.
+    /// Fails everywhere if one process failed, with the reason of the first of them.
     pub(crate) fn agree<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
-        match &self.mpi {
-            None => done,
-            Some(mpi) => mpi.agree(done),
-        }
+        let Some(mpi) = &self.mpi else { return done };
+        let mine = match &done {
+            Ok(_) => vec![DONE],
+            Err(failure) => [&[failure.code()], failure.to_string().as_bytes()].concat(),
+        };
+        let all = mpi.comm.all_gather(&mine).map_err(|error| failed(&error))?;
+        let failure = |(rank, said): (usize, &Vec<u8>)| match said.split_first()? {
+            (&DONE, _) => None,
+            (&code, reason) => Some(Failure::Rank {
+                rank,
+                code,
+                reason: String::from_utf8_lossy(reason).into_owned(),
+            }),
+        };
+        all.iter().enumerate().find_map(failure).map_or(done, Err)
+    }
+
+    /// One folder for all ranks, created by the leader. Collective.
+    pub(crate) fn scratch(&self, parent: Option<&Path>) -> Result<Scratch, Failure> {
+        let created = self.lead(|| Scratch::new(parent))?;
+        let path = created.as_ref().map(|it| it.path().display().to_string());
+        let path = PathBuf::from(self.broadcast(path.unwrap_or_default())?);
+        // The others make sure that it is the same folder on their node.
+        self.agree(created.map_or_else(|| Scratch::join(&path), Ok))
     }
 
     /// A text of the leader.
-    pub(crate) fn tell(&self, text: String) -> Result<String, Failure> {
-        match &self.mpi {
-            None => Ok(text),
-            Some(mpi) => mpi.tell(text),
-        }
+    fn broadcast(&self, text: String) -> Result<String, Failure> {
+        let Some(mpi) = &self.mpi else {
+            return Ok(text);
+        };
+        let text = mpi.comm.broadcast(LEADER, text.into_bytes());
+        let text = text.map_err(|error| failed(&error))?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// The start of a clock that all ranks share. Collective.
+    /// The start of a clock that all ranks share. Collective. That of an MPI's ranks is as exact as
+    /// they leave a barrier: clocks of several nodes have nothing else in common.
     pub(crate) fn clock(&self) -> Result<Instant, Stop> {
-        match &self.mpi {
-            None => Ok(self.clock),
-            Some(mpi) => mpi.clock(),
-        }
+        let Some(mpi) = &self.mpi else {
+            return Ok(self.clock);
+        };
+        mpi.comm.barrier().map_err(pario::Error::from)?;
+        Ok(Instant::now())
     }
 
-    /// Number of ranks.
     pub(crate) fn ranks(&self) -> u32 {
         self.nodes.len() as u32
     }
@@ -146,19 +175,22 @@ impl World {
         &self.nodes
     }
 
-    /// Whether ranks are processes of their own.
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Runs every rank; what each found, by rank, or the first cause why one stopped.
+    /// Runs every rank; the outcomes by rank, or the first cause why one stopped.
     pub(crate) fn run(
         &self,
-        rank: impl Fn(Arc<dyn Transport>) -> Result<Outcome, Stop> + Sync,
+        rank: impl Fn(Arc<dyn Transport>) -> RankResult + Sync,
     ) -> Result<Vec<Outcome>, Stop> {
-        let results: Vec<Result<Outcome, Stop>> = match (self.kind, &self.mpi) {
+        let results: Vec<RankResult> = match (self.kind, &self.mpi) {
             (Kind::Mpi, None) => vec![Err(Stop::Failed("no MPI has been started".to_owned()))],
-            (_, Some(mpi)) => mpi.run(rank)?,
+            (_, Some(mpi)) => {
+                let mine = encode(&rank(Arc::clone(&mpi.comm)));
+                let all = mpi.comm.all_gather(&mine).map_err(pario::Error::from)?;
+                all.iter().map(|bytes| decode(bytes)).collect()
+            }
             (Kind::Threads, None) => threads::World::new(self.ranks())
                 .nodes(&self.nodes)
                 .run(rank)
@@ -167,15 +199,15 @@ impl World {
                 .collect(),
             (Kind::Processes, None) => processes::World::new(self.ranks())
                 .nodes(&self.nodes)
-                .run(|comm| Outcome::encode(&rank(comm)))
+                .run(|comm| encode(&rank(comm)))
                 .into_iter()
                 .map(|it| match it {
-                    Ok(bytes) => Outcome::decode(&bytes),
+                    Ok(bytes) => decode(&bytes),
                     Err(failure) => Err(Stop::Failed(failure.to_string())),
                 })
                 .collect(),
         };
-        // A rank that lost its peers only tells that another one failed.
+        // A rank that lost its peers only reports that another one failed.
         let mut outcomes = Vec::with_capacity(results.len());
         let mut first: Option<Stop> = None;
         for result in results {
@@ -194,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_are_shared_among_nodes() {
+    fn ranks_are_distributed_over_nodes() {
         let world = World::new(Kind::Threads, 5, 2).unwrap();
         assert_eq!(world.nodes(), [0, 0, 0, 1, 1]);
         assert!(World::new(Kind::Threads, 2, 3).is_err());

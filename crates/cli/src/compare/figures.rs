@@ -1,12 +1,14 @@
 //! The figures of all contenders, and what follows from them.
 
+use std::time::Duration;
+
 use super::Mode;
-use super::protocol::{Direction, Figure};
+use super::protocol::Figure;
+use crate::measure::{Direction, Samples};
 
 /// Whose MPI-IO a contender uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// The MPI's own.
     Own,
     /// pario's, under the same MPI.
     Pario,
@@ -15,96 +17,86 @@ pub(crate) enum Side {
 impl Side {
     /// Both, in the order of tables.
     pub(crate) const ALL: [Side; 2] = [Side::Own, Side::Pario];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Side::Own => "own",
+            Side::Pario => "pario",
+        }
+    }
 }
 
 /// One MPI-IO under one MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Contender {
-    /// The MPI's number.
+    /// The index of the MPI.
     pub(crate) mpi: usize,
-    /// Whose MPI-IO.
     pub(crate) side: Side,
 }
 
-/// Rounds whose best and median differ by more than this fraction leave the best in doubt.
-pub(crate) const DOUBTFUL_SPREAD: f64 = 0.3;
-
-/// A contender's best of all rounds.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Best {
-    /// The shortest time.
-    pub(crate) seconds: f64,
-    /// The highest speed relative to raw POSIX calls in the same run.
-    pub(crate) of_raw: f64,
-    /// The time of every round.
-    pub(crate) rounds: Vec<f64>,
+impl Contender {
+    /// Both sides of a number of MPIs.
+    pub(crate) fn all(mpis: usize) -> impl Iterator<Item = Contender> + Clone {
+        (0..mpis).flat_map(|mpi| Side::ALL.map(|side| Contender { mpi, side }))
+    }
 }
 
-impl Best {
-    /// Whether the rounds differ so much that the best may be luck.
-    fn is_doubtful(&self) -> bool {
-        let mut sorted = self.rounds.clone();
-        sorted.sort_by(f64::total_cmp);
-        let median = sorted[sorted.len() / 2];
-        median > self.seconds * (1.0 + DOUBTFUL_SPREAD)
-    }
+/// A contender's repeats; none where all runs failed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Repeats {
+    pub(crate) samples: Samples,
+    /// The highest speed relative to raw POSIX calls in the same run.
+    pub(crate) of_raw: Option<f64>,
 }
 
 /// Speeds of one pattern in one direction.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
-    /// The pattern's name.
     pub(crate) pattern: &'static str,
-    /// Which way the data goes.
     pub(crate) direction: Direction,
     /// Bytes of all ranks.
     pub(crate) bytes: u64,
     /// Pieces of the rank that has most.
     pub(crate) pieces: u64,
-    /// The best of each MPI's own and of pario; `None` where all runs failed.
-    best: Vec<[Option<Best>; 2]>,
+    /// By MPI and side.
+    repeats: Vec<[Repeats; 2]>,
 }
 
 impl Row {
-    /// A contender's best.
-    pub(crate) fn best(&self, contender: Contender) -> Option<&Best> {
-        self.best[contender.mpi][contender.side as usize].as_ref()
+    pub(crate) fn repeats(&self, contender: Contender) -> &Repeats {
+        &self.repeats[contender.mpi][contender.side as usize]
     }
 
     /// A contender's speed in MB/s (10^6 bytes).
     pub(crate) fn speed(&self, contender: Contender) -> Option<f64> {
-        let best = self.best(contender)?;
-        Some(self.bytes as f64 / best.seconds / 1e6)
+        let samples = &self.repeats(contender).samples;
+        samples.megabytes_per_second(self.bytes)
     }
 
-    /// How much faster pario is than an MPI's own under that MPI.
+    /// Speed of pario relative to an MPI's own under that MPI.
     pub(crate) fn over_own(&self, mpi: usize) -> Option<f64> {
-        let seconds = |side| Some(self.best(Contender { mpi, side })?.seconds);
-        Some(seconds(Side::Own)? / seconds(Side::Pario)?)
+        let [own, pario] = &self.repeats[mpi];
+        pario.samples.speed_over(&own.samples)
     }
 
-    /// How much faster the best of pario is than the best of all MPIs' own.
+    /// The best speed of pario relative to the best of all MPIs' own.
     pub(crate) fn over_best_peer(&self) -> Option<f64> {
-        let shortest = |side: Side| {
-            let all = (0..self.best.len()).filter_map(|mpi| self.best(Contender { mpi, side }));
-            all.map(|best| best.seconds).min_by(f64::total_cmp)
+        let best = |side: Side| {
+            let all = (0..self.repeats.len()).filter_map(|mpi| self.speed(Contender { mpi, side }));
+            all.max_by(f64::total_cmp)
         };
-        Some(shortest(Side::Own)? / shortest(Side::Pario)?)
+        Some(best(Side::Pario)? / best(Side::Own)?)
     }
 
     fn add(&mut self, contender: Contender, figure: &Figure) {
         self.bytes = figure.bytes;
         self.pieces = figure.pieces;
+        let repeats = &mut self.repeats[contender.mpi][contender.side as usize];
+        repeats
+            .samples
+            .push(Duration::from_secs_f64(figure.seconds));
         let of_raw = figure.raw_seconds / figure.seconds;
-        let best = &mut self.best[contender.mpi][contender.side as usize];
-        let best = best.get_or_insert(Best {
-            seconds: figure.seconds,
-            of_raw,
-            rounds: Vec::new(),
-        });
-        best.rounds.push(figure.seconds);
-        best.seconds = best.seconds.min(figure.seconds);
-        best.of_raw = best.of_raw.max(of_raw);
+        repeats.of_raw = Some(repeats.of_raw.map_or(of_raw, |best| best.max(of_raw)));
     }
 }
 
@@ -113,11 +105,8 @@ impl Row {
 pub(crate) struct Section {
     /// The folder, as the user named it.
     pub(crate) folder: String,
-    /// Its file system.
     pub(crate) file_system: String,
-    /// Number of ranks.
     pub(crate) ranks: u32,
-    /// Which calls.
     pub(crate) mode: Mode,
     /// Every pattern in both directions.
     pub(crate) rows: Vec<Row>,
@@ -129,16 +118,16 @@ impl Section {
         (folder, file_system): (String, String),
         ranks: u32,
         mode: Mode,
-        patterns: &[&'static str],
+        patterns: impl Iterator<Item = &'static str>,
         mpis: usize,
     ) -> Section {
-        let rows = patterns.iter().flat_map(|&pattern| {
+        let rows = patterns.flat_map(|pattern| {
             Direction::ALL.map(|direction| Row {
                 pattern,
                 direction,
                 bytes: 0,
                 pieces: 0,
-                best: vec![[None, None]; mpis],
+                repeats: vec![Default::default(); mpis],
             })
         });
         Section {
@@ -150,7 +139,6 @@ impl Section {
         }
     }
 
-    /// Takes a figure in.
     pub(crate) fn add(&mut self, contender: Contender, figure: &Figure) {
         let is_same =
             |row: &&mut Row| row.pattern == figure.pattern && row.direction == figure.direction;
@@ -170,40 +158,31 @@ impl Section {
         )
     }
 
-    /// How many figures are in doubt, and how many there are.
-    pub(crate) fn doubtful(&self) -> (usize, usize) {
-        let figures = || {
-            self.rows
-                .iter()
-                .flat_map(|row| row.best.iter().flatten().flatten())
-        };
-        let doubtful = figures().filter(|best| best.is_doubtful());
-        (doubtful.count(), figures().count())
+    /// The repeats of all contenders that have some.
+    pub(crate) fn samples(&self) -> impl Iterator<Item = &Samples> {
+        let repeats = self
+            .rows
+            .iter()
+            .flat_map(|row| row.repeats.iter().flatten());
+        repeats
+            .map(|it| &it.samples)
+            .filter(|it| it.best().is_some())
     }
 
-    /// pario over an MPI's own.
+    /// pario relative to an MPI's own.
     pub(crate) fn over_own(&self, mpi: usize) -> Option<Summary> {
-        Summary::of(
-            self.rows
-                .iter()
-                .filter_map(|row| Some((row, row.over_own(mpi)?))),
-        )
+        Summary::of(&self.rows, |row| row.over_own(mpi))
     }
 
-    /// The best of pario over the best of the others.
+    /// The best of pario relative to the best of the others.
     pub(crate) fn over_best_peer(&self) -> Option<Summary> {
-        Summary::of(
-            self.rows
-                .iter()
-                .filter_map(|row| Some((row, row.over_best_peer()?))),
-        )
+        Summary::of(&self.rows, Row::over_best_peer)
     }
 }
 
 /// Ratios of all rows in a few numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Summary {
-    /// The geometric mean.
     pub(crate) mean: f64,
     /// The least, and which row has it.
     pub(crate) worst: (f64, String),
@@ -214,25 +193,25 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    fn of<'a>(ratios: impl Iterator<Item = (&'a Row, f64)>) -> Option<Summary> {
-        let ratios: Vec<_> = ratios.collect();
-        let worst = ratios
+    fn of(rows: &[Row], ratio: impl Fn(&Row) -> Option<f64>) -> Option<Summary> {
+        let ratios: Vec<_> = rows
+            .iter()
+            .filter_map(|row| Some((row, ratio(row)?)))
+            .collect();
+        let (row, worst) = ratios
             .iter()
             .min_by(|one, other| one.1.total_cmp(&other.1))?;
         let logarithms: f64 = ratios.iter().map(|(_, ratio)| ratio.ln()).sum();
         Some(Summary {
             mean: (logarithms / ratios.len() as f64).exp(),
-            worst: (
-                worst.1,
-                format!("{} {}", worst.0.pattern, worst.0.direction.name()),
-            ),
+            worst: (*worst, format!("{} {}", row.pattern, row.direction.name())),
             behind: ratios.iter().filter(|(_, ratio)| is_behind(*ratio)).count(),
             rows: ratios.len(),
         })
     }
 }
 
-/// Whether a ratio says that pario is slower.
+/// Whether pario is slower.
 pub(crate) fn is_behind(ratio: f64) -> bool {
     ratio < 1.0
 }
@@ -241,7 +220,7 @@ pub(crate) fn is_behind(ratio: f64) -> bool {
 pub(crate) mod tests {
     use super::*;
 
-    pub(crate) fn figure(pattern: &str, direction: Direction, seconds: f64) -> Figure {
+    fn figure(pattern: &str, direction: Direction, seconds: f64) -> Figure {
         Figure {
             pattern: pattern.to_owned(),
             direction,
@@ -257,7 +236,8 @@ pub(crate) mod tests {
     /// under the first, 8 s under the second; reading the second pattern failed for all.
     pub(crate) fn section() -> Section {
         let place = ("/tmp".to_owned(), "tmpfs".to_owned());
-        let mut section = Section::new(place, 2, Mode::Coll, &["tile", "small"], 2);
+        let patterns = ["tile", "small"].into_iter();
+        let mut section = Section::new(place, 2, Mode::Coll, patterns, 2);
         for (mpi, side, seconds) in [
             (0, Side::Own, 2.0),
             (0, Side::Pario, 1.0),
@@ -274,24 +254,20 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_best_round_counts() {
+    fn the_best_repeat_counts() {
         let section = section();
         let row = &section.rows[0];
         let contender = Contender {
             mpi: 0,
             side: Side::Own,
         };
-        assert_eq!(
-            row.best(contender),
-            Some(&Best {
-                seconds: 2.0,
-                of_raw: 0.5,
-                rounds: vec![3.0, 2.0]
-            })
-        );
+        let repeats = row.repeats(contender);
+        assert_eq!(repeats.samples.all(), [3, 2].map(Duration::from_secs));
+        assert_eq!(repeats.of_raw, Some(0.5));
         assert_eq!(row.speed(contender), Some(1.0));
         // Writes of the first pattern took 2 and 3, 1 and 2, 4 and 5, and 8 and 9 seconds.
-        assert_eq!(section.doubtful(), (2, 12));
+        let doubtful = section.samples().filter(|it| it.doubt().is_some());
+        assert_eq!((doubtful.count(), section.samples().count()), (2, 12));
         assert_eq!((row.over_own(0), row.over_own(1)), (Some(2.0), Some(0.5)));
         assert_eq!(row.over_best_peer(), Some(2.0));
     }

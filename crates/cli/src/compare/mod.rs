@@ -1,34 +1,35 @@
-//! `pario bench compare`: the field's access patterns through the C interface of every MPI of a
-//! machine, with the MPI's own MPI-IO and with pario.
+//! `pario bench compare`: access patterns of the literature through the C interface of every MPI on
+//! this machine, with the MPI's own MPI-IO and with pario.
 
 pub(crate) mod figures;
-mod json;
 pub(crate) mod launch;
-pub(crate) mod machine;
 pub(crate) mod mpis;
 mod page;
 mod patterns;
 pub(crate) mod protocol;
-mod table;
+mod report;
 pub(crate) mod worker;
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
-use crate::bench::folder::Folder;
 use crate::failure::Failure;
+use crate::machine::Machine;
+use crate::measure::capacity::{Kept, file_space};
+use crate::measure::{Direction, Memory, Need, Scratch, progress_bar, turns};
+use crate::output::{self, JsonOption, check_file, save};
 use crate::run::library;
+use crate::workload;
 use figures::{Contender, Section, Side};
-use launch::{Launch, WorkerCommand};
-use machine::Machine;
+use launch::Launch;
 use mpis::{Mpi, Search};
 use patterns::Pattern;
-use protocol::{Direction, Line};
+use protocol::Line;
+use report::Document;
 
 /// The largest factor on the data, where counts still fit the C interface.
 const SCALE_MAX: f64 = 32.0;
@@ -51,7 +52,6 @@ impl Mode {
         }
     }
 
-    /// What it means.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Mode::Coll => "collective calls",
@@ -63,64 +63,56 @@ impl Mode {
 /// What to compare.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Numbers of ranks
+    /// Numbers of ranks, as in 2,4
     #[arg(long, short = 'n', value_name = "NUMBERS", value_delimiter = ',', default_value = "2", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     ranks: Vec<u32>,
-    /// Patterns, as in tile,small [default: all of them]
-    #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
+    /// Access patterns, as in tile,small; may be repeated [default: all]
+    #[arg(long, short, value_name = "LIST")]
     workload: Vec<String>,
-    /// Which calls
+    /// Kinds of calls
     #[arg(long, value_enum, value_delimiter = ',', default_value = "coll")]
     mode: Vec<Mode>,
-    /// Factor on the data of a rank, which is 64 MB for most patterns at 1
+    /// Factor on the data per rank, which is 64 MB for most patterns at 1
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_scale)]
     scale: f64,
-    /// Times each contender is run; its best counts
-    #[arg(long, value_name = "TIMES", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    rounds: u32,
-    /// Folder for the files; may be given several times [default: the system's folder for temporary
-    /// files]
+    /// Number of times each contender is run; the best counts
+    #[arg(long, value_name = "NUMBER", aliases = ["repeat", "rounds"], default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: u32,
+    /// Folder for the files; may be repeated [default: the system's folder for temporary files]
     #[arg(long, value_name = "FOLDER")]
     dir: Vec<PathBuf>,
-    /// One more MPI: a folder that has bin/mpirun, or a launcher; may be given several times
+    /// An additional MPI: a folder that has bin/mpirun, or a launcher; may be repeated
     #[arg(long, value_name = "PREFIX")]
     mpi: Vec<OsString>,
-    /// Do not look for MPIs: only those of --mpi
+    /// Do not search for MPIs: compare only those of --mpi
     #[arg(long, requires = "mpi")]
     no_search: bool,
-    /// A hint that every contender opens files with; may be given several times
+    /// A hint that every contender opens files with; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = crate::facts::parse_hint)]
     hint: Vec<(String, String)>,
-    /// The drop-in library [default: libpario.so of this installation, or what the environment
-    /// variable PARIO_LIBRARY names]
+    /// The drop-in library [default: that of PARIO_LIBRARY, or of this installation]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
-    /// A run of all patterns that takes longer has failed
+    /// Time limit of a run of all patterns by one contender
     #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
     time_max: u64,
-    /// Write a page with tables and plots
-    #[arg(long, short, value_name = "PAGE.HTML")]
+    /// Write an HTML page with tables and plots to this file
+    #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write the figures as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: JsonOption,
 }
 
 fn parse_scale(text: &str) -> Result<f64, String> {
-    let scale: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
-    match scale > 0.0 && scale <= SCALE_MAX {
-        true => Ok(scale),
-        false => Err(format!("it is more than 0 and at most {SCALE_MAX}")),
-    }
+    workload::parse_scale(text, SCALE_MAX)
 }
 
 /// Everything that was measured.
 pub(crate) struct Comparison {
     machine: Machine,
-    /// As it was typed.
     command: String,
     scale: f64,
-    rounds: u32,
+    repeats: u32,
     mpis: Vec<Mpi>,
     patterns: Vec<&'static Pattern>,
     sections: Vec<Section>,
@@ -131,22 +123,22 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    fn rounds_in_words(&self) -> String {
-        match self.rounds {
-            1 => "one round".to_owned(),
-            rounds => format!("{rounds} rounds"),
+    fn repeats_in_words(&self) -> String {
+        match self.repeats {
+            1 => "1 run".to_owned(),
+            repeats => format!("{repeats} runs"),
         }
     }
 
-    /// What to think of figures whose rounds differ, and what to do.
-    fn doubt(&self) -> Option<String> {
-        let sections = self.sections.iter().map(Section::doubtful);
-        let (doubtful, all) = sections.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
-        let percent = figures::DOUBTFUL_SPREAD * 100.0;
+    /// How many figures are doubtful, and what to do.
+    fn doubts(&self) -> Option<String> {
+        let samples = || self.sections.iter().flat_map(Section::samples);
+        let doubtful = samples().filter(|it| it.doubt().is_some()).count();
         (doubtful > 0).then(|| {
             format!(
-                "{doubtful} of {all} figures are in doubt: their best and median round differ by \
-                 more than {percent:.0} %; quiet the machine, or raise --rounds or --scale"
+                "{doubtful} of {} figures are doubtful: their repeats differ widely or are very \
+                 short; quiet the machine, or raise --repeats or --scale",
+                samples().count()
             )
         })
     }
@@ -156,7 +148,10 @@ impl Comparison {
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
     let library = library::find(arguments.library.as_deref())?;
     let patterns = patterns::named(&arguments.workload).map_err(Failure::Arguments)?;
+    arguments.output.as_deref().map_or(Ok(()), check_file)?;
+    arguments.json.check()?;
     let folders = arguments.folders()?;
+    arguments.check_capacity(&patterns, &folders)?;
     let search = match arguments.no_search {
         true => Search::Named,
         false => Search::Machine,
@@ -166,65 +161,65 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         machine: Machine::this(),
         command: command_line(),
         scale: arguments.scale,
-        rounds: arguments.rounds,
+        repeats: arguments.repeats,
         mpis: found.mpis,
         patterns,
         sections: Vec::new(),
         notes: found.notes,
         faults: Vec::new(),
     };
-    introduce(&comparison, out).map_err(Failure::Output)?;
-    for folder in &folders {
-        for &mode in &arguments.mode {
-            for &ranks in &arguments.ranks {
-                let case = Case {
-                    arguments,
-                    library: &library,
-                    folder,
-                    mode,
-                    ranks,
-                };
-                let section = case.measure(&mut comparison);
-                table::section(&comparison, &section, out).map_err(Failure::Output)?;
-                comparison.sections.push(section);
-            }
+    match arguments.json.is_printed() {
+        true => {
+            measure(
+                arguments,
+                &library,
+                &folders,
+                &mut comparison,
+                &mut io::sink(),
+            )?;
+            output::json(&Document::from(&comparison), out).map_err(Failure::Output)?;
         }
+        false => measure(arguments, &library, &folders, &mut comparison, out)?,
     }
-    table::end(&comparison, out).map_err(Failure::Output)?;
-    let outputs: [(_, Writer<'_>); 2] = [
-        (&arguments.output, &|out| page::write(&comparison, out)),
-        (&arguments.json, &|out| json::write(&comparison, out)),
-    ];
-    for (path, write) in outputs {
-        if let Some(path) = path {
-            save(path, write)?;
-        }
+    if let Some(path) = &arguments.output {
+        save(path, page::page(&comparison).as_bytes())?;
     }
+    arguments.json.save(&Document::from(&comparison))?;
     match comparison.faults.len() {
         0 => Ok(()),
         count => Err(Failure::Faults { count }),
     }
 }
 
-type Writer<'a> = &'a dyn Fn(&mut BufWriter<File>) -> io::Result<()>;
-
-fn save(path: &Path, write: Writer<'_>) -> Result<(), Failure> {
-    let save = || {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+/// Measures every section and prints it.
+fn measure(
+    arguments: &Arguments,
+    library: &Path,
+    folders: &[Scratch],
+    comparison: &mut Comparison,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    introduce(comparison, out).map_err(Failure::Output)?;
+    for folder in folders {
+        for &mode in &arguments.mode {
+            for &ranks in &arguments.ranks {
+                let case = Case {
+                    arguments,
+                    library,
+                    folder,
+                    mode,
+                    ranks,
+                };
+                let section = case.measure(comparison);
+                report::section(comparison, &section, out).map_err(Failure::Output)?;
+                comparison.sections.push(section);
+            }
         }
-        let mut file = BufWriter::new(File::create(path)?);
-        write(&mut file)?;
-        file.flush()
-    };
-    save().map_err(|source| Failure::Storage {
-        action: "write",
-        path: path.to_owned(),
-        source,
-    })
+    }
+    report::end(comparison, out).map_err(Failure::Output)
 }
 
-/// The command as it was typed, without the folder of the program.
+/// The command as it was typed, without the path of the program.
 fn command_line() -> String {
     let words: Vec<_> = std::env::args().skip(1).collect();
     format!("pario {}", words.join(" "))
@@ -243,11 +238,37 @@ fn introduce(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
 
 impl Arguments {
     /// A folder of our own in each folder that is measured.
-    fn folders(&self) -> Result<Vec<Folder>, Failure> {
+    fn folders(&self) -> Result<Vec<Scratch>, Failure> {
         match self.dir.is_empty() {
-            true => Ok(vec![Folder::new(None)?]),
-            false => self.dir.iter().map(|it| Folder::new(Some(it))).collect(),
+            true => Ok(vec![Scratch::new(None)?]),
+            false => self.dir.iter().map(|it| Scratch::new(Some(it))).collect(),
         }
+    }
+
+    /// Fails unless memory and folders suffice for every pattern. What all ranks need on this machine
+    /// is estimated from the first and the last one: in some patterns only the first have data.
+    fn check_capacity(&self, patterns: &[&Pattern], folders: &[Scratch]) -> Result<(), Failure> {
+        let cases = patterns
+            .iter()
+            .flat_map(|it| self.ranks.iter().map(move |n| (it, *n)));
+        for (pattern, ranks) in cases {
+            let job = pattern.job(ranks, self.scale).map_err(Failure::Arguments)?;
+            let first = Memory::new(&*job, 0, 0)?;
+            let last = [Memory::new(&*job, ranks - 1, 0)?];
+            let all = |bytes: fn(&Memory) -> u64| {
+                (bytes(&first) + bytes(&last[0])).saturating_mul(u64::from(ranks)) / 2
+            };
+            for folder in folders {
+                let need = Need {
+                    memory: all(Memory::footprint),
+                    files: all(Memory::bytes).max(file_space(&last)),
+                    kept: Kept::of(folder),
+                    size_option: "--scale",
+                };
+                need.check(folder.path())?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -255,39 +276,36 @@ impl Arguments {
 struct Case<'a> {
     arguments: &'a Arguments,
     library: &'a Path,
-    folder: &'a Folder,
+    folder: &'a Scratch,
     mode: Mode,
     ranks: u32,
 }
 
 impl Case<'_> {
-    /// Lets all contenders run in turn, round by round, in the other order every second time: what
-    /// disturbs the machine meets all of them alike.
+    /// Lets all contenders run in turn.
     fn measure(&self, comparison: &mut Comparison) -> Section {
-        let patterns: Vec<_> = comparison.patterns.iter().map(|it| it.name).collect();
         let place = (
             self.folder.parent().display().to_string(),
             self.folder.facts().file_system.to_string(),
         );
         let mpis = comparison.mpis.len();
-        let mut section = Section::new(place, self.ranks, self.mode, &patterns, mpis);
-        let mut contenders: Vec<_> = (0..mpis)
-            .flat_map(|mpi| Side::ALL.map(|side| Contender { mpi, side }))
-            .collect();
-        let figures = (patterns.len() * Direction::ALL.len()) as u64;
-        let runs = u64::from(self.arguments.rounds) * contenders.len() as u64;
-        let progress = progress_bar(runs * figures);
+        let patterns = comparison.patterns.iter().map(|it| it.name);
+        let mut section = Section::new(place, self.ranks, self.mode, patterns, mpis);
+        let contenders: Vec<_> = Contender::all(mpis).collect();
+        let figures = section.rows.len() as u64;
+        let repeats = self.arguments.repeats;
+        let progress = progress_bar(u64::from(repeats) * contenders.len() as u64 * figures);
         let mut done = 0;
-        for round in 0..self.arguments.rounds {
-            for &contender in &contenders {
+        for repeat in 0..repeats {
+            for place in turns(u64::from(repeat), contenders.len()) {
+                let contender = contenders[place];
                 let name = full_name(&comparison.mpis[contender.mpi], contender.side);
                 progress.set_message(format!("{} ranks, {name}", self.ranks));
-                self.run(contender, round, comparison, &mut section, &progress);
-                // Runs that fail tell less.
+                self.run(contender, repeat, comparison, &mut section, &progress);
+                // Runs that fail report less.
                 done += figures;
                 progress.set_position(done);
             }
-            contenders.reverse();
         }
         progress.finish_and_clear();
         section
@@ -297,7 +315,7 @@ impl Case<'_> {
     fn run(
         &self,
         contender: Contender,
-        round: u32,
+        repeat: u32,
         comparison: &mut Comparison,
         section: &mut Section,
         progress: &ProgressBar,
@@ -307,16 +325,17 @@ impl Case<'_> {
         let launch = Launch {
             launcher: &mpi.launcher,
             ranks: self.ranks,
-            worker: WorkerCommand::Compare,
-            arguments: self.worker_arguments(mpi, contender.side, round),
+            worker: worker::NAME,
+            arguments: self.worker_arguments(mpi, contender.side, repeat),
             time_max: Duration::from_secs(self.arguments.time_max),
+            scratch: Some(self.folder),
         };
         let mut faults = Vec::new();
-        let mut told = 0;
+        let mut reported = 0;
         let outcome = launch.run(&mut |line| {
             let Line::Figure(figure) = line else { return };
             progress.inc(1);
-            told += 1;
+            reported += 1;
             match &figure.fault {
                 None => section.add(contender, &figure),
                 Some(fault) => faults.push(format!(
@@ -328,26 +347,23 @@ impl Case<'_> {
         });
         let expected = comparison.patterns.len() * Direction::ALL.len();
         match outcome {
-            Ok(()) if told < expected => {
+            Ok(()) if reported < expected => {
                 faults.push(format!(
-                    "{context}: told {told} figures instead of {expected}"
+                    "{context}: reported {reported} figures instead of {expected}"
                 ));
             }
             Ok(()) => {}
             Err(reason) => {
-                let pattern = comparison.patterns.get(told / Direction::ALL.len());
+                let pattern = comparison.patterns.get(reported / Direction::ALL.len());
                 let place = pattern.map_or("at its end", |pattern| pattern.name);
                 faults.push(format!("{context}: {place}: {reason}"));
             }
         }
-        for fault in faults {
-            if !comparison.faults.contains(&fault) {
-                comparison.faults.push(fault);
-            }
-        }
+        faults.retain(|fault| !comparison.faults.contains(fault));
+        comparison.faults.extend(faults);
     }
 
-    fn worker_arguments(&self, mpi: &Mpi, side: Side, round: u32) -> Vec<OsString> {
+    fn worker_arguments(&self, mpi: &Mpi, side: Side, repeat: u32) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec![
             "--dir".into(),
             self.folder.path().into(),
@@ -356,7 +372,7 @@ impl Case<'_> {
             "--scale".into(),
             self.arguments.scale.to_string().into(),
             "--round".into(),
-            round.to_string().into(),
+            repeat.to_string().into(),
         ];
         let mut option = |name: &str, value: OsString| arguments.extend([name.into(), value]);
         if !self.arguments.workload.is_empty() {
@@ -377,15 +393,9 @@ impl Case<'_> {
 
 fn full_name(mpi: &Mpi, side: Side) -> String {
     match side {
-        Side::Own => format!("{}'s own", mpi.name),
+        Side::Own => format!("MPI-IO of {}", mpi.name),
         Side::Pario => format!("pario under {}", mpi.name),
     }
-}
-
-fn progress_bar(length: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg:>40} {wide_bar} {pos}/{len} {eta}");
-    ProgressBar::new(length)
-        .with_style(style.expect("the template is made of indicatif's own keys"))
 }
 
 #[cfg(test)]

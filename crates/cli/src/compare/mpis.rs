@@ -1,15 +1,14 @@
 //! The MPIs of this machine, each with a launcher that works.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::launch::{self, Launch, WorkerCommand};
+use super::launch::{self, Launch};
 use super::protocol::{Described, Line};
 use crate::failure::Failure;
 use crate::run::launcher::{COMMON_NAMES, is_common_launcher};
-use crate::run::{find_program, program_folders};
+use crate::run::{find_program, find_programs};
 
 /// Files of MPI libraries below a folder that the user names, those that belong to its launcher
 /// first.
@@ -24,7 +23,7 @@ const LIBRARIES: [&str; 8] = [
     "lib/libmpi_abi.so.0",
 ];
 
-/// Families by words of what their libraries say of themselves; the first that fits counts.
+/// Families by words in the version strings of their libraries; the first match counts.
 const FAMILIES: [(&str, &str); 5] = [
     ("Intel", "Intel MPI"),
     ("MVAPICH", "MVAPICH"),
@@ -38,20 +37,18 @@ const FAMILIES: [(&str, &str); 5] = [
 pub(crate) struct Mpi {
     /// A short name with the version.
     pub(crate) name: String,
-    /// What starts its ranks.
     pub(crate) launcher: PathBuf,
-    /// What ranks are told to load, where the launcher does not tell.
+    /// What ranks load, where the launcher does not determine it.
     pub(crate) named_library: Option<PathBuf>,
-    /// What it is.
     pub(crate) described: Described,
 }
 
-/// Whether MPIs are looked for beside those that are named.
+/// Whether MPIs are searched for besides those that are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Search {
-    /// They are.
+    /// The whole search path.
     Machine,
-    /// They are not.
+    /// Only those that are named.
     Named,
 }
 
@@ -71,7 +68,7 @@ struct Candidate {
     library: Option<PathBuf>,
 }
 
-/// Starts a rank with every launcher to learn which MPI it has.
+/// Starts a rank with every launcher to find out which MPI it has.
 pub(crate) fn find(named: &[OsString], search: Search) -> Result<Found, Failure> {
     let mut candidates = Vec::new();
     if search == Search::Machine {
@@ -90,7 +87,7 @@ pub(crate) fn find(named: &[OsString], search: Search) -> Result<Found, Failure>
             )),
         }
     }
-    found.tell_names_apart();
+    found.number_equal_names();
     match found.mpis.is_empty() {
         false => Ok(found),
         true => Err(Failure::Arguments(none(&found.notes))),
@@ -99,8 +96,7 @@ pub(crate) fn find(named: &[OsString], search: Search) -> Result<Found, Failure>
 
 fn none(notes: &[String]) -> String {
     let mut text =
-        "there is no MPI to compare with: PATH has no mpirun or mpiexec that works, and \
-                    --mpi names none"
+        "no MPI to compare with: PATH has no working mpirun or mpiexec, and --mpi names none"
             .to_owned();
     for note in notes {
         text.push_str("; ");
@@ -126,7 +122,7 @@ impl Found {
     }
 
     /// Numbers MPIs of the same name.
-    fn tell_names_apart(&mut self) {
+    fn number_equal_names(&mut self) {
         let names: Vec<_> = self.mpis.iter().map(|mpi| mpi.name.clone()).collect();
         for (index, mpi) in self.mpis.iter_mut().enumerate() {
             let before = names[..index].iter().filter(|name| **name == mpi.name);
@@ -138,34 +134,18 @@ impl Found {
     }
 }
 
-/// Launchers in the search path, each file once.
+/// Launchers in the search path, `mpirun` and its variants before `mpiexec`.
 fn in_path() -> Vec<Candidate> {
-    let mut seen = BTreeSet::new();
-    let mut candidates = Vec::new();
-    for folder in program_folders() {
-        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-        let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
-        names.retain(|name| is_common_launcher(&name.to_string_lossy()));
-        // `mpirun` before `mpirun.mpich`, and both before `mpiexec`.
-        names.sort_by_key(|name| {
-            (
-                !name.to_string_lossy().starts_with(COMMON_NAMES[0]),
-                name.clone(),
-            )
-        });
-        for name in names {
-            let launcher = folder.join(name);
-            let file = launcher.canonicalize();
-            if find_program(launcher.as_os_str()).is_some() && file.is_ok_and(|it| seen.insert(it))
-            {
-                candidates.push(Candidate {
-                    launcher,
-                    library: None,
-                });
-            }
-        }
-    }
-    candidates
+    let mut launchers = find_programs(is_common_launcher);
+    launchers.sort_by_key(|it| {
+        let name = it.file_name().unwrap_or_default().to_string_lossy();
+        !name.starts_with(COMMON_NAMES[0])
+    });
+    let candidate = |launcher| Candidate {
+        launcher,
+        library: None,
+    };
+    launchers.into_iter().map(candidate).collect()
 }
 
 /// What the user names: the folder of an MPI, or a launcher.
@@ -187,7 +167,7 @@ fn named_candidate(name: &OsString) -> Result<Candidate, String> {
     let launcher = launchers
         .into_iter()
         .find(|it| find_program(it.as_os_str()).is_some())
-        .ok_or_else(|| format!("--mpi {}: there is no bin/mpirun in it", path.display()))?;
+        .ok_or_else(|| format!("--mpi {}: no bin/mpirun in this folder", path.display()))?;
     let libraries = LIBRARIES.map(|file| prefix.join(file));
     Ok(Candidate {
         launcher,
@@ -195,7 +175,7 @@ fn named_candidate(name: &OsString) -> Result<Candidate, String> {
     })
 }
 
-/// Starts one rank that tells its MPI.
+/// Starts one rank that reports its MPI.
 fn describe(candidate: &Candidate) -> Result<Described, String> {
     let mut arguments: Vec<OsString> = vec!["--describe".into()];
     if let Some(library) = &candidate.library {
@@ -204,9 +184,10 @@ fn describe(candidate: &Candidate) -> Result<Described, String> {
     let launch = Launch {
         launcher: &candidate.launcher,
         ranks: 1,
-        worker: WorkerCommand::Compare,
+        worker: super::worker::NAME,
         arguments,
         time_max: launch::DESCRIBE_TIME_MAX,
+        scratch: None,
     };
     let mut described = None;
     launch.run(&mut |line| {
@@ -214,7 +195,7 @@ fn describe(candidate: &Candidate) -> Result<Described, String> {
             described = Some(it);
         }
     })?;
-    described.ok_or_else(|| "its rank told nothing".to_owned())
+    described.ok_or_else(|| "its rank reported nothing".to_owned())
 }
 
 /// Family and version.
@@ -294,14 +275,14 @@ mod tests {
             candidate("other"),
             described("MPICH Version: 4.0.2", "/b/libmpi.so"),
         );
-        found.tell_names_apart();
+        found.number_equal_names();
         let names: Vec<_> = found.mpis.iter().map(|mpi| mpi.name.as_str()).collect();
         assert_eq!(names, ["MPICH 4.0.2", "MPICH 4.0.2 #2"]);
         assert_eq!(found.mpis[0].launcher, Path::new("mpirun"));
     }
 
     #[test]
-    fn what_is_named_must_be_there() {
+    fn what_is_named_must_exist() {
         let error = named_candidate(&"/nowhere/at/all".into()).unwrap_err();
         assert!(error.contains("neither a folder"), "{error}");
         let folder = tempfile::tempdir().unwrap();

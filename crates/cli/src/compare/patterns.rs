@@ -1,13 +1,11 @@
 //! The access patterns of a comparison: workloads at sizes that stay the same from version to
 //! version, so that figures compare.
 
-use crate::workload::{self, Job, Parameters, RANK_BYTES, Setting};
+use crate::workload::{self, Job, RANK_BYTES, Setting};
 
 /// A workload under a name of its own, with a size.
 pub(crate) struct Pattern {
-    /// Its name.
     pub(crate) name: &'static str,
-    /// One line about it.
     pub(crate) about: &'static str,
     workload: &'static str,
     /// Bytes that a rank moves at scale 1, about.
@@ -53,17 +51,21 @@ const POINT: f64 = 40.0;
 pub(crate) const PATTERNS: &[Pattern] = &[
     Pattern {
         name: "contig",
-        about: "one contiguous share a rank",
+        about: "one contiguous share per rank",
         workload: "ior",
         rank_bytes: USUAL,
         choices: |size| format!("segment={}", size.items(4096.0) * 4096),
     },
-    strided("strided1m", "1 MiB records in turn", |_| "record=1M".into()),
-    strided("strided64k", "64 KiB records in turn", |_| {
+    strided("strided1m", "interleaved records of 1 MiB", |_| {
+        "record=1M".into()
+    }),
+    strided("strided64k", "interleaved records of 64 KiB", |_| {
         "record=64K".into()
     }),
-    strided("strided4k", "4 KiB records in turn", |_| "record=4K".into()),
-    strided("strided64", "64-byte records in turn", |_| {
+    strided("strided4k", "interleaved records of 4 KiB", |_| {
+        "record=4K".into()
+    }),
+    strided("strided64", "interleaved records of 64 bytes", |_| {
         "record=64".into()
     }),
     Pattern {
@@ -75,7 +77,7 @@ pub(crate) const PATTERNS: &[Pattern] = &[
     },
     Pattern {
         name: "hpio",
-        about: "256-byte regions 128 apart, in file and memory",
+        about: "256-byte regions 128 bytes apart, in file and memory",
         workload: "hpio",
         rank_bytes: HALF,
         choices: |size| format!("region=256,spacing=128,count={}", size.items(256.0)),
@@ -130,7 +132,7 @@ pub(crate) const PATTERNS: &[Pattern] = &[
     },
     Pattern {
         name: "cyclic",
-        about: "doubles dealt one by one (darray)",
+        about: "single doubles in round-robin order (darray)",
         workload: "cyclic",
         rank_bytes: QUARTER,
         choices: |_| "block=1".into(),
@@ -144,7 +146,7 @@ pub(crate) const PATTERNS: &[Pattern] = &[
     },
     Pattern {
         name: "small",
-        about: "200 calls of 4 KiB a rank",
+        about: "200 calls of 4 KiB per rank",
         workload: "small",
         rank_bytes: 200.0 * 4096.0,
         choices: |_| "bytes=4096,calls=200,view=contiguous".into(),
@@ -162,14 +164,14 @@ const fn strided(name: &'static str, about: &'static str, choices: fn(Size) -> S
 }
 
 impl Pattern {
-    /// What so many ranks do at a scale.
+    /// What a number of ranks do at a scale.
     pub(crate) fn job(&self, ranks: u32, scale: f64) -> Result<Box<dyn Job>, String> {
-        let workload = workload::by_name(self.workload).expect("patterns name workloads");
         let size = Size {
             bytes: self.rank_bytes * scale,
             ranks: u64::from(ranks),
         };
-        let parameters = Parameters::parse(&(self.choices)(size), workload.parameters())?;
+        let choices = (self.choices)(size);
+        let (workload, parameters) = workload::parse(&format!("{}:{choices}", self.workload))?;
         workload.job(&Setting {
             ranks,
             scale: size.bytes / RANK_BYTES as f64,
@@ -178,17 +180,20 @@ impl Pattern {
     }
 }
 
-/// The patterns of these names, in the order of tables; all where none is named.
+/// The patterns of these names, in the order of tables; all of them if none is named.
 pub(crate) fn named(names: &[String]) -> Result<Vec<&'static Pattern>, String> {
-    let known = |name: &String| PATTERNS.iter().any(|it| it.name == name);
-    if let Some(unknown) = names.iter().find(|name| !known(name)) {
+    let names = workload::split_list(names);
+    let is_known =
+        |name: &String| name == workload::ALL || PATTERNS.iter().any(|it| it.name == name);
+    if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
         let known: Vec<_> = PATTERNS.iter().map(|it| it.name).collect();
         return Err(format!(
-            "there is no pattern `{unknown}` to compare; there are {}",
+            "unknown workload `{unknown}`; `bench compare` has {}",
             known.join(", ")
         ));
     }
-    let wanted = |it: &&Pattern| names.is_empty() || names.iter().any(|name| name == it.name);
+    let all = names.is_empty() || names.iter().any(|name| name == workload::ALL);
+    let wanted = |it: &&Pattern| all || names.iter().any(|name| name == it.name);
     Ok(PATTERNS.iter().filter(wanted).collect())
 }
 
@@ -241,8 +246,10 @@ mod tests {
     }
 
     #[test]
-    fn names_that_do_not_exist_are_told() {
+    fn unknown_names_are_reported() {
         assert_eq!(named(&[]).unwrap().len(), 15);
+        assert_eq!(named(&["all".to_owned()]).unwrap().len(), 15);
+        assert_eq!(named(&["tile,small".to_owned()]).unwrap().len(), 2);
         let error = named(&["tiles".to_owned()]).err().unwrap();
         assert!(error.contains("`tiles`") && error.contains("strided64k"));
     }

@@ -1,41 +1,18 @@
-//! What workers tell, a line each, among whatever else launchers and MPIs print.
+//! What workers report: lines of JSON behind a mark, among whatever else launchers and MPIs print.
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
+use crate::measure::Direction;
+
 /// Where each line starts.
-const MARK: &str = "pario-compare";
-
-/// Between the fields of a line.
-const SEPARATOR: char = '\t';
-
-/// Which way the data goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    /// From memory to the file.
-    Write,
-    /// From the file to memory.
-    Read,
-}
-
-impl Direction {
-    /// Both, in the order in which they are measured.
-    pub(crate) const ALL: [Direction; 2] = [Direction::Write, Direction::Read];
-
-    /// Its name.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Direction::Write => "write",
-            Direction::Read => "read",
-        }
-    }
-}
+const MARK: &str = "pario-compare ";
 
 /// One measurement of one worker run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figure {
-    /// The pattern's name.
     pub(crate) pattern: String,
-    /// Which way the data went.
     pub(crate) direction: Direction,
     /// Bytes of all ranks.
     pub(crate) bytes: u64,
@@ -49,81 +26,52 @@ pub(crate) struct Figure {
     pub(crate) fault: Option<String>,
 }
 
+/// One call of `pario bench latency`, timed in one worker run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Latency {
+    pub(crate) call: String,
+    /// Per rank, per call.
+    pub(crate) bytes: u64,
+    /// Requests in flight at a time.
+    pub(crate) in_flight: usize,
+    /// Per call.
+    pub(crate) seconds: f64,
+    /// Why this is not the time of what was to be measured.
+    pub(crate) fault: Option<String>,
+}
+
 /// Which MPI a worker runs under.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Described {
     /// The binary interface.
     pub(crate) flavour: String,
-    /// The library's file.
     pub(crate) library: String,
-    /// What it says of itself, in one line.
+    /// What it calls itself, in one line.
     pub(crate) version: String,
 }
 
 /// A line.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Line {
-    /// Which MPI it is.
     Mpi(Described),
-    /// A measurement.
     Figure(Figure),
+    Latency(Latency),
 }
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fields = match self {
-            Line::Mpi(it) => vec![
-                "mpi".to_owned(),
-                it.flavour.clone(),
-                it.library.clone(),
-                it.version.clone(),
-            ],
-            Line::Figure(it) => vec![
-                it.direction.name().to_owned(),
-                it.pattern.clone(),
-                it.bytes.to_string(),
-                it.pieces.to_string(),
-                it.seconds.to_string(),
-                it.raw_seconds.to_string(),
-                it.fault.clone().unwrap_or_default(),
-            ],
-        };
-        f.write_str(MARK)?;
-        for field in fields {
-            // A separator or a line's end within a field would end it.
-            let field = field.replace(char::is_control, " ");
-            write!(f, "{SEPARATOR}{field}")?;
-        }
-        Ok(())
+        let json = serde_json::to_string(self).map_err(|_| fmt::Error)?;
+        write!(f, "{MARK}{json}")
     }
 }
 
 impl Line {
-    /// The line of a text; `None` for what others print.
+    /// The line in a text; `None` for what others print.
     pub(crate) fn parse(text: &str) -> Option<Line> {
-        // Launchers may put a rank's output behind somebody's unfinished line.
-        let text = &text[text.find(MARK)?..];
-        let fields: Vec<&str> = text.split(SEPARATOR).collect();
-        let text = |index: usize| fields.get(index).map(|field| (*field).to_owned());
-        let direction = match *fields.get(1)? {
-            "mpi" => {
-                return Some(Line::Mpi(Described {
-                    flavour: text(2)?,
-                    library: text(3)?,
-                    version: text(4)?,
-                }));
-            }
-            word => Direction::ALL.into_iter().find(|it| it.name() == word)?,
-        };
-        Some(Line::Figure(Figure {
-            pattern: text(2)?,
-            direction,
-            bytes: fields.get(3)?.parse().ok()?,
-            pieces: fields.get(4)?.parse().ok()?,
-            seconds: fields.get(5)?.parse().ok()?,
-            raw_seconds: fields.get(6)?.parse().ok()?,
-            fault: text(7).filter(|fault| !fault.is_empty()),
-        }))
+        // Launchers may append a rank's output to an unfinished line.
+        let (_, json) = text.split_once(MARK)?;
+        serde_json::from_str(json).ok()
     }
 }
 
@@ -132,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_survive_the_way() {
+    fn lines_are_read_as_they_were_written() {
         let figure = |fault: Option<&str>| {
             Line::Figure(Figure {
                 pattern: "tile".to_owned(),
@@ -147,10 +95,18 @@ mod tests {
         let mpi = Line::Mpi(Described {
             flavour: "MPICH".to_owned(),
             library: "/lib/libmpi.so.12".to_owned(),
-            version: "MPICH Version: 4.0.2".to_owned(),
+            version: "two\nlines\t".to_owned(),
         });
-        for line in [figure(None), figure(Some("byte 3 is 4")), mpi] {
+        let latency = Line::Latency(Latency {
+            call: "iwrite_at".to_owned(),
+            bytes: 8,
+            in_flight: 16,
+            seconds: 1.5e-8,
+            fault: None,
+        });
+        for line in [figure(None), figure(Some("byte 3 is 4")), mpi, latency] {
             let text = line.to_string();
+            assert!(!text.contains('\n'), "{text}");
             assert_eq!(Line::parse(&text), Some(line.clone()));
             assert_eq!(Line::parse(&format!("[warn] odd {text}")), Some(line));
         }
@@ -158,25 +114,9 @@ mod tests {
             "",
             "workload,op",
             "pario-compare",
-            "pario-compare\tread\ttile",
+            "pario-compare {\"read\"}",
         ] {
             assert_eq!(Line::parse(noise), None, "{noise}");
         }
-    }
-
-    #[test]
-    fn ends_of_lines_within_fields_are_lost() {
-        let line = Line::Mpi(Described {
-            flavour: "a\tb".to_owned(),
-            library: String::new(),
-            version: "two\nlines".to_owned(),
-        });
-        let Some(Line::Mpi(parsed)) = Line::parse(&line.to_string()) else {
-            panic!("{line}");
-        };
-        assert_eq!(
-            (parsed.flavour.as_str(), parsed.version.as_str()),
-            ("a b", "two lines")
-        );
     }
 }

@@ -16,11 +16,12 @@ pub(super) fn comparison() -> Comparison {
     Comparison {
         machine: Machine {
             date: "2000-02-29".to_owned(),
+            pario: "0",
             facts: vec![("Processors", "2 of <some>".to_owned())],
         },
         command: "pario bench compare".to_owned(),
         scale: 1.0,
-        rounds: 3,
+        repeats: 3,
         mpis: vec![mpi("MPI A"), mpi("MPI B")],
         patterns: patterns::named(&["tile".to_owned(), "small".to_owned()]).unwrap(),
         sections: vec![figures::tests::section()],
@@ -45,11 +46,11 @@ fn workers_get_what_the_user_wants() {
     let case = Case {
         arguments: &arguments,
         library: Path::new("/lib/libpario.so"),
-        folder: &Folder::new(Some(parent.path())).unwrap(),
+        folder: &Scratch::new(Some(parent.path())).unwrap(),
         mode: Mode::Indep,
         ranks: 4,
     };
-    let told = |side| {
+    let passed = |side| {
         let words = case.worker_arguments(&comparison().mpis[0], side, 2);
         words.join(" ".as_ref()).into_string().unwrap()
     };
@@ -60,10 +61,14 @@ fn workers_get_what_the_user_wants() {
         "--workload tile,small",
         "--hint a=b",
     ] {
-        assert!(told(Side::Own).contains(expected), "{}", told(Side::Own));
+        assert!(
+            passed(Side::Own).contains(expected),
+            "{}",
+            passed(Side::Own)
+        );
     }
-    assert!(!told(Side::Own).contains("--library"));
-    assert!(told(Side::Pario).ends_with("--library /lib/libpario.so"));
+    assert!(!passed(Side::Own).contains("--library"));
+    assert!(passed(Side::Pario).ends_with("--library /lib/libpario.so"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(super) fn findings() -> Vec<Finding> {
         .map(|(name, value)| Finding::good(name, value.to_string_lossy()))
         .collect();
     if found.is_empty() {
-        found.push(Finding::good("variables", "none is set"));
+        found.push(Finding::good("variables", "none set"));
     }
     let warnings = facts::hints(&[]).map_or_else(|error| vec![error], |(_, warnings)| warnings);
     found.extend(warnings.into_iter().map(|it| Finding::note("hint", it)));

@@ -5,7 +5,7 @@ use std::path::Path;
 use pario_driver::{Coherence, Facts};
 
 use super::report::Finding;
-use crate::bench::folder::Folder;
+use crate::measure::Scratch;
 
 /// Everything about one folder.
 pub(super) fn findings(folder: &Path) -> Vec<Finding> {
@@ -14,8 +14,8 @@ pub(super) fn findings(folder: &Path) -> Vec<Finding> {
         .unwrap_or_else(|_| folder.to_owned())
         .display()
         .to_string();
-    // Makes a file and removes it: some facts are of open files only.
-    let probe = match Folder::new(Some(folder)) {
+    // Creates a file and removes it: some facts are those of open files only.
+    let probe = match Scratch::unguarded(Some(folder)) {
         Ok(probe) => probe,
         Err(failure) => return vec![Finding::missing(name, failure.to_string())],
     };
@@ -40,8 +40,8 @@ fn coherence(facts: &Facts, name: String) -> Finding {
     let kind = &facts.file_system;
     let mount = facts.mount_point.as_ref();
     let place = mount.map_or_else(String::new, |it| format!(", mounted at {}", it.display()));
-    let left = "files that ranks of several nodes share are left to the MPI's own MPI-IO, unless \
-                the hint pario_driver names a driver";
+    let left = "files shared by ranks of several nodes are left to the MPI's own MPI-IO, unless the \
+                hint pario_driver names a driver";
     match facts.coherence {
         Coherence::Everywhere => Finding::good(name, format!("{kind}{place}, coherent")),
         Coherence::WithinNode => {

@@ -26,8 +26,8 @@ pub(super) fn findings(library: &Result<PathBuf, String>) -> Vec<Finding> {
     vec![finding]
 }
 
-/// Starts a program with the library and looks what the dynamic linker says: it goes on without a
-/// library that it cannot load.
+/// Starts a program with the library and reads what the dynamic linker says, which continues without
+/// a library that it cannot load.
 fn preload(library: &Path) -> Result<(), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(program)
@@ -39,7 +39,10 @@ fn preload(library: &Path) -> Result<(), String> {
     let said = String::from_utf8_lossy(&output.stderr);
     match said.lines().next() {
         None if output.status.success() => Ok(()),
-        None => Err(format!("a program with it ended with {}", output.status)),
+        None => Err(format!(
+            "a program that loads it ended with {}",
+            output.status
+        )),
         Some(line) => Err(line.to_owned()),
     }
 }

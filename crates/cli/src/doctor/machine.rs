@@ -7,7 +7,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::report::Finding;
 
-/// Fewer open files than this are soon used up by a program with many files and ranks' memory.
+/// Fewer open files than this are soon exhausted by a program with many files and ranks.
 const FILES_FEW: u64 = 1024;
 
 /// Where named shared memory lives.
@@ -70,7 +70,7 @@ fn io_uring() -> Finding {
     match tried() {
         Ok(()) => Finding::good("io_uring", "available"),
         Err(error) => Finding::note("io_uring", format!("not available: {error}"))
-            .remark("threads carry background transfers instead"),
+            .remark("threads perform background transfers instead"),
     }
 }
 
@@ -89,7 +89,7 @@ fn shared_memory() -> Finding {
     let free = rustix::fs::statvfs(Path::new(SHARED_MEMORY));
     let megabytes = |bytes: u64| bytes / 1_000_000;
     match free {
-        Err(error) => Finding::note(SHARED_MEMORY, format!("not there: {error}")),
+        Err(error) => Finding::note(SHARED_MEMORY, format!("not available: {error}")),
         Ok(found) => {
             let bytes = found.f_bavail.saturating_mul(found.f_frsize);
             let whole = found.f_blocks.saturating_mul(found.f_frsize);
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_looked_at() {
+    fn everything_is_examined() {
         let found = format!("{:?}", findings());
         for subject in [
             "processors",

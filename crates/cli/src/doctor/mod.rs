@@ -1,4 +1,4 @@
-//! `pario doctor`: what is there, what would be used, what is missing.
+//! `pario doctor`: what there is, what would be used, what is missing.
 
 mod environment;
 mod files;
@@ -12,18 +12,19 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::failure::Failure;
+use crate::output;
 use report::{Report, Section};
 
 /// What to look at.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Folders whose files will be read and written [default: this one]
+    /// Folders whose files will be read and written [default: the current one]
     #[arg(value_name = "FOLDER")]
     folders: Vec<PathBuf>,
-    /// Print JSON
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
-    /// Load this MPI library and tell what it is
+    /// Load this MPI library and report what it is
     #[arg(long, value_name = "FILE", hide = true)]
     probe: Option<String>,
 }
@@ -31,14 +32,14 @@ pub(crate) struct Arguments {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
     if let Some(library) = &arguments.probe {
-        return probe::tell(library, out);
+        return probe::report(library, out);
     }
     let library = library::find();
     let folders = match arguments.folders.as_slice() {
         [] => vec![PathBuf::from(".")],
         folders => folders.to_vec(),
     };
-    let report = Report(vec![
+    let report = Report::new(vec![
         Section::new("Drop-in library", library::findings(&library)),
         Section::new("MPIs", mpis::libraries(library.as_deref().ok())),
         Section::new("Launchers", mpis::launchers()),
@@ -50,11 +51,11 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         Section::new("Environment", environment::findings()),
     ]);
     match arguments.json {
-        true => report.json(out),
+        true => output::json(&report, out),
         false => report.text(out),
     }
     .map_err(Failure::Output)?;
-    match report.missing() {
+    match report.missing {
         0 => Ok(()),
         count => Err(Failure::Missing { count }),
     }

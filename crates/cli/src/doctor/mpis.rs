@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use super::probe::{self, Probed};
 use super::report::Finding;
-use crate::run::launcher::{COMMON_NAMES, Means, introduction, is_common_launcher};
-use crate::run::{find_program, program_folders};
+use crate::run::launcher::{COMMON_NAMES, Launcher, is_common_launcher, version_text};
+use crate::run::{find_program, find_programs};
 
 /// Beginnings of the names of MPI libraries; more letters before `.so` are other libraries of the
 /// same MPI, but for Cray's, which name the compiler.
@@ -41,7 +41,7 @@ const LIBRARY_FOLDERS: [&str; 3] = ["lib", "lib64", "lib/release"];
 /// Where the dynamic linker's cache can be read.
 const LDCONFIG: [&str; 3] = ["ldconfig", "/sbin/ldconfig", "/usr/sbin/ldconfig"];
 
-/// Every MPI library that was found, and how it can be served.
+/// Every MPI library that was found, and whether it is supported.
 pub(super) fn libraries(dropin: Option<&Path>) -> Vec<Finding> {
     let found = candidates();
     let findings: Vec<_> = found
@@ -51,8 +51,8 @@ pub(super) fn libraries(dropin: Option<&Path>) -> Vec<Finding> {
     match findings.is_empty() {
         false => findings,
         true => vec![Finding::missing("none", "no MPI library was found").remark(
-            "install one, or let PARIO_MPI_LIBRARY name its libmpi.so; ranks that are threads \
-                 or forked processes need none",
+            "install one, or set PARIO_MPI_LIBRARY to the path of its libmpi.so; ranks that are \
+             threads or forked processes need none",
         )],
     }
 }
@@ -61,11 +61,11 @@ fn finding(library: &Path, probed: Result<Probed, String>, dropin: Option<&Path>
     let subject = library.display().to_string();
     match probed {
         // Other programs may well use it: nothing is missing yet.
-        Err(reason) => Finding::note(subject, format!("cannot be served: {reason}")),
+        Err(reason) => Finding::note(subject, format!("not supported: {reason}")),
         Ok(it) => {
             let served = match dropin {
-                Some(_) => "can be served: `pario run`, or linking libpario.so before it",
-                None => "could be served, but libpario.so is missing",
+                Some(_) => "supported: use `pario run`, or link libpario.so before it",
+                None => "supported, but libpario.so is missing",
             };
             Finding::good(
                 subject,
@@ -73,7 +73,7 @@ fn finding(library: &Path, probed: Result<Probed, String>, dropin: Option<&Path>
             )
             .remark(served)
             .remark(format!(
-                "nonblocking collective calls between nodes move on {}",
+                "nonblocking collective calls between nodes progress {}",
                 it.progress
             ))
         }
@@ -153,8 +153,8 @@ pub(super) fn launchers() -> Vec<Finding> {
     }
     let first = default.as_deref().and_then(|it| it.canonicalize().ok());
     let finding = |program: &PathBuf| {
-        let means = Means::of(program);
-        let said = introduction(program);
+        let launcher = Launcher::of(program);
+        let said = version_text(program);
         // The name, and for Hydra the version below it.
         let said: Vec<_> = said
             .lines()
@@ -162,19 +162,19 @@ pub(super) fn launchers() -> Vec<Finding> {
             .flat_map(str::split_whitespace)
             .collect();
         let said = match said.is_empty() {
-            true => "says nothing of itself".to_owned(),
+            true => "does not report its version".to_owned(),
             false => said.join(" "),
         };
         let used = match Some(program) == first.as_ref() {
-            true => ", the one that `mpirun` means",
+            true => ", the default `mpirun`",
             false => "",
         };
         let subject = program.display().to_string();
-        let found = format!("{}{used}: {said}", means.name());
-        match means {
-            Means::Environment => Finding::note(subject, found).remark(
-                "`pario run` preloads through its environment; where that does not reach the \
-                 ranks, start them with `pario exec PROGRAM`",
+        let found = format!("{}{used}: {said}", launcher.name());
+        match launcher {
+            Launcher::Environment => Finding::note(subject, found).remark(
+                "`pario run` preloads through its environment; where that is not passed to ranks, \
+                 start them with `pario exec PROGRAM`",
             ),
             _ => Finding::good(subject, found),
         }
@@ -182,19 +182,13 @@ pub(super) fn launchers() -> Vec<Finding> {
     programs.iter().map(finding).collect()
 }
 
-/// The files of launchers in the search path, each once.
+/// The files of launchers in the search path.
 fn programs() -> BTreeSet<PathBuf> {
-    let mut programs = BTreeSet::new();
-    for folder in program_folders() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let is_launcher = LAUNCHERS.contains(&name.as_str()) || is_common_launcher(&name);
-            if is_launcher && let Ok(file) = entry.path().canonicalize() {
-                programs.insert(file);
-            }
-        }
-    }
-    programs
+    let is_launcher = |name: &str| LAUNCHERS.contains(&name) || is_common_launcher(name);
+    find_programs(is_launcher)
+        .iter()
+        .filter_map(|program| program.canonicalize().ok())
+        .collect()
 }
 
 #[cfg(test)]
@@ -202,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_of_an_mpi_are_told_from_its_helpers() {
+    fn libraries_of_an_mpi_are_distinguished_from_its_helpers() {
         for name in [
             "libmpi.so.40.30.4",
             "libmpich.so.12",
@@ -222,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn launchers_are_told_from_their_helpers() {
+    fn launchers_are_distinguished_from_their_helpers() {
         assert!(is_common_launcher("mpirun"));
         assert!(is_common_launcher("mpiexec.hydra"));
         assert!(!is_common_launcher("mpirun_rsh_helper"));

@@ -2,28 +2,20 @@
 
 use std::io::{self, Write};
 
-use crate::json::quoted;
+use serde::Serialize;
 
 /// How good something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Level {
-    /// As it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
     Good,
     /// Works, but less well or not for all.
     Note,
-    /// Needed and not there.
+    /// Needed and missing.
     Missing,
 }
 
 impl Level {
-    fn name(self) -> &'static str {
-        match self {
-            Level::Good => "good",
-            Level::Note => "note",
-            Level::Missing => "missing",
-        }
-    }
-
     fn mark(self) -> &'static str {
         match self {
             Level::Good => "  ",
@@ -33,8 +25,8 @@ impl Level {
     }
 }
 
-/// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One thing that was examined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     level: Level,
     subject: String,
@@ -44,11 +36,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    pub(super) fn new(
-        level: Level,
-        subject: impl Into<String>,
-        found: impl Into<String>,
-    ) -> Finding {
+    fn new(level: Level, subject: impl Into<String>, found: impl Into<String>) -> Finding {
         Finding {
             level,
             subject: subject.into(),
@@ -74,21 +62,10 @@ impl Finding {
         self.remarks.push(remark.into());
         self
     }
-
-    fn json(&self) -> String {
-        let remarks: Vec<_> = self.remarks.iter().map(|it| quoted(it)).collect();
-        format!(
-            "{{\"level\": {}, \"subject\": {}, \"found\": {}, \"remarks\": [{}]}}",
-            quoted(self.level.name()),
-            quoted(&self.subject),
-            quoted(&self.found),
-            remarks.join(", ")
-        )
-    }
 }
 
 /// Things of one kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Section {
     name: &'static str,
     findings: Vec<Finding>,
@@ -101,19 +78,25 @@ impl Section {
 }
 
 /// Everything.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Report(pub(super) Vec<Section>);
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Report {
+    /// How many things are needed and missing.
+    pub(super) missing: usize,
+    sections: Vec<Section>,
+}
 
 impl Report {
-    /// How many things are needed and not there.
-    pub(super) fn missing(&self) -> usize {
-        let findings = self.0.iter().flat_map(|section| &section.findings);
-        findings.filter(|it| it.level == Level::Missing).count()
+    pub(super) fn new(sections: Vec<Section>) -> Report {
+        let findings = sections.iter().flat_map(|section| &section.findings);
+        Report {
+            missing: findings.filter(|it| it.level == Level::Missing).count(),
+            sections,
+        }
     }
 
     /// Aligned lines for people.
     pub(super) fn text(&self, out: &mut impl Write) -> io::Result<()> {
-        for section in &self.0 {
+        for section in &self.sections {
             writeln!(out, "{}", section.name)?;
             let width = section.findings.iter().map(|it| it.subject.chars().count());
             let width = width.max().unwrap_or(0);
@@ -128,23 +111,7 @@ impl Report {
         }
         writeln!(
             out,
-            "!: works, but less well or not for all; X: needed and not there"
-        )
-    }
-
-    /// One JSON object.
-    pub(super) fn json(&self, out: &mut impl Write) -> io::Result<()> {
-        let sections = self.0.iter().map(|section| {
-            let findings = section.findings.iter().map(Finding::json);
-            let findings = findings.collect::<Vec<_>>().join(",\n    ");
-            let name = quoted(section.name);
-            format!("{{\"name\": {name}, \"findings\": [\n    {findings}]}}")
-        });
-        let sections = sections.collect::<Vec<_>>().join(",\n  ");
-        let missing = self.missing();
-        writeln!(
-            out,
-            "{{\"missing\": {missing}, \"sections\": [\n  {sections}]}}"
+            "!: works, but less well or not for all; X: required, but missing"
         )
     }
 }
@@ -154,7 +121,7 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        Report(vec![Section::new(
+        Report::new(vec![Section::new(
             "Machine",
             vec![
                 Finding::good("processors", "2"),
@@ -174,18 +141,15 @@ mod tests {
             ),
             "{text}"
         );
-        assert_eq!(report().missing(), 1);
+        assert_eq!(report().missing, 1);
     }
 
     #[test]
     fn json_has_every_finding() {
-        let mut text = Vec::new();
-        report().json(&mut text).unwrap();
-        let text = String::from_utf8(text).unwrap();
-        assert!(
-            text.starts_with("{\"missing\": 1, \"sections\": ["),
-            "{text}"
-        );
-        assert!(text.contains("\"remarks\": [\"buy some\"]"), "{text}");
+        let value = serde_json::to_value(report()).unwrap();
+        assert_eq!(value["missing"], 1);
+        let memory = &value["sections"][0]["findings"][1];
+        assert_eq!(memory["level"], "missing");
+        assert_eq!(memory["remarks"], serde_json::json!(["buy some"]));
     }
 }

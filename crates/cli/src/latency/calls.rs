@@ -103,12 +103,12 @@ pub(super) fn named(names: &[String]) -> Result<Vec<Call>, String> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) call: Call,
-    /// Per rank and call.
+    /// Per rank, per call.
     pub(super) bytes: u64,
     pub(super) in_flight: usize,
 }
 
-/// The rows of some calls: calls that move no data have one.
+/// The rows of some calls, each once: calls that move no data have one.
 pub(super) fn rows(calls: &[Call], sizes: &[u64]) -> Vec<Row> {
     let mut rows = Vec::new();
     for &call in calls {
@@ -118,11 +118,16 @@ pub(super) fn rows(calls: &[Call], sizes: &[u64]) -> Vec<Row> {
             _ => (&[0], &[1]),
         };
         for &bytes in sizes {
-            rows.extend(in_flight.iter().map(|&in_flight| Row {
-                call,
-                bytes,
-                in_flight,
-            }));
+            for &in_flight in in_flight {
+                let row = Row {
+                    call,
+                    bytes,
+                    in_flight,
+                };
+                if !rows.contains(&row) {
+                    rows.push(row);
+                }
+            }
         }
     }
     rows
@@ -133,9 +138,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_without_data_have_one_row() {
+    fn rows_are_distinct_and_calls_without_data_have_one() {
         let calls = named(&["sync".to_owned(), "iwrite".to_owned()]).unwrap();
-        let rows = rows(&calls, &[0, 8]);
+        let rows = rows(&calls, &[0, 8, 0]);
         assert_eq!(rows.len(), 1 + 2 * IN_FLIGHT.len());
         let error = named(&["bogus".to_owned()]).unwrap_err();
         assert!(error.contains("unknown call `bogus`"), "{error}");

@@ -1,146 +1,250 @@
-//! The figures as a table, as comma-separated values and as JSON.
+//! The times as tables, as comma-separated values and as JSON.
 
 use std::io::{self, Write};
 
-use super::Section;
-use crate::json::quoted;
+use serde::Serialize;
 
-/// How to print figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    Table,
-    /// Comma-separated values
-    Csv,
-    /// JSON
-    Json,
-}
+use super::figures::{Figure, Latencies, Section, Times};
+use crate::compare::figures::Side;
+use crate::machine::Machine;
+use crate::measure::{Doubt, print_doubts};
+use crate::output::{Table, or_dash};
 
-/// Microseconds per call: the best and the median of the rounds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Times {
-    best: f64,
-    median: f64,
-}
-
-impl Times {
-    fn of(seconds: &[f64]) -> Option<Times> {
-        let mut sorted = seconds.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        Some(Times {
-            best: sorted.first()? * 1e6,
-            median: sorted[sorted.len() / 2] * 1e6,
-        })
+/// Prints a table per section, what the columns mean, and what went wrong.
+pub(super) fn table(latencies: &Latencies, out: &mut impl Write) -> io::Result<()> {
+    for (name, value) in &latencies.machine.facts {
+        writeln!(out, "{name}: {value}")?;
     }
-}
-
-/// Prints all sections.
-pub(super) fn write(
-    format: Format,
-    sections: &[Section<'_>],
-    out: &mut impl Write,
-) -> io::Result<()> {
-    match format {
-        Format::Table => sections.iter().try_for_each(|it| table(it, out)),
-        Format::Csv => csv(sections, out),
-        Format::Json => json(sections, out),
-    }
-}
-
-fn table(section: &Section<'_>, out: &mut impl Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "\n{}: microseconds per call, best (median) of the rounds",
-        section.title()
-    )?;
-    writeln!(
-        out,
-        "{:<22}{:>8}{:>10}{:>22}{:>22}{:>8}",
-        "call", "bytes", "in flight", "the MPI's own", "pario", "ratio"
-    )?;
-    for (row, [own, pario]) in section.rows.iter().zip(&section.seconds) {
-        let (own, pario) = (Times::of(own), Times::of(pario));
-        let text = |times: Option<Times>| match times {
-            Some(times) => format!("{:.2} ({:.2})", times.best, times.median),
-            None => "-".to_owned(),
-        };
-        let ratio = own.zip(pario).map(|(own, pario)| own.best / pario.best);
+    for section in &latencies.sections {
         writeln!(
             out,
-            "{:<22}{:>8}{:>10}{:>22}{:>22}{:>8}",
-            row.call.name,
-            row.bytes,
-            row.in_flight,
-            text(own),
-            text(pario),
-            ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
+            "\n{} in {} ({})",
+            section.title(),
+            latencies.folder,
+            latencies.file_system
         )?;
+        section_table(section).print(out)?;
     }
-    Ok(())
-}
-
-/// One line per row and side, with the section it is of.
-fn figures<'a>(sections: &'a [Section<'a>]) -> impl Iterator<Item = (Vec<String>, Times)> + 'a {
-    sections.iter().flat_map(|section| {
-        let rows = section.rows.iter().zip(&section.seconds);
-        rows.flat_map(move |(row, sides)| {
-            let sides = ["own", "pario"].into_iter().zip(sides);
-            sides.filter_map(move |(side, seconds)| {
-                let labels = vec![
-                    section.mpi.name.clone(),
-                    section.ranks.to_string(),
-                    row.call.name.to_owned(),
-                    row.bytes.to_string(),
-                    row.in_flight.to_string(),
-                    side.to_owned(),
-                ];
-                Some((labels, Times::of(seconds)?))
-            })
-        })
-    })
-}
-
-fn csv(sections: &[Section<'_>], out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
-        "mpi,ranks,call,bytes,in_flight,mpi_io,us_best,us_median"
+        "\nmicroseconds per call: the best of {} and, in brackets, their median; ratio: the MPI's \
+         own best time relative to pario's",
+        match latencies.repeats {
+            1 => "1 run".to_owned(),
+            repeats => format!("{repeats} runs"),
+        }
     )?;
-    for (labels, times) in figures(sections) {
-        let labels: Vec<_> = labels.iter().map(|label| label.replace(',', ";")).collect();
-        let labels = labels.join(",");
-        writeln!(out, "{labels},{:.3},{:.3}", times.best, times.median)?;
+    let figures = latencies.sections.iter().flat_map(|it| &it.figures);
+    let times = figures.flat_map(|it| Side::ALL.map(|side| it.times(side)));
+    print_doubts(times.filter_map(Times::doubt), "--time", out)?;
+    for note in &latencies.notes {
+        writeln!(out, "{note}")?;
+    }
+    for fault in &latencies.faults {
+        writeln!(out, "FAILED {fault}")?;
     }
     Ok(())
 }
 
-fn json(sections: &[Section<'_>], out: &mut impl Write) -> io::Result<()> {
-    let figures: Vec<_> = figures(sections)
-        .map(|(labels, times)| {
-            format!(
-                "  {{\"mpi\": {}, \"ranks\": {}, \"call\": {}, \"bytes\": {}, \"in_flight\": {}, \
-                 \"mpi_io\": {}, \"us_best\": {:.3}, \"us_median\": {:.3}}}",
-                quoted(&labels[0]),
-                labels[1],
-                quoted(&labels[2]),
-                labels[3],
-                labels[4],
-                quoted(&labels[5]),
-                times.best,
-                times.median
-            )
-        })
-        .collect();
-    writeln!(out, "[\n{}\n]", figures.join(",\n"))
+fn section_table(section: &Section) -> Table {
+    let mut table = Table::of_numbers(["call", "bytes", "in flight", "own", "pario", "ratio"]);
+    for figure in &section.figures {
+        let [own, pario] = Side::ALL.map(|side| cell(figure.times(side)));
+        table.push([
+            figure.row.call.name.to_owned(),
+            figure.row.bytes.to_string(),
+            figure.row.in_flight.to_string(),
+            own,
+            pario,
+            or_dash(figure.ratio().map(|it| format!("{it:.2}x"))),
+        ]);
+    }
+    table
+}
+
+/// A mark follows if the time is doubtful, otherwise a blank, so that digits align.
+fn cell(times: &Times) -> String {
+    let mark = times.doubt().map_or(' ', Doubt::mark);
+    let text = times.best_and_median();
+    or_dash(text.map(|(best, median)| format!("{best:.2} ({median:.2}){mark}")))
+}
+
+/// A line of comma-separated values.
+#[derive(Serialize)]
+struct Record<'a> {
+    mpi: &'a str,
+    ranks: u32,
+    call: &'static str,
+    bytes: u64,
+    in_flight: usize,
+    mpi_io: &'static str,
+    us_per_call: Option<f64>,
+    us_median: Option<f64>,
+    doubt: Option<Doubt>,
+}
+
+/// Prints one line per call and side.
+pub(super) fn csv(latencies: &Latencies, out: &mut impl Write) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    for section in &latencies.sections {
+        for figure in &section.figures {
+            for side in Side::ALL {
+                writer.serialize(record(section, figure, side))?;
+            }
+        }
+    }
+    writer.flush()
+}
+
+fn record<'a>(section: &'a Section, figure: &Figure, side: Side) -> Record<'a> {
+    let times = figure.times(side);
+    Record {
+        mpi: &section.mpi,
+        ranks: section.ranks,
+        call: figure.row.call.name,
+        bytes: figure.row.bytes,
+        in_flight: figure.row.in_flight,
+        mpi_io: side.name(),
+        us_per_call: times.best_and_median().map(|it| it.0),
+        us_median: times.best_and_median().map(|it| it.1),
+        doubt: times.doubt(),
+    }
+}
+
+/// The times as JSON.
+#[derive(Serialize)]
+pub(super) struct Document<'a> {
+    #[serde(flatten)]
+    machine: &'a Machine,
+    folder: &'a str,
+    file_system: &'a str,
+    repeats: u32,
+    notes: &'a [String],
+    faults: &'a [String],
+    sections: Vec<SectionDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct SectionDocument<'a> {
+    mpi: &'a str,
+    ranks: u32,
+    rows: Vec<RowDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct RowDocument<'a> {
+    call: &'static str,
+    bytes: u64,
+    in_flight: usize,
+    own: TimesDocument<'a>,
+    pario: TimesDocument<'a>,
+    ratio: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct TimesDocument<'a> {
+    seconds: &'a Times,
+    microseconds_per_call: Option<f64>,
+    microseconds_median: Option<f64>,
+    doubt: Option<Doubt>,
+}
+
+impl<'a> From<&'a Latencies> for Document<'a> {
+    fn from(latencies: &'a Latencies) -> Self {
+        let sections = latencies.sections.iter().map(|section| SectionDocument {
+            mpi: &section.mpi,
+            ranks: section.ranks,
+            rows: section.figures.iter().map(row).collect(),
+        });
+        Document {
+            machine: &latencies.machine,
+            folder: &latencies.folder,
+            file_system: &latencies.file_system,
+            repeats: latencies.repeats,
+            notes: &latencies.notes,
+            faults: &latencies.faults,
+            sections: sections.collect(),
+        }
+    }
+}
+
+fn row(figure: &Figure) -> RowDocument<'_> {
+    let [own, pario] = Side::ALL.map(|side| {
+        let times = figure.times(side);
+        TimesDocument {
+            seconds: times,
+            microseconds_per_call: times.best_and_median().map(|it| it.0),
+            microseconds_median: times.best_and_median().map(|it| it.1),
+            doubt: times.doubt(),
+        }
+    });
+    RowDocument {
+        call: figure.row.call.name,
+        bytes: figure.row.bytes,
+        in_flight: figure.row.in_flight,
+        own,
+        pario,
+        ratio: figure.ratio(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::super::figures::tests::latencies;
     use super::*;
 
     #[test]
-    fn best_and_median_are_of_the_rounds() {
-        let times = Times::of(&[3e-6, 1e-6, 2e-6]).unwrap();
-        assert!((times.best - 1.0).abs() < 1e-9 && (times.median - 2.0).abs() < 1e-9);
-        assert_eq!(Times::of(&[]), None);
+    fn rows_have_times_or_dashes() {
+        let mut text = Vec::new();
+        table(&latencies(), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(
+            text.contains("\nMPI, A, 2 ranks in /data (tmpfs)\n"),
+            "{text}"
+        );
+        let rows: Vec<Vec<_>> = text
+            .lines()
+            .filter(|line| line.starts_with("write_at"))
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        let expected = [
+            "write_at", "0", "1", "4.00", "(4.50)", "2.00", "(3.00)~", "2.00x",
+        ];
+        assert_eq!(rows[0], expected);
+        assert_eq!(rows[1], ["write_at", "8", "1", "-", "-", "-"]);
+        assert!(
+            text.contains("\n~ ") && text.contains("or --time"),
+            "{text}"
+        );
+        assert!(text.contains("FAILED MPI, A: wrong"), "{text}");
+    }
+
+    #[test]
+    fn lines_have_all_fields() {
+        let mut text = Vec::new();
+        csv(&latencies(), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 1 + 2 * 2);
+        assert_eq!(lines[1], "\"MPI, A\",2,write_at,0,1,own,4.0,4.5,");
+        assert_eq!(lines[4], "\"MPI, A\",2,write_at,8,1,pario,,,");
+    }
+
+    #[test]
+    fn every_repeat_is_in_the_json() {
+        let latencies = latencies();
+        let value = serde_json::to_value(Document::from(&latencies)).unwrap();
+        assert_eq!(value["faults"], json!(["MPI, A: wrong"]));
+        let rows = &value["sections"][0]["rows"];
+        assert_eq!(
+            rows[0]["pario"],
+            json!({
+                "seconds": [2e-6, 3e-6, 4e-6], "microseconds_per_call": 2.0,
+                "microseconds_median": 3.0, "doubt": "spread"
+            })
+        );
+        assert_eq!(rows[1]["own"]["seconds"], json!([]));
     }
 }

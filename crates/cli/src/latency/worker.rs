@@ -1,4 +1,4 @@
-//! One rank of a contender: makes each call many times and tells how long one takes.
+//! One rank of a contender: makes each call many times and reports how long one takes.
 
 use std::ffi::CString;
 use std::io::Write;
@@ -11,8 +11,11 @@ use pario_mpi::{Comm, Host, Runtime, Threads};
 
 use super::calls::{self, Form, Row};
 use super::functions::{Functions, OpenFile, Requests, Source};
-use crate::compare::protocol::{Direction, Figure, Line};
+use crate::compare::protocol::{Latency, Line};
 use crate::failure::Failure;
+
+/// The subcommand of `pario bench` that starts it.
+pub(super) const NAME: &str = "latency-worker";
 
 /// What a worker does; `pario bench latency` starts it.
 #[derive(clap::Args)]
@@ -29,7 +32,7 @@ pub(crate) struct Arguments {
     /// Which calls
     #[arg(long, value_delimiter = ',')]
     call: Vec<String>,
-    /// Bytes per rank and call
+    /// Bytes per rank, per call
     #[arg(long, value_delimiter = ',')]
     size: Vec<u64>,
     /// Time for each figure, in milliseconds
@@ -85,18 +88,16 @@ fn measure_all(
     };
     for row in calls::rows(&calls, &arguments.size) {
         let (seconds, is_parios) = worker.measure(row)?;
-        let figure = Figure {
-            pattern: row.call.name.to_owned(),
-            direction: Direction::Write,
+        let latency = Latency {
+            call: row.call.name.to_owned(),
             bytes: row.bytes,
-            pieces: row.in_flight as u64,
+            in_flight: row.in_flight,
             seconds,
-            raw_seconds: 0.0,
             fault: (is_parios != wants_pario)
                 .then(|| "the file was not opened by the library that is measured".to_owned()),
         };
         if worker.rank == 0 {
-            writeln!(out, "{}", Line::Figure(figure)).map_err(Failure::Output)?;
+            writeln!(out, "{}", Line::Latency(latency)).map_err(Failure::Output)?;
         }
     }
     out.flush().map_err(Failure::Output)

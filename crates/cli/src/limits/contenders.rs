@@ -1,17 +1,12 @@
 //! What is measured.
 
 use super::pattern::Pattern;
-use super::ring::Pace;
 use super::way::Way;
-use super::way::calls::Pwrite;
-use super::way::copy::Copy;
-use super::way::direct::Direct;
-use super::way::kernel_copy::KernelCopy;
-use super::way::mapped::{Mapped, Pages, Stores};
-use super::way::preallocated::{Counted, Preallocated};
-use super::way::reads::{Into, MappedRead, Pread};
-use super::way::submitted::Submitted;
-use super::way::vectored::Pwritev;
+use super::way::calls::{Counted, direct, preallocated, pwrite, vectored};
+use super::way::kernel_copy::scatter;
+use super::way::mapped::{huge_page_stores, non_temporal_stores, stores};
+use super::way::reads::{mapped, memcpy, pread, pread_untouched};
+use super::way::ring::{Pace, submit};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -22,7 +17,7 @@ const LARGE: Pattern = Pattern::dense(8 * MIB);
 /// Scattered pieces, as the hardest accesses have them.
 const HOLES: Pattern = Pattern::holes(256);
 
-/// Distance of malloc's large blocks from the start of a page.
+/// Offset of malloc's large blocks from the start of a page.
 const MALLOC_OFFSET: usize = 16;
 
 /// Pieces that preadv takes at most (IOV_MAX).
@@ -30,14 +25,11 @@ const VECTOR_MAX: usize = 1024;
 
 /// A way to move certain bytes, with a name.
 pub(super) struct Contender {
-    /// Its name, once in a kind.
+    /// Unique within its kind.
     pub(super) name: &'static str,
-    /// What it does.
     pub(super) kind: Kind,
-    /// Which bytes it moves.
     pub(super) pattern: Pattern,
-    /// How it moves them.
-    pub(super) way: &'static dyn Way,
+    pub(super) way: Way,
 }
 
 /// What a contender does, and with which files.
@@ -45,11 +37,10 @@ pub(super) struct Contender {
 pub(super) enum Kind {
     /// Writes a fresh file, then once more where it has written.
     Write,
-    /// Writes a fresh file: with an existing one it would be another contender.
+    /// Writes a fresh file only.
     WriteFresh,
     /// Reads a file that is in the cache.
     Read,
-    /// Copies memory.
     Memory,
 }
 
@@ -82,12 +73,7 @@ impl Kind {
     }
 }
 
-const fn contender(
-    name: &'static str,
-    kind: Kind,
-    pattern: Pattern,
-    way: &'static dyn Way,
-) -> Contender {
+const fn contender(name: &'static str, kind: Kind, pattern: Pattern, way: Way) -> Contender {
     Contender {
         name,
         kind,
@@ -96,20 +82,13 @@ const fn contender(
     }
 }
 
-const fn mapped(writers: usize, stores: Stores, pages: Pages) -> Mapped {
-    Mapped {
-        writers,
-        stores,
-        pages,
-    }
+const fn write(name: &'static str, pattern: Pattern, way: Way) -> Contender {
+    contender(name, Kind::Write, pattern, way)
 }
 
-const fn pread(readers: usize, offset: usize) -> Pread {
-    let into = Into::Touched { offset };
-    Pread { readers, into }
+const fn read(name: &'static str, pattern: Pattern, way: Way) -> Contender {
+    contender(name, Kind::Read, pattern, way)
 }
-
-const ONE: Pwrite = Pwrite { writers: 1 };
 
 const EIGHT_IN_FLIGHT: Pace = Pace {
     in_flight: 8,
@@ -121,140 +100,55 @@ const BATCHES: Pace = Pace {
     awaited: 256,
 };
 
-/// All of them, in the order of tables. The first is what the others are compared with.
+const DENSE_4K: Pattern = Pattern::dense(4 * KIB);
+const DENSE_256K: Pattern = Pattern::dense(256 * KIB);
+
+/// All of them, in the order of tables. The others are compared with the first.
 pub(super) const CONTENDERS: &[Contender] = &[
-    contender("pwrite, one writer", Kind::Write, LARGE, &ONE),
-    contender(
-        "pwrite, two writers",
-        Kind::Write,
-        LARGE,
-        &Pwrite { writers: 2 },
-    ),
-    contender(
-        "pwrite, calls of 256 KiB",
-        Kind::Write,
-        Pattern::dense(256 * KIB),
-        &ONE,
-    ),
-    contender(
-        "pwrite, calls of 4 KiB",
-        Kind::Write,
-        Pattern::dense(4 * KIB),
-        &ONE,
-    ),
-    contender(
-        "pwrite, calls of 256 bytes",
-        Kind::Write,
-        Pattern::small(256),
-        &ONE,
-    ),
-    contender("pwrite, holes", Kind::Write, HOLES, &ONE),
-    contender(
-        "pwritev, 64 parts of 4 KiB",
-        Kind::Write,
-        Pattern::dense(256 * KIB),
-        &Pwritev { part: 4 * KIB },
-    ),
-    contender(
-        "mapping, one writer",
-        Kind::Write,
-        LARGE,
-        &mapped(1, Stores::Usual, Pages::Usual),
-    ),
-    contender(
-        "mapping, two writers",
-        Kind::Write,
-        LARGE,
-        &mapped(2, Stores::Usual, Pages::Usual),
-    ),
-    contender(
-        "mapping, holes",
-        Kind::Write,
-        HOLES,
-        &mapped(1, Stores::Usual, Pages::Usual),
-    ),
-    contender(
-        "mapping, stores past the cache",
-        Kind::Write,
-        LARGE,
-        &mapped(1, Stores::PastCache, Pages::Usual),
-    ),
-    contender(
-        "mapping, huge pages",
-        Kind::Write,
-        LARGE,
-        &mapped(1, Stores::Usual, Pages::Huge),
-    ),
-    contender(
-        "kernel into mapping",
-        Kind::Write,
-        LARGE,
-        &KernelCopy { pieces_a_call: 1 },
-    ),
-    contender(
-        "kernel into mapping, holes",
-        Kind::Write,
-        HOLES,
-        &KernelCopy {
-            pieces_a_call: VECTOR_MAX,
-        },
-    ),
-    contender(
-        "fallocate and pwrite",
-        Kind::WriteFresh,
-        LARGE,
-        &Preallocated {
-            counted: Counted::All,
-        },
-    ),
-    contender(
-        "pwrite after fallocate",
-        Kind::WriteFresh,
-        LARGE,
-        &Preallocated {
-            counted: Counted::Writes,
-        },
-    ),
-    contender(
+    write("pwrite, one writer", LARGE, |stage| pwrite(stage, 1)),
+    write("pwrite, two writers", LARGE, |stage| pwrite(stage, 2)),
+    write("pwrite, calls of 256 KiB", DENSE_256K, |it| pwrite(it, 1)),
+    write("pwrite, calls of 4 KiB", DENSE_4K, |stage| pwrite(stage, 1)),
+    write("pwrite, calls of 256 bytes", Pattern::small(256), |stage| {
+        pwrite(stage, 1)
+    }),
+    write("pwrite, holes", HOLES, |stage| pwrite(stage, 1)),
+    write("pwritev, 64 parts of 4 KiB", DENSE_256K, |stage| {
+        vectored(stage, 4 * KIB)
+    }),
+    write("mapping, one writer", LARGE, |stage| stores(stage, 1)),
+    write("mapping, two writers", LARGE, |stage| stores(stage, 2)),
+    write("mapping, holes", HOLES, |stage| stores(stage, 1)),
+    write("mapping, non-temporal stores", LARGE, non_temporal_stores),
+    write("mapping, huge pages", LARGE, huge_page_stores),
+    write("kernel into mapping", LARGE, |stage| scatter(stage, 1)),
+    write("kernel into mapping, holes", HOLES, |stage| {
+        scatter(stage, VECTOR_MAX)
+    }),
+    contender("fallocate and pwrite", Kind::WriteFresh, LARGE, |stage| {
+        preallocated(stage, Counted::Both)
+    }),
+    contender("pwrite after fallocate", Kind::WriteFresh, LARGE, |it| {
+        preallocated(it, Counted::Writes)
+    }),
+    write(
         "io_uring, 8 of 1 MiB in flight",
-        Kind::Write,
         Pattern::dense(MIB),
-        &Submitted {
-            pace: EIGHT_IN_FLIGHT,
-        },
+        |stage| submit(stage, EIGHT_IN_FLIGHT),
     ),
-    contender(
-        "io_uring, holes, batches of 256",
-        Kind::Write,
-        HOLES,
-        &Submitted { pace: BATCHES },
-    ),
-    contender("pwrite, O_DIRECT", Kind::Write, LARGE, &Direct),
-    contender("pread, one reader", Kind::Read, LARGE, &pread(1, 0)),
-    contender("pread, two readers", Kind::Read, LARGE, &pread(2, 0)),
-    contender(
-        "pread, calls of 4 KiB",
-        Kind::Read,
-        Pattern::dense(4 * KIB),
-        &pread(1, 0),
-    ),
-    contender(
-        "pread, 16 bytes behind a page",
-        Kind::Read,
-        LARGE,
-        &pread(1, MALLOC_OFFSET),
-    ),
-    contender(
-        "pread, untouched memory",
-        Kind::Read,
-        LARGE,
-        &Pread {
-            readers: 1,
-            into: Into::Untouched,
-        },
-    ),
-    contender("mapping, copied", Kind::Read, LARGE, &MappedRead),
-    contender("memcpy", Kind::Memory, LARGE, &Copy),
+    write("io_uring, holes, batches of 256", HOLES, |stage| {
+        submit(stage, BATCHES)
+    }),
+    write("pwrite, O_DIRECT", LARGE, direct),
+    read("pread, one reader", LARGE, |stage| pread(stage, 1, 0)),
+    read("pread, two readers", LARGE, |stage| pread(stage, 2, 0)),
+    read("pread, calls of 4 KiB", DENSE_4K, |it| pread(it, 1, 0)),
+    read("pread, 16 bytes after a page", LARGE, |stage| {
+        pread(stage, 1, MALLOC_OFFSET)
+    }),
+    read("pread, untouched memory", LARGE, pread_untouched),
+    read("mapping, copied", LARGE, mapped),
+    contender("memcpy", Kind::Memory, LARGE, memcpy),
 ];
 
 #[cfg(test)]

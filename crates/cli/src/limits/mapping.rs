@@ -1,107 +1,33 @@
-//! Mappings, and stores that go past the cache into them.
+//! Mappings, and non-temporal stores into them.
 //!
-//! One of the files that may hold `unsafe`: mmap gives addresses, and the stores are instructions
-//! of the processor.
+//! One of the files that may hold `unsafe`: a mapped file may change under its mapping, and the
+//! stores are instructions of the processor.
 #![allow(unsafe_code)]
 
 use std::fs::File;
 use std::io;
-use std::ops::{Deref, DerefMut};
-use std::ptr::{self, NonNull};
-use std::slice;
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use memmap2::{MmapMut, MmapOptions};
 
-/// Mapped memory, given back when dropped.
-#[derive(Debug)]
-pub(super) struct Mapping {
-    start: NonNull<u8>,
-    length: usize,
+/// The first bytes of a file, shared with it. The file is at least that long. Touching a page for
+/// which there is no space raises SIGBUS, or is EFAULT in a system call.
+pub(super) fn map_file(file: &File, length: usize) -> io::Result<MmapMut> {
+    // SAFETY: nobody else shortens or writes the file: it is in a folder of our own.
+    unsafe { MmapOptions::new().len(length).map_mut(file) }
 }
 
-impl Mapping {
-    /// The first bytes of a file, shared with it. The file is at least that long, and nobody makes
-    /// it shorter: it is in a folder of our own. A page that finds no space ends the process with
-    /// SIGBUS when it is touched, and is EFAULT to a system call.
-    pub(super) fn of_file(file: &File, length: usize) -> io::Result<Self> {
-        // SAFETY: the system chooses the address, so no memory of ours is replaced.
-        let start = unsafe {
-            mmap(
-                ptr::null_mut(),
-                length,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED,
-                file,
-                0,
-            )
-        }?;
-        Ok(Mapping::at(start.cast(), length))
-    }
-
-    /// Memory of our own that no one has touched.
-    pub(super) fn untouched(length: usize) -> io::Result<Self> {
-        // SAFETY: the system chooses the address, so no memory of ours is replaced.
-        let start = unsafe {
-            mmap_anonymous(
-                ptr::null_mut(),
-                length,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE,
-            )
-        }?;
-        Ok(Mapping::at(start.cast(), length))
-    }
-
-    fn at(start: *mut u8, length: usize) -> Self {
-        let start = NonNull::new(start).expect("the system maps nothing at address zero");
-        Mapping { start, length }
-    }
-
-    /// Asks for huge pages.
-    pub(super) fn advise_huge_pages(&mut self) -> io::Result<()> {
-        // SAFETY: the range is this mapping, and the advice changes no byte of it.
-        unsafe {
-            madvise(
-                self.start.as_ptr().cast(),
-                self.length,
-                Advice::LinuxHugepage,
-            )
-        }?;
-        Ok(())
-    }
+/// Private memory without pages.
+pub(super) fn untouched(length: usize) -> io::Result<MmapMut> {
+    MmapMut::map_anon(length)
 }
 
-impl Deref for Mapping {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        // SAFETY: the range is mapped as long as `self` lives, and any byte is valid.
-        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
-    }
-}
-
-impl DerefMut for Mapping {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and the mapping is borrowed for writing.
-        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the range is this mapping, and no slice of it outlives `self`.
-        let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
-        debug_assert!(unmapped.is_ok(), "{unmapped:?}");
-    }
-}
-
-/// Bytes of a store past the cache.
+/// Bytes of a non-temporal store.
 #[cfg(target_arch = "x86_64")]
 const STORE: usize = 16;
 
-/// Copies with stores past the cache. What does not fill an aligned store is copied as usual.
+/// Copies with stores that bypass the cache. What does not fill an aligned store is copied as usual.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn copy_past_cache(to: &mut [u8], from: &[u8]) {
+pub(super) fn copy_non_temporal(to: &mut [u8], from: &[u8]) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
 
     assert_eq!(to.len(), from.len(), "copies have one length");
@@ -121,7 +47,7 @@ pub(super) fn copy_past_cache(to: &mut [u8], from: &[u8]) {
         }
     }
     stores.into_remainder().copy_from_slice(from_tail);
-    // SAFETY: every x86-64 processor has it. Stores past the cache are unordered before it.
+    // SAFETY: every x86-64 processor has it. Non-temporal stores are unordered before it.
     unsafe { _mm_sfence() }
 }
 
@@ -133,7 +59,7 @@ mod tests {
     fn what_is_stored_is_in_the_file() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(10_000).unwrap();
-        let mut mapping = Mapping::of_file(&file, 10_000).unwrap();
+        let mut mapping = map_file(&file, 10_000).unwrap();
         mapping[9_990..].fill(7);
         drop(mapping);
         let mut found = [0; 20];
@@ -143,25 +69,20 @@ mod tests {
 
     #[test]
     fn untouched_memory_is_zero() {
-        let mut mapping = Mapping::untouched(5000).unwrap();
+        let mut mapping = untouched(5000).unwrap();
         assert!(mapping.iter().all(|byte| *byte == 0));
         mapping[4999] = 1;
         assert_eq!(mapping[4999], 1);
     }
 
-    #[test]
-    fn an_empty_mapping_is_refused() {
-        assert!(Mapping::untouched(0).is_err());
-    }
-
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn copies_past_the_cache_copy_every_byte() {
+    fn non_temporal_copies_copy_every_byte() {
         let from: Vec<u8> = (0..200u8).collect();
         for start in 0..40 {
             for end in start..100 {
                 let mut to = vec![0; 200];
-                copy_past_cache(&mut to[start..end], &from[start + 3..end + 3]);
+                copy_non_temporal(&mut to[start..end], &from[start + 3..end + 3]);
                 let mut expected = vec![0; 200];
                 expected[start..end].copy_from_slice(&from[start + 3..end + 3]);
                 assert_eq!(to, expected, "{start}..{end}");

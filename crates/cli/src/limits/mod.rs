@@ -1,17 +1,14 @@
-//! `pario bench limits`: what the machine itself does with one file of a folder, before any MPI-IO.
-//! The choices of collective I/O rest on such facts: whether two writers are faster than one, what
-//! a small call takes, what a mapping costs.
+//! `pario bench limits`: what the machine itself can do with one file, without MPI-IO. The design of
+//! collective I/O rests on such facts: whether two writers are faster than one, what a small call
+//! or a mapping costs.
 
 mod contenders;
-mod crew;
 mod huge_pages;
-mod json;
 mod mapping;
 mod pattern;
-mod ring;
-mod room;
+mod report;
 mod session;
-mod table;
+mod threads;
 mod verify;
 mod way;
 
@@ -19,19 +16,28 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use contenders::{CONTENDERS, State};
+use report::Document;
 use session::{Row, Session};
 
-use crate::bench::folder::Folder;
-use crate::bench::progress_bar;
-use crate::compare::machine::Machine;
 use crate::failure::Failure;
+use crate::machine::Machine;
+use crate::measure::capacity::Kept;
+use crate::measure::{Need, Scratch, progress_bar};
+use crate::output::{self, JsonOption};
 use crate::workload;
 
-/// Sizes are whole multiples of this, so that parts of files are whole pages.
+/// Sizes are multiples of this, so that parts of files are whole pages.
 const SIZE_UNIT: u64 = 1 << 20;
 
 /// The smallest file: one large call.
 const SIZE_MIN: u64 = 8 << 20;
+
+/// Files at a time: one that is read, one that is written.
+const FILES: u64 = 2;
+
+/// Memory at a time, in sizes of the file: what is written, what is read into, and what the kernel
+/// copies from.
+const BUFFERS: u64 = 3;
 
 /// What to measure.
 #[derive(clap::Args)]
@@ -39,15 +45,14 @@ pub(crate) struct Arguments {
     /// Folder for the files [default: the system's folder for temporary files]
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
-    /// Size of the file, in whole MiB, at least 8M
+    /// Size of the file, a multiple of 1M, at least 8M
     #[arg(long, value_name = "BYTES", default_value = "256M", value_parser = parse_size)]
     size: u64,
-    /// Times each contender is run; the best counts
-    #[arg(long, value_name = "TIMES", alias = "repeat", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Number of times each contender is run; the best counts
+    #[arg(long, value_name = "NUMBER", aliases = ["repeat", "rounds"], default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonOption,
 }
 
 /// What was measured.
@@ -56,47 +61,54 @@ struct Limits {
     /// The folder that was measured.
     folder: PathBuf,
     file_system: String,
-    /// Bytes of the file.
     size: usize,
     repeats: u32,
     rows: Vec<Row>,
 }
 
 impl Limits {
-    /// The speed of a contender's best repeat; `None` where it was not run.
-    fn megabytes_per_second(&self, row: &Row, state: State) -> Option<f64> {
-        let bytes = row.contender.pattern.bytes(self.size);
-        row.samples(state).megabytes_per_second(bytes as u64)
+    /// Bytes that a contender moves.
+    fn bytes(&self, row: &Row) -> u64 {
+        row.contender.pattern.bytes(self.size) as u64
     }
 
-    /// The same over the speed of the first contender.
+    /// The speed of a contender relative to that of the first one.
     fn of_pwrite(&self, row: &Row, state: State) -> Option<f64> {
-        let pwrite = self.megabytes_per_second(self.rows.first()?, state)?;
-        Some(self.megabytes_per_second(row, state)? / pwrite)
+        let speed = |row: &Row| row.samples(state).megabytes_per_second(self.bytes(row));
+        Some(speed(row)? / speed(self.rows.first()?)?)
     }
 
-    /// What a piece takes in the best repeat.
-    fn nanoseconds_a_piece(&self, row: &Row, state: State) -> Option<f64> {
-        let best = row.samples(state).best()?;
+    /// Time per piece in the best repeat.
+    fn nanoseconds_per_piece(&self, row: &Row, state: State) -> Option<f64> {
         let pieces = row.contender.pattern.count(self.size);
-        Some(best.as_secs_f64() * 1e9 / pieces as f64)
+        Some(row.samples(state).best_seconds()? * 1e9 / pieces as f64)
     }
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
-    let folder = Folder::new(arguments.dir.as_deref())?;
-    room::require(folder.parent(), arguments.size)?;
-    let limits = measure(arguments, &folder)?;
-    match arguments.json {
-        true => json::write(&limits, out),
-        false => table::write(&limits, out),
+    arguments.json.check()?;
+    let scratch = Scratch::new(arguments.dir.as_deref())?;
+    let need = Need {
+        memory: arguments.size.saturating_mul(BUFFERS),
+        files: arguments.size.saturating_mul(FILES),
+        // The files are read from the cache, wherever they are stored.
+        kept: Kept::InMemory,
+        size_option: "--size",
+    };
+    need.check(scratch.parent())?;
+    let limits = measure(arguments, &scratch)?;
+    let document = Document::from(&limits);
+    match arguments.json.is_printed() {
+        true => output::json(&document, out),
+        false => report::table(&limits, out),
     }
-    .map_err(Failure::Output)
+    .map_err(Failure::Output)?;
+    arguments.json.save(&document)
 }
 
-fn measure(arguments: &Arguments, folder: &Folder) -> Result<Limits, Failure> {
-    let mut session = Session::new(arguments.size, folder.path())?;
+fn measure(arguments: &Arguments, scratch: &Scratch) -> Result<Limits, Failure> {
+    let mut session = Session::new(arguments.size, scratch.path())?;
     let mut rows: Vec<_> = CONTENDERS.iter().map(Row::new).collect();
     let progress = progress_bar(u64::from(arguments.repeats + 1) * rows.len() as u64);
     progress.set_message("check");
@@ -116,8 +128,8 @@ fn measure(arguments: &Arguments, folder: &Folder) -> Result<Limits, Failure> {
         .extend(huge_pages.map(|setting| ("Huge pages", setting)));
     Ok(Limits {
         machine,
-        folder: folder.parent().to_owned(),
-        file_system: folder.facts().file_system.to_string(),
+        folder: scratch.parent().to_owned(),
+        file_system: scratch.facts().file_system.to_string(),
         size: session.size(),
         repeats: arguments.repeats,
         rows,
@@ -127,8 +139,8 @@ fn measure(arguments: &Arguments, folder: &Folder) -> Result<Limits, Failure> {
 fn parse_size(text: &str) -> Result<u64, String> {
     let size = workload::parse_size(text)?;
     match size {
-        small if small < SIZE_MIN => Err(format!("a size is at least {} MiB", SIZE_MIN >> 20)),
-        odd if odd % SIZE_UNIT != 0 => Err("a size is whole MiB, as in 64M".to_owned()),
+        small if small < SIZE_MIN => Err(format!("must be at least {} MiB", SIZE_MIN >> 20)),
+        odd if odd % SIZE_UNIT != 0 => Err("must be a multiple of 1 MiB, as in 64M".to_owned()),
         size => Ok(size),
     }
 }
@@ -139,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// Two contenders with times and one that was refused.
+    /// Two contenders with times and one that is not available.
     pub(super) fn limits() -> Limits {
         let named = |name: &str| {
             let found = CONTENDERS.iter().find(|it| it.name == name);
@@ -156,10 +168,11 @@ mod tests {
         pwrite.existing.push(Duration::from_secs(1));
         small.fresh.push(Duration::from_secs(8));
         small.existing.push(Duration::from_secs(2));
-        direct.refused = Some("the file system has no \"O_DIRECT\"".to_owned());
+        direct.unavailable = Some("the file system has no \"O_DIRECT\"".to_owned());
         Limits {
             machine: Machine {
                 date: "2000-02-29".to_owned(),
+                pario: "0",
                 facts: vec![("Kernel", "Linux".to_owned())],
             },
             folder: PathBuf::from("/data"),
@@ -176,9 +189,9 @@ mod tests {
         let small = &limits.rows[1];
         assert_eq!(limits.of_pwrite(small, State::Fresh), Some(0.25));
         assert_eq!(limits.of_pwrite(small, State::Existing), Some(0.5));
-        let speed = limits.megabytes_per_second(small, State::Fresh);
+        let speed = small.fresh.megabytes_per_second(limits.bytes(small));
         assert_eq!(speed, Some(1.048_576));
-        let time = limits.nanoseconds_a_piece(small, State::Existing);
+        let time = limits.nanoseconds_per_piece(small, State::Existing);
         assert_eq!(time, Some(2e9 / 2048.0));
         assert_eq!(limits.of_pwrite(&limits.rows[2], State::Fresh), None);
     }
@@ -190,9 +203,9 @@ mod tests {
         for (text, reason) in [
             ("7M", "at least 8 MiB"),
             ("0", "at least 8 MiB"),
-            ("8388609", "whole MiB"),
-            ("99999999999G", "more than"),
-            ("many", "no number"),
+            ("8388609", "multiple of 1 MiB"),
+            ("99999999999G", "exceeds"),
+            ("many", "not a number"),
         ] {
             let refused = parse_size(text).unwrap_err();
             assert!(refused.contains(reason), "{text}: {refused}");

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Small pieces are moved in this part of the file only: so many of them would take long.
+/// Small pieces are moved in this fraction of the file only: all of it would take too long.
 const SMALL_PART: usize = 4;
 
 /// Pieces at equal distances, from the file's start on. Byte `n` of the file belongs to byte `n` of
@@ -82,11 +82,11 @@ impl Pattern {
     }
 }
 
-/// Equal parts of a span, one a thread. Spans are whole pages, so parts of few threads are too.
-pub(super) fn shares(span: usize, crew: usize) -> Vec<Range<usize>> {
-    let bounds = |index: usize| index * (span / crew);
-    (0..crew)
-        .map(|index| match index + 1 == crew {
+/// Equal parts of a span, one per thread. Spans are whole pages, so parts of few threads are too.
+pub(super) fn shares(span: usize, threads: usize) -> Vec<Range<usize>> {
+    let bounds = |index: usize| index * (span / threads);
+    (0..threads)
+        .map(|index| match index + 1 == threads {
             true => bounds(index)..span,
             false => bounds(index)..bounds(index + 1),
         })

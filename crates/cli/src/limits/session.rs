@@ -8,29 +8,22 @@ use std::path::{Path, PathBuf};
 use super::contenders::{Contender, Kind, State};
 use super::verify;
 use super::way::{Stage, Stop};
-use crate::bench::buffer::{Buffer, PAGE};
-use crate::bench::content;
-use crate::bench::timing::Samples;
-use crate::bench::wrong::{Fault, Place};
 use crate::failure::Failure;
+use crate::measure::{Buffer, Fault, PAGE, Place, Samples, content, turns};
 
-/// The round of the file's bytes; there is but one.
+/// The round of the file's bytes; there is only one.
 const ROUND: u64 = 1;
 
 /// Bytes that are cleared at once.
 const CLEARED: usize = 1 << 20;
 
-/// What is known of a contender.
+/// The results of a contender.
 pub(super) struct Row {
-    /// Which one.
     pub(super) contender: &'static Contender,
-    /// With fresh files.
     pub(super) fresh: Samples,
-    /// With existing files.
     pub(super) existing: Samples,
     /// Why it has no times.
-    pub(super) refused: Option<String>,
-    /// What else it told.
+    pub(super) unavailable: Option<String>,
     pub(super) note: Option<String>,
 }
 
@@ -40,7 +33,7 @@ impl Row {
             contender,
             fresh: Samples::default(),
             existing: Samples::default(),
-            refused: None,
+            unavailable: None,
             note: None,
         }
     }
@@ -65,12 +58,10 @@ pub(super) struct Session {
     read: PathBuf,
 }
 
-/// What a run is looked at for.
+/// What a run is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// Its bytes.
     Check,
-    /// Its time.
     Time,
 }
 
@@ -81,7 +72,7 @@ impl Session {
         content::fill(source.bytes_mut(), 0, ROUND);
         let target = Buffer::new(size.saturating_add(PAGE as u64), 0, 0)?;
         let read = folder.join("read");
-        fs::write(&read, source.bytes()).map_err(storage("write", &read))?;
+        fs::write(&read, source.bytes()).map_err(Failure::storage("write", &read))?;
         Ok(Session {
             size: source.bytes().len(),
             source,
@@ -91,7 +82,6 @@ impl Session {
         })
     }
 
-    /// Bytes of the files.
     pub(super) fn size(&self) -> usize {
         self.size
     }
@@ -101,34 +91,30 @@ impl Session {
         self.turn(row, Purpose::Check)
     }
 
-    /// Runs every contender once and takes its time; every second round in the other order, so that
-    /// nobody always comes behind the same one.
+    /// Runs every contender once and takes its time.
     pub(super) fn round(
         &mut self,
         round: u32,
         rows: &mut [Row],
         mut done: impl FnMut(),
     ) -> Result<(), Failure> {
-        let mut turn = |row: &mut Row| {
+        for place in turns(u64::from(round), rows.len()) {
+            self.turn(&mut rows[place], Purpose::Time)?;
             done();
-            self.turn(row, Purpose::Time)
-        };
-        match round % 2 {
-            0 => rows.iter_mut().try_for_each(&mut turn),
-            _ => rows.iter_mut().rev().try_for_each(&mut turn),
         }
+        Ok(())
     }
 
-    /// Runs a contender with all files that it is for.
+    /// Runs a contender with each state of the file that it is for.
     fn turn(&mut self, row: &mut Row, purpose: Purpose) -> Result<(), Failure> {
         for state in row.contender.kind.states() {
-            if row.refused.is_none() {
+            if row.unavailable.is_none() {
                 self.run(row, *state, purpose)?;
             }
         }
         match fs::remove_file(&self.written) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(storage("remove", &self.written)(error))
+                Err(Failure::storage("remove", &self.written)(error))
             }
             _ => Ok(()),
         }
@@ -143,7 +129,7 @@ impl Session {
                 &self.read
             }
         };
-        let took = contender.way.run(&mut Stage {
+        let took = (contender.way)(&mut Stage {
             path,
             pattern: contender.pattern,
             source: self.source.bytes(),
@@ -167,37 +153,34 @@ impl Session {
         }
     }
 
-    /// Compares the whole written file, then clears it: what is left of one run must not pass for
+    /// Compares the whole written file, then clears it: what one run leaves must not be taken for
     /// what the next one writes.
     fn check_written(&mut self, contender: &Contender) -> Result<(), Failure> {
         let path = &self.written;
         let read = File::open(path).and_then(|file| {
-            // There is room for a page more than any file should have.
-            let room = self.target.bytes().len() as u64;
-            let length = file.metadata()?.len().min(room) as usize;
+            // The target is a page longer than any file should be.
+            let longest = self.target.bytes().len() as u64;
+            let length = file.metadata()?.len().min(longest) as usize;
             let memory = &mut self.target.bytes_mut()[..length];
             file.read_exact_at(memory, 0)?;
             Ok(length)
         });
-        let length = read.map_err(storage("read", path))?;
+        let length = read.map_err(Failure::storage("read", path))?;
         let found = &self.target.bytes()[..length];
         verify::check(found, contender.pattern, self.source.bytes())
             .map_err(|fault| wrong(contender, &fault))?;
-        clear(path).map_err(storage("clear", path))
+        clear(path).map_err(Failure::storage("clear", path))
     }
 }
 
 fn stopped(stop: Stop, row: &mut Row, path: &Path) -> Result<(), Failure> {
     match stop {
-        Stop::Refused(reason) => {
-            row.refused = Some(reason);
+        Stop::Unavailable(reason) => {
+            row.unavailable = Some(reason);
             Ok(())
         }
-        Stop::Failed { action, source } => Err(storage(action, path)(source)),
-        Stop::Wrong(byte) => {
-            let place = Place::File;
-            Err(wrong(row.contender, &Fault::Byte { place, byte }))
-        }
+        Stop::Failed { action, source } => Err(Failure::storage(action, path)(source)),
+        Stop::Wrong(byte) => Err(wrong(row.contender, &Place::File.wrong(byte))),
     }
 }
 
@@ -205,15 +188,6 @@ fn wrong(contender: &Contender, fault: &Fault) -> Failure {
     Failure::Wrong {
         method: format!("{}: {}", contender.kind.name(), contender.name),
         fault: fault.to_string(),
-    }
-}
-
-fn storage(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Failure {
-    let path = path.to_owned();
-    move |source| Failure::Storage {
-        action,
-        path: path.clone(),
-        source,
     }
 }
 
@@ -233,7 +207,7 @@ fn clear(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::super::contenders::CONTENDERS;
-    use super::super::way::{Took, Way};
+    use super::super::way::{Outcome, Took, Way};
     use super::*;
 
     const SIZE: u64 = 8 << 20;
@@ -255,7 +229,7 @@ mod tests {
         for row in &rows {
             for state in [State::Fresh, State::Existing] {
                 let is_for = row.contender.kind.states().contains(&state);
-                let expected = if is_for && row.refused.is_none() {
+                let expected = if is_for && row.unavailable.is_none() {
                     2
                 } else {
                     0
@@ -264,33 +238,24 @@ mod tests {
                 assert_eq!(samples.len(), expected, "{} {state:?}", row.contender.name);
             }
         }
-        assert!(rows[0].refused.is_none() && rows[1].refused.is_none());
+        assert!(rows[0].unavailable.is_none() && rows[1].unavailable.is_none());
     }
 
-    /// Writes nothing where there is a file, and says that all is well.
-    struct Lazy;
-
-    impl Way for Lazy {
-        fn run(&self, stage: &mut Stage<'_>) -> Result<Took, Stop> {
-            if !stage.path.exists() {
-                fs::write(stage.path, stage.source).map_err(Stop::failed("write"))?;
-            }
-            Ok(Took::default())
+    /// Writes nothing if there is a file, and reports success.
+    fn lazy(stage: &mut Stage<'_>) -> Outcome {
+        if !stage.path.exists() {
+            fs::write(stage.path, stage.source).map_err(Stop::failed("write"))?;
         }
+        Ok(Took::default())
     }
 
     /// Finds no space.
-    struct Full;
-
-    impl Way for Full {
-        fn run(&self, _: &mut Stage<'_>) -> Result<Took, Stop> {
-            Err(Stop::failed("write")(io::Error::from(
-                io::ErrorKind::StorageFull,
-            )))
-        }
+    fn full(_: &mut Stage<'_>) -> Outcome {
+        let error = io::Error::from(io::ErrorKind::StorageFull);
+        Err(Stop::failed("write")(error))
     }
 
-    fn failure(way: &'static dyn Way) -> Failure {
+    fn failure(way: Way) -> Failure {
         let contender = Box::leak(Box::new(Contender {
             name: "other",
             kind: Kind::Write,
@@ -303,8 +268,8 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_leaves_an_existing_file_as_it_is_is_found_out() {
-        let failure = failure(&Lazy);
+    fn a_way_that_leaves_an_existing_file_unchanged_is_found() {
+        let failure = failure(lazy);
         let text = failure.to_string();
         assert!(
             text.starts_with("wrong data: write: other: byte 0 of the file: expected"),
@@ -315,11 +280,11 @@ mod tests {
 
     #[test]
     fn a_full_file_system_is_named_with_what_to_do() {
-        let text = failure(&Full).to_string();
+        let text = failure(full).to_string();
         assert!(text.starts_with("cannot write /"), "{text}");
         assert!(text.contains("/written: "), "{text}");
         assert!(
-            text.ends_with("choose a smaller --scale or --size or another --dir"),
+            text.ends_with("choose a smaller --scale or --size, or another --dir"),
             "{text}"
         );
     }

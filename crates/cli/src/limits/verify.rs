@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use super::pattern::Pattern;
-use super::way::first_difference;
-use crate::bench::content::WrongByte;
-use crate::bench::wrong::{Fault, Place};
+use crate::measure::content::{WrongByte, first_difference, first_unlike};
+use crate::measure::{Fault, Place};
 
-/// Compares a file with the pieces of a pattern, and zeroes between them. Mappings end the file with
-/// the last gap, calls with the last piece.
+/// Compares a file with the pieces of a pattern, and zeroes between them. A mapping's file ends with
+/// the last gap, that of calls with the last piece.
 pub(super) fn check(found: &[u8], pattern: Pattern, source: &[u8]) -> Result<(), Fault> {
     let span = pattern.span(source.len());
     let mut end = 0;
@@ -17,7 +16,7 @@ pub(super) fn check(found: &[u8], pattern: Pattern, source: &[u8]) -> Result<(),
         end = piece.end;
         let inside = clipped(piece, found.len());
         let (found, source) = (&found[inside.clone()], &source[inside.clone()]);
-        first_difference(found, source, inside.start).map_or(Ok(()), wrong)?;
+        wrong(first_difference(found, source, inside.start as u64))?;
     }
     check_gap(found, end..span)?;
     match (end..=span).contains(&found.len()) {
@@ -31,24 +30,15 @@ pub(super) fn check(found: &[u8], pattern: Pattern, source: &[u8]) -> Result<(),
 
 fn check_gap(found: &[u8], gap: Range<usize>) -> Result<(), Fault> {
     let gap = clipped(gap, found.len());
-    let Some(at) = found[gap.clone()].iter().position(|byte| *byte != 0) else {
-        return Ok(());
-    };
-    let at = gap.start + at;
-    wrong(WrongByte {
-        offset: at as u64,
-        expected: 0,
-        found: found[at],
-    })
+    wrong(first_unlike(&found[gap.clone()], 0, gap.start as u64))
 }
 
 fn clipped(range: Range<usize>, length: usize) -> Range<usize> {
     range.start.min(length)..range.end.min(length)
 }
 
-fn wrong(byte: WrongByte) -> Result<(), Fault> {
-    let place = Place::File;
-    Err(Fault::Byte { place, byte })
+fn wrong(byte: Option<WrongByte>) -> Result<(), Fault> {
+    byte.map_or(Ok(()), |byte| Err(Place::File.wrong(byte)))
 }
 
 #[cfg(test)]
@@ -76,7 +66,7 @@ mod tests {
                 expected: FILE[at],
                 found: file[at],
             };
-            assert_eq!(check(&file, PATTERN, &SOURCE), wrong(byte));
+            assert_eq!(check(&file, PATTERN, &SOURCE), wrong(Some(byte)));
         }
     }
 

@@ -1,8 +1,8 @@
-//! Launchers of ranks, and how each is told to give ranks an environment variable.
+//! Launchers of ranks, and how each passes an environment variable to ranks.
 //!
 //! The environment of the launcher itself is not enough: Open MPI's does not carry it to other
 //! nodes, and others can be told not to. It is not wanted either: the launcher and its helpers are
-//! no MPI programs.
+//! not MPI programs.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -12,12 +12,12 @@ use std::process::{Command, Stdio};
 use super::search::find;
 use super::variables::{PRELOAD, Variables};
 
-/// How ranks get a variable.
+/// A kind of launcher, by how its ranks get a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Means {
+pub(crate) enum Launcher {
     /// Open MPI: `-x NAME=value`, for each program of the line.
     OpenMpi,
-    /// MPICH, Intel MPI and their kin: `-genv NAME value`, once.
+    /// MPICH, Intel MPI and other derivatives: `-genv NAME value`, once.
     Hydra,
     /// Slurm: `--export=ALL,NAME=value`.
     Slurm,
@@ -30,27 +30,27 @@ pub(crate) enum Means {
 }
 
 /// Launchers whose name says all.
-const NAMES: [(&str, Means); 7] = [
-    ("orterun", Means::OpenMpi),
-    ("prterun", Means::OpenMpi),
-    ("ompirun", Means::OpenMpi),
-    ("mpiexec.hydra", Means::Hydra),
-    ("srun", Means::Slurm),
-    ("jsrun", Means::Jsrun),
-    ("aprun", Means::Aprun),
+const NAMES: [(&str, Launcher); 7] = [
+    ("orterun", Launcher::OpenMpi),
+    ("prterun", Launcher::OpenMpi),
+    ("ompirun", Launcher::OpenMpi),
+    ("mpiexec.hydra", Launcher::Hydra),
+    ("srun", Launcher::Slurm),
+    ("jsrun", Launcher::Jsrun),
+    ("aprun", Launcher::Aprun),
 ];
 
-/// Names that many launchers have, with or without something behind.
+/// Names that many launchers have, with or without a suffix.
 pub(crate) const COMMON_NAMES: [&str; 2] = ["mpirun", "mpiexec"];
 
-/// Words by which launchers of common names call themselves.
-const WORDS: [(&str, Means); 6] = [
-    ("open mpi", Means::OpenMpi),
-    ("openrte", Means::OpenMpi),
-    ("prrte", Means::OpenMpi),
-    ("hydra", Means::Hydra),
-    ("intel(r) mpi", Means::Hydra),
-    ("slurm", Means::Slurm),
+/// Words in the version texts of launchers of common names.
+const WORDS: [(&str, Launcher); 6] = [
+    ("open mpi", Launcher::OpenMpi),
+    ("openrte", Launcher::OpenMpi),
+    ("prrte", Launcher::OpenMpi),
+    ("hydra", Launcher::Hydra),
+    ("intel(r) mpi", Launcher::Hydra),
+    ("slurm", Launcher::Slurm),
 ];
 
 /// Separates the programs of a line, each with its own options.
@@ -69,42 +69,41 @@ pub(super) struct Line {
     pub(super) environment: Vec<(OsString, OsString)>,
 }
 
-impl Means {
-    /// That of a program, by its name or by what it says of itself.
-    pub(crate) fn of(program: &Path) -> Means {
+impl Launcher {
+    /// That of a program, by its name or by what it prints as its version.
+    pub(crate) fn of(program: &Path) -> Launcher {
         let by_name = |path: &Path| {
             let name = path.file_name()?.to_str()?;
             let mut names = NAMES.iter();
-            names.find_map(|(known, means)| (*known == name).then_some(*means))
+            names.find_map(|(known, launcher)| (*known == name).then_some(*launcher))
         };
         let resolved = program.canonicalize().ok();
         by_name(program)
             .or_else(|| resolved.as_deref().and_then(by_name))
-            .or_else(|| has_common_name(program).then(|| Self::of_words(&introduction(program))))
-            .unwrap_or(Means::Environment)
+            .or_else(|| has_common_name(program).then(|| Self::of_words(&version_text(program))))
+            .unwrap_or(Launcher::Environment)
     }
 
-    /// Whose words these are.
-    fn of_words(words: &str) -> Means {
+    fn of_words(words: &str) -> Launcher {
         let words = words.to_lowercase();
         let known = WORDS.iter().find(|(word, _)| words.contains(word));
-        known.map_or(Means::Environment, |(_, means)| *means)
+        known.map_or(Launcher::Environment, |(_, launcher)| *launcher)
     }
 
     /// The family in words.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Means::OpenMpi => "Open MPI",
-            Means::Hydra => "MPICH or kin (Hydra)",
-            Means::Slurm => "Slurm",
-            Means::Jsrun => "jsrun",
-            Means::Aprun => "aprun",
-            Means::Environment => "not known",
+            Launcher::OpenMpi => "Open MPI",
+            Launcher::Hydra => "Hydra (MPICH and derivatives)",
+            Launcher::Slurm => "Slurm",
+            Launcher::Jsrun => "jsrun",
+            Launcher::Aprun => "aprun",
+            Launcher::Environment => "unknown",
         }
     }
 
-    /// The line of a launcher whose ranks get these variables. A wish for LD_PRELOAD that the line
-    /// has already is kept, and the library added to it.
+    /// The line of a launcher whose ranks get these variables. The library is added to a value of
+    /// LD_PRELOAD that the line already has.
     pub(super) fn pass_on(self, variables: &Variables, words: &[OsString]) -> Line {
         let programs = words.split(|word| word == SEPARATOR);
         let mut line = Line::default();
@@ -112,54 +111,55 @@ impl Means {
             if index > 0 {
                 line.words.push(SEPARATOR.into());
             }
-            let (program, wish) = with_library(program, variables);
-            if index == 0 || matches!(self, Means::OpenMpi | Means::Aprun) {
-                line.words.extend(self.options(variables, wish));
+            let (program, preload) = with_library(program, variables);
+            if index == 0 || matches!(self, Launcher::OpenMpi | Launcher::Aprun) {
+                line.words.extend(self.options(variables, preload));
             }
             line.words.extend(program);
         }
         match self {
-            Means::Slurm => export(&mut line, variables),
-            Means::Environment => line.environment = owned(variables.all()),
+            Launcher::Slurm => export(&mut line, variables),
+            Launcher::Environment => line.environment = owned(variables.all()),
             _ => {}
         }
         line
     }
 
-    fn options(self, variables: &Variables, wish: Wish) -> Vec<OsString> {
+    fn options(self, variables: &Variables, preload: Preload) -> Vec<OsString> {
         // Open MPI 5 takes the first of two values, others the last: there must be one.
-        let preload = (wish == Wish::None).then_some((OsStr::new(PRELOAD), variables.preload()));
+        let preload =
+            (preload == Preload::Unset).then_some((OsStr::new(PRELOAD), variables.preload()));
         let all = preload.into_iter().chain(variables.others());
         let assigned = |option: &str| -> Vec<OsString> {
             let words = |(name, value)| [option.into(), assignment(name, value)];
             all.clone().flat_map(words).collect()
         };
         match self {
-            Means::OpenMpi => assigned("-x"),
-            Means::Jsrun => assigned("-E"),
-            Means::Aprun => assigned("-e"),
-            Means::Hydra => {
+            Launcher::OpenMpi => assigned("-x"),
+            Launcher::Jsrun => assigned("-E"),
+            Launcher::Aprun => assigned("-e"),
+            Launcher::Hydra => {
                 let words = |(name, value): (&OsStr, &OsStr)| {
                     ["-genv".into(), name.to_owned(), value.to_owned()]
                 };
                 all.flat_map(words).collect()
             }
-            Means::Slurm | Means::Environment => Vec::new(),
+            Launcher::Slurm | Launcher::Environment => Vec::new(),
         }
     }
 }
 
-/// Whether a line says something about LD_PRELOAD itself.
+/// Whether a line sets LD_PRELOAD itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wish {
-    None,
-    Given,
+enum Preload {
+    Unset,
+    Set,
 }
 
 /// The words of a program with the library added where they set LD_PRELOAD: `LD_PRELOAD=value`
 /// behind an option or `env`, `-genv LD_PRELOAD value`, `-x LD_PRELOAD`.
-fn with_library(words: &[OsString], variables: &Variables) -> (Vec<OsString>, Wish) {
-    let mut wish = Wish::None;
+fn with_library(words: &[OsString], variables: &Variables) -> (Vec<OsString>, Preload) {
+    let mut preload = Preload::Unset;
     let mut changed: Vec<OsString> = Vec::with_capacity(words.len());
     for (index, word) in words.iter().enumerate() {
         let before = |back: usize| index.checked_sub(back).and_then(|at| words[at].to_str());
@@ -177,11 +177,11 @@ fn with_library(words: &[OsString], variables: &Variables) -> (Vec<OsString>, Wi
         };
         // `env LD_PRELOAD=…` before the program wins over the launcher's options anyway.
         if new.is_some() {
-            wish = Wish::Given;
+            preload = Preload::Set;
         }
         changed.push(new.unwrap_or_else(|| word.clone()));
     }
-    (changed, wish)
+    (changed, preload)
 }
 
 /// Adds the variables to what Slurm exports.
@@ -201,7 +201,7 @@ fn export(line: &mut Line, variables: &Variables) {
         {
             // The value is that of the environment, which the library was added to.
             Some(None) if entry == PRELOAD => {}
-            Some(Some(wish)) => preload = variables.preload_after(wish.as_ref()),
+            Some(Some(value)) => preload = variables.preload_after(value.as_ref()),
             _ => entries.push(entry.into()),
         }
     }
@@ -288,8 +288,8 @@ fn has_common_name(program: &Path) -> bool {
     COMMON_NAMES.iter().any(|common| name.starts_with(common))
 }
 
-/// What a launcher says of itself; nothing if it cannot be asked.
-pub(crate) fn introduction(program: &Path) -> String {
+/// What a launcher prints as its version; nothing if it fails.
+pub(crate) fn version_text(program: &Path) -> String {
     let asked = Command::new(program)
         .arg("--version")
         .stdin(Stdio::null())

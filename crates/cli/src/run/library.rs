@@ -48,7 +48,7 @@ fn missing(candidates: &[PathBuf]) -> String {
         .collect();
     format!(
         "cannot find {NAME}: there is no {}; build it with `cargo build --release`, install it with \
-         `cargo xtask install PREFIX`, or let {VARIABLE} name it",
+         `cargo xtask install PREFIX`, or set {VARIABLE} to its path",
         tried.join(" and no ")
     )
 }
@@ -57,8 +57,8 @@ fn missing(candidates: &[PathBuf]) -> String {
 fn check_name(path: &Path) -> Result<(), String> {
     match path.to_string_lossy().contains([' ', ':', '\t', '\n']) {
         true => Err(format!(
-            "{} cannot be preloaded: LD_PRELOAD takes no names with spaces or colons; copy it to a \
-             folder without",
+            "{} cannot be preloaded: paths in LD_PRELOAD must not have spaces or colons; copy it to \
+             another folder",
             path.display()
         )),
         false => Ok(()),

@@ -9,29 +9,29 @@ mod variables;
 
 use std::convert::Infallible;
 use std::ffi::OsString;
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub(crate) use search::{find as find_program, folders as program_folders};
+pub(crate) use search::{
+    find as find_program, find_all as find_programs, folders as program_folders,
+};
 
 use crate::facts;
 use crate::failure::Failure;
-use launcher::Means;
+use launcher::Launcher;
 use variables::Variables;
 
 /// What to start.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// A hint for every file; may be given several times [see `pario hints`]
+    /// A hint for every file; may be repeated [see `pario hints`]
     #[arg(long, value_name = "NAME=VALUE", value_parser = facts::parse_hint)]
     hint: Vec<(String, String)>,
-    /// Let rank 0 tell which MPI, driver, methods and hints are in force
+    /// Let rank 0 report which MPI, driver, methods and hints are in force
     #[arg(long, short)]
     verbose: bool,
-    /// The library to preload [default: libpario.so of this installation, or what the environment
-    /// variable PARIO_LIBRARY names]
+    /// The library to preload [default: that of PARIO_LIBRARY, or of this installation]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
     /// The command, as in `mpirun -n 4 ./program arguments`
@@ -48,17 +48,17 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Infallible, Failure> {
     let (program, words) = program(&arguments.command)?;
     let variables = arguments.variables()?;
-    let means = Means::of(&program);
-    let line = means.pass_on(&variables, words);
+    let launcher = Launcher::of(&program);
+    let line = launcher.pass_on(&variables, words);
     become_program(&program, &line.words, line.environment)
 }
 
-/// Becomes a program with the library preloaded: what a rank is started with where the launcher
-/// cannot be told.
+/// Becomes a program with the library preloaded: how ranks are started by launchers that cannot pass
+/// the variables on.
 pub(crate) fn exec(arguments: &Arguments) -> Result<Infallible, Failure> {
     let (program, words) = program(&arguments.command)?;
     let variables = arguments.variables()?;
-    let line = Means::Environment.pass_on(&variables, words);
+    let line = Launcher::Environment.pass_on(&variables, words);
     become_program(&program, &line.words, line.environment)
 }
 
@@ -77,7 +77,7 @@ impl Arguments {
 /// The library only warns about hints that it cannot use, amid the output of the program.
 fn check_hints(hints: &[(String, String)]) -> Result<(), String> {
     if let Some((name, _)) = hints.iter().find(|(name, _)| !facts::is_hint(name)) {
-        return Err(format!("`{name}` is no hint; see `pario hints`"));
+        return Err(facts::unknown_hint(name));
     }
     let (_, warnings) = facts::hints(hints)?;
     warnings.into_iter().next().map_or(Ok(()), Err)
@@ -90,11 +90,11 @@ fn program(command: &[OsString]) -> Result<(PathBuf, &[OsString]), Failure> {
         .expect("clap asks for at least one word");
     let program = search::find(name).ok_or_else(|| {
         Failure::Arguments(format!(
-            "cannot find the program {}: it is {}",
+            "cannot find the program {}: {}",
             name.display(),
             match Path::new(name).components().count() {
-                0 | 1 => "in no folder of PATH",
-                _ => "not there, or not executable",
+                0 | 1 => "it is in no folder of PATH",
+                _ => "no such file, or not executable",
             }
         ))
     })?;
@@ -106,10 +106,6 @@ fn become_program(
     words: &[OsString],
     environment: Vec<(OsString, OsString)>,
 ) -> Result<Infallible, Failure> {
-    let source: io::Error = Command::new(program).args(words).envs(environment).exec();
-    Err(Failure::File {
-        action: "start",
-        path: program.to_owned(),
-        source,
-    })
+    let error = Command::new(program).args(words).envs(environment).exec();
+    Err(Failure::file("start", program)(error))
 }

@@ -1,5 +1,6 @@
 //! Programs by name.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
@@ -25,8 +26,27 @@ pub(crate) fn find(name: &OsStr) -> Option<PathBuf> {
     files.find(|file| is_executable(file))
 }
 
+/// Programs of the search path whose names are wanted, each file once, in the order of the path.
+pub(crate) fn find_all(is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let mut seen = BTreeSet::new();
+    let mut programs = Vec::new();
+    for folder in folders() {
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        names.retain(|name| is_wanted(&name.to_string_lossy()));
+        names.sort();
+        for program in names.into_iter().map(|name| folder.join(name)) {
+            let file = program.canonicalize();
+            if is_executable(&program) && file.is_ok_and(|it| seen.insert(it)) {
+                programs.push(program);
+            }
+        }
+    }
+    programs
+}
+
 /// Whether a file can be started by somebody.
-pub(crate) fn is_executable(path: &Path) -> bool {
+fn is_executable(path: &Path) -> bool {
     const ANYBODY: u32 = 0o111;
     fs::metadata(path)
         .is_ok_and(|found| found.is_file() && found.permissions().mode() & ANYBODY != 0)

@@ -16,10 +16,9 @@ const VERBOSE: &str = "PARIO_VERBOSE";
 /// Variables of this beginning are meant for the library, wherever its ranks run.
 const OURS: &str = "PARIO_";
 
-/// Whether rank 0 tells what is in force.
+/// Whether rank 0 reports what is in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verbosity {
-    /// It does.
     Report,
     /// As the environment says.
     AsBefore,
@@ -29,7 +28,7 @@ pub(super) enum Verbosity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Variables {
     library: OsString,
-    /// What LD_PRELOAD is without a wish of the command line: what it was, then the library.
+    /// LD_PRELOAD unless the command line sets it: what it was, then the library.
     preload: OsString,
     others: Vec<(OsString, OsString)>,
 }
@@ -99,7 +98,7 @@ impl Variables {
             .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// The value of LD_PRELOAD where the command line says nothing about it.
+    /// The value of LD_PRELOAD unless the command line sets it.
     pub(super) fn preload(&self) -> &OsStr {
         &self.preload
     }
@@ -130,7 +129,7 @@ fn with_library(list: &OsStr, library: &OsStr) -> OsString {
 fn with_hints(known: &str, hints: &[(String, String)]) -> Result<String, String> {
     if !known.trim().is_empty() && !known.contains('=') {
         return Err(format!(
-            "{HINTS} names the file {known}, and --hint cannot add to it: put the hints into the \
+            "{HINTS} names the file {known}, to which --hint cannot add: put the hints into the \
              file, or into {HINTS} as name=value;name=value"
         ));
     }
@@ -138,7 +137,7 @@ fn with_hints(known: &str, hints: &[(String, String)]) -> Result<String, String>
     for (name, value) in hints {
         if value.contains(';') {
             return Err(format!(
-                "the hint {name} cannot be `{value}`: {HINTS} ends it at the `;`"
+                "the hint {name} cannot be `{value}`: `;` separates hints in {HINTS}"
             ));
         }
         entries.push(format!("{name}={value}"));
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn our_variables_go_along() {
+    fn our_variables_are_passed_on() {
         let environment = [
             ("PARIO_DISABLE", "*.log"),
             ("HOME", "/"),

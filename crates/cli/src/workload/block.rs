@@ -1,10 +1,10 @@
-//! Blocks of arrays: how a grid of ranks shares an array, and where a block's rows are.
+//! Blocks of arrays: how a grid of ranks divides an array, and where a block's rows are.
 
 use std::ops::Range;
 
 use pario_layout::{Datatype, Order, TypeError};
 
-use super::{Parameters, Piece};
+use super::Piece;
 
 /// A block of an array; the last dimension varies fastest in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct Block<const DIMENSIONS: usize> {
 }
 
 impl<const DIMENSIONS: usize> Block<DIMENSIONS> {
-    /// The block at a place of a grid that cuts the array into nearly equal shares.
+    /// The block at a place of a grid that divides the array into nearly equal parts.
     pub(crate) fn at(
         sizes: [u64; DIMENSIONS],
         grid: [u64; DIMENSIONS],
@@ -33,13 +33,12 @@ impl<const DIMENSIONS: usize> Block<DIMENSIONS> {
         }
     }
 
-    /// The block of a rank where all blocks of a grid are alike.
+    /// The block of a rank in a grid of equal blocks.
     pub(crate) fn of_rank(extent: [u64; DIMENSIONS], grid: [u64; DIMENSIONS], rank: u32) -> Self {
         let sizes = std::array::from_fn(|axis| extent[axis] * grid[axis]);
         Block::at(sizes, grid, place(grid, rank))
     }
 
-    /// Number of elements.
     pub(crate) fn elements(&self) -> u64 {
         self.extent.iter().product()
     }
@@ -142,22 +141,6 @@ pub(crate) fn place<const DIMENSIONS: usize>(
         rest /= grid[axis];
     }
     place
-}
-
-/// What a rank has of an array that is cut evenly: a cube of that edge, or the share of a grid in
-/// the cube whose edge is the choice `side`.
-pub(crate) fn even_extent(
-    choices: &Parameters,
-    edge: u64,
-    grid: [u64; 3],
-) -> Result<[u64; 3], String> {
-    match choices.text("side") {
-        None => Ok([edge; 3]),
-        Some(_) => {
-            let side = choices.number("side", 1)?;
-            Ok(grid.map(|parts| (side / parts).max(1)))
-        }
-    }
 }
 
 /// `3x4x5`.

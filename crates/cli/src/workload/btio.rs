@@ -1,9 +1,9 @@
-//! BTIO (Liao 2008): a 3-D array of five doubles a point, block-tridiagonal, one array a call.
+//! BTIO (Liao 2008): a 3-D array of five doubles per point, block-tridiagonal, one array per call.
 
 use pario_layout::{Basic, Datatype, TypeError};
 
 use super::block::Block;
-use super::{Job, Parameter, Piece, Setting, Step, Workload};
+use super::{Job, Piece, Step, Workload};
 
 /// Bytes of a point: five doubles.
 const POINT: u64 = 5 * size_of::<f64>() as u64;
@@ -12,27 +12,14 @@ const DOUBLES: u64 = 5;
 /// Arrays written one after the other: forty in the paper, at scale 1 a tenth of that.
 const STEPS: u64 = 4;
 
-/// See the module.
-pub(crate) struct Btio;
-
-impl Workload for Btio {
-    fn name(&self) -> &'static str {
-        "btio"
-    }
-
-    fn about(&self) -> &'static str {
-        "block-tridiagonal cells of a 3-D grid; class C of Liao 2008 is side=162,steps=40"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        const PARAMETERS: &[Parameter] = &[
-            Parameter::new("side", "points along a side of the grid"),
-            Parameter::new("steps", "arrays, one after the other, a call each"),
-        ];
-        PARAMETERS
-    }
-
-    fn job(&self, setting: &Setting) -> Result<Box<dyn Job>, String> {
+pub(super) const BTIO: Workload = Workload {
+    name: "btio",
+    about: "block-tridiagonal cells of a 3-D grid; class C of Liao 2008 is side=162,steps=40",
+    parameters: &[
+        ("side", "points along a side of the grid"),
+        ("steps", "arrays, one after the other, one call each"),
+    ],
+    job: |setting| {
         let steps = setting.parameters.number("steps", STEPS)?;
         let points = setting.items(POINT * steps) * u64::from(setting.ranks);
         let cells = u64::from(setting.ranks).isqrt();
@@ -40,15 +27,15 @@ impl Workload for Btio {
         let side = setting.parameters.number("side", side.max(cells))?;
         if side < cells {
             return Err(format!(
-                "a side of {side} points cannot be cut into {cells} cells: choose a larger side"
+                "a side of {side} points cannot be divided into {cells} cells: choose a larger side"
             ));
         }
         setting.check_bytes(&[side, side, side, POINT, steps])?;
         Ok(Box::new(Grid { side, cells, steps }))
-    }
-}
+    },
+};
 
-/// A cube of cells, `cells` a side; each of `cells * cells` ranks has one in every layer. Other
+/// A cube of cells, `cells` along each side; each of `cells * cells` ranks has one in every layer. Other
 /// ranks have none, as BTIO needs a square number.
 struct Grid {
     side: u64,
@@ -82,7 +69,7 @@ impl Grid {
 impl Job for Grid {
     fn sizes(&self) -> String {
         let Grid { side, cells, steps } = self;
-        format!("{steps} grids of {side}x{side}x{side} points of 40 bytes, {cells} cells a rank")
+        format!("{steps} grids of {side}x{side}x{side} points of 40 bytes, {cells} cells per rank")
     }
 
     fn calls(&self) -> u64 {

@@ -1,29 +1,16 @@
-//! Doubles dealt one by one: the finest interleave, as a distributed array.
+//! Doubles distributed round-robin: the finest interleaving, as a distributed array.
 
 use pario_layout::{Basic, Darray, Datatype, Distribution, Order, TypeError};
 
-use super::{Job, Parameter, Piece, Setting, Step, Workload};
+use super::{Job, Piece, Step, Workload};
 
 const DOUBLE: u64 = size_of::<f64>() as u64;
 
-/// See the module.
-pub(crate) struct Cyclic;
-
-impl Workload for Cyclic {
-    fn name(&self) -> &'static str {
-        "cyclic"
-    }
-
-    fn about(&self) -> &'static str {
-        "doubles dealt one by one with a darray"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        const PARAMETERS: &[Parameter] = &[Parameter::new("block", "doubles in a row")];
-        PARAMETERS
-    }
-
-    fn job(&self, setting: &Setting) -> Result<Box<dyn Job>, String> {
+pub(super) const CYCLIC: Workload = Workload {
+    name: "cyclic",
+    about: "single doubles in round-robin order, as a darray",
+    parameters: &[("block", "consecutive doubles")],
+    job: |setting| {
         let block = setting.parameters.number("block", 1)?;
         setting.check_bytes(&[block, DOUBLE])?;
         let count = setting.items(block * DOUBLE);
@@ -33,8 +20,8 @@ impl Workload for Cyclic {
             block,
             count,
         }))
-    }
-}
+    },
+};
 
 struct Dealt {
     ranks: u32,
@@ -45,7 +32,7 @@ struct Dealt {
 
 impl Job for Dealt {
     fn sizes(&self) -> String {
-        format!("{} blocks of {} doubles a rank", self.count, self.block)
+        format!("{} blocks of {} doubles per rank", self.count, self.block)
     }
 
     fn step(&self, rank: u32, _call: u64) -> Result<Step, TypeError> {

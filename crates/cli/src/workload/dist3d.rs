@@ -1,9 +1,9 @@
-//! DIST3D: a 3-D array of doubles in blocks that cut the fastest dimension most.
+//! DIST3D: a 3-D array of doubles in blocks that divide the fastest dimension most.
 
 use pario_layout::{Basic, Datatype, TypeError};
 
 use super::block::{Block, balanced_grid, by, place};
-use super::{JOB_BYTES_MAX, Job, Parameter, Piece, Setting, Step, Workload};
+use super::{JOB_BYTES_MAX, Job, Piece, Step, Workload};
 
 /// Bytes of a cell.
 const CELL: u64 = size_of::<f64>() as u64;
@@ -11,30 +11,17 @@ const CELL: u64 = size_of::<f64>() as u64;
 /// The shape at scale 1, whatever the number of ranks: 16 MiB.
 const SHAPE: [u64; 3] = [32, 256, 256];
 
-/// See the module.
-pub(crate) struct Dist3d;
-
-impl Workload for Dist3d {
-    fn name(&self) -> &'static str {
-        "dist3d"
-    }
-
-    fn about(&self) -> &'static str {
-        "3-D array of doubles in blocks, the fastest dimension cut most: the main job"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        const PARAMETERS: &[Parameter] = &[
-            Parameter::new(
-                "size",
-                "cells of the array: one size for a cube, or three as in 64x256x256",
-            ),
-            Parameter::new("ghosts", "cells around a block in memory, on each side"),
-        ];
-        PARAMETERS
-    }
-
-    fn job(&self, setting: &Setting) -> Result<Box<dyn Job>, String> {
+pub(super) const DIST3D: Workload = Workload {
+    name: "dist3d",
+    about: "3-D array of doubles in blocks, the fastest dimension divided most: the default",
+    parameters: &[
+        (
+            "size",
+            "cells of the array: one size for a cube, or three as in 64x256x256",
+        ),
+        ("ghosts", "cells around a block in memory, on each side"),
+    ],
+    job: |setting| {
         let sizes = match setting.parameters.text("size") {
             Some(text) => parse_shape(text)?,
             None => {
@@ -47,7 +34,7 @@ impl Workload for Dist3d {
         grid.reverse();
         if sizes.iter().zip(grid).any(|(cells, parts)| *cells < parts) {
             return Err(format!(
-                "an array of {} cells cannot be cut into {} blocks for {} ranks: \
+                "an array of {} cells cannot be divided into {} blocks for {} ranks: \
                  choose a larger --size or fewer --ranks",
                 by(sizes),
                 by(grid),
@@ -62,15 +49,15 @@ impl Workload for Dist3d {
             grid,
             ghosts,
         }))
-    }
-}
+    },
+};
 
 /// `128` is a cube, `64x128x256` gives each dimension.
 fn parse_shape(text: &str) -> Result<[u64; 3], String> {
     let sizes: Vec<u64> = text
         .split('x')
         .map(|size| match size.parse() {
-            Ok(0) => Err("a dimension has at least one cell".to_owned()),
+            Ok(0) => Err("a dimension must have at least one cell".to_owned()),
             Ok(size) => Ok(size),
             Err(_) => Err(format!("`{size}` is not a number of cells")),
         })
@@ -85,7 +72,7 @@ fn parse_shape(text: &str) -> Result<[u64; 3], String> {
         .try_fold(CELL, |bytes, size| bytes.checked_mul(*size));
     match bytes.filter(|bytes| *bytes <= JOB_BYTES_MAX) {
         Some(_) => Ok(shape),
-        None => Err("an array of that many cells is larger than any file".to_owned()),
+        None => Err("an array of that many cells exceeds the largest file".to_owned()),
     }
 }
 

@@ -1,9 +1,9 @@
-//! FLASH I/O (Liao 2008): 24 variables in blocks with guard cells, a call a variable.
+//! FLASH I/O (Liao 2008): 24 variables in blocks with guard cells, one call per variable.
 
 use pario_layout::{Basic, Datatype, TypeError};
 
 use super::block::Block;
-use super::{Job, Parameter, Piece, Setting, Step, Workload};
+use super::{Job, Piece, Step, Workload};
 
 const DOUBLE: u64 = size_of::<f64>() as u64;
 
@@ -19,30 +19,17 @@ const EDGE: u64 = 32;
 /// Number of blocks differs by up to this between ranks, as in an adaptive mesh.
 const UNEVENNESS: u64 = 3;
 
-/// See the module.
-pub(crate) struct Flash;
-
-impl Workload for Flash {
-    fn name(&self) -> &'static str {
-        "flash"
-    }
-
-    fn about(&self) -> &'static str {
-        "24 variables, blocks with guard cells, uneven numbers; Liao 2008 is edge=32,blocks=80"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        const PARAMETERS: &[Parameter] = &[
-            Parameter::new("edge", "cells along an edge of a block"),
-            Parameter::new(
-                "blocks",
-                "blocks of rank 0; other ranks have up to two more",
-            ),
-        ];
-        PARAMETERS
-    }
-
-    fn job(&self, setting: &Setting) -> Result<Box<dyn Job>, String> {
+pub(super) const FLASH: Workload = Workload {
+    name: "flash",
+    about: "24 variables, blocks with guard cells, uneven distribution; Liao 2008 is edge=32,blocks=80",
+    parameters: &[
+        ("edge", "cells along an edge of a block"),
+        (
+            "blocks",
+            "blocks of rank 0; other ranks have up to two more",
+        ),
+    ],
+    job: |setting| {
         // Small scales have smaller blocks rather than less than one.
         let cells = setting.items(VARIABLES * DOUBLE);
         let edge = EDGE.min((cells as f64).cbrt().max(2.0) as u64);
@@ -58,8 +45,8 @@ impl Workload for Flash {
             edge,
             blocks,
         }))
-    }
-}
+    },
+};
 
 struct Mesh {
     ranks: u32,
@@ -104,7 +91,7 @@ impl Job for Mesh {
     fn sizes(&self) -> String {
         let Mesh { edge, blocks, .. } = self;
         let most = blocks + UNEVENNESS - 1;
-        format!("{VARIABLES} variables, {blocks} to {most} blocks of {edge}x{edge}x{edge} a rank")
+        format!("{VARIABLES} variables, {blocks} to {most} blocks of {edge}x{edge}x{edge} per rank")
     }
 
     fn calls(&self) -> u64 {

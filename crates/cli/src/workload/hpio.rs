@@ -2,40 +2,27 @@
 
 use pario_layout::{Basic, Datatype, TypeError};
 
-use super::{Job, Parameter, Piece, Setting, Step, Workload, signed};
+use super::{Job, Piece, Step, Workload, signed};
 
 /// A region within the range of Coloma 2006's figure 4, and its spacing.
 const REGION: u64 = 256;
 const SPACING: u64 = 128;
 
-/// See the module.
-pub(crate) struct Hpio;
-
-impl Workload for Hpio {
-    fn name(&self) -> &'static str {
-        "hpio"
-    }
-
-    fn about(&self) -> &'static str {
-        "regions with spacing in memory and file; Coloma 2006 has count=4096, Zhang 2009 spacing=0"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        const PARAMETERS: &[Parameter] = &[
-            Parameter::new("region", "bytes of a region"),
-            Parameter::new("count", "regions of a rank"),
-            Parameter::new("spacing", "bytes between regions"),
-            Parameter::new("memory", "spaced or contiguous"),
-            Parameter::new("file", "spaced or contiguous"),
-            Parameter::new(
-                "type",
-                "succinct (one region, tiled) or enumerated (a vector of all)",
-            ),
-        ];
-        PARAMETERS
-    }
-
-    fn job(&self, setting: &Setting) -> Result<Box<dyn Job>, String> {
+pub(super) const HPIO: Workload = Workload {
+    name: "hpio",
+    about: "regions with spacing in memory and file; Coloma 2006 has count=4096, Zhang 2009 spacing=0",
+    parameters: &[
+        ("region", "bytes per region"),
+        ("count", "regions per rank"),
+        ("spacing", "bytes between regions"),
+        ("memory", "spaced or contiguous"),
+        ("file", "spaced or contiguous"),
+        (
+            "type",
+            "succinct (one region, tiled) or enumerated (a vector of all regions)",
+        ),
+    ],
+    job: |setting| {
         let choices = &setting.parameters;
         let region = choices.number("region", REGION)?;
         let spacing = choices.number_or_zero("spacing", SPACING)?;
@@ -59,10 +46,10 @@ impl Workload for Hpio {
                 _ => Description::Succinct,
             },
         }))
-    }
-}
+    },
+};
 
-/// How the regions of a rank lie in the file.
+/// How the regions per rank lie in the file.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
     /// One after the other, rank by rank.
@@ -112,7 +99,7 @@ impl Job for Regions {
             Description::Enumerated => "enumerated",
         };
         format!(
-            "{count} regions of {region} bytes a rank, {file} in the file, \
+            "{count} regions of {region} bytes per rank, {file} in the file, \
              {memory} apart in memory, {description}"
         )
     }

@@ -2,7 +2,7 @@
 
 use pario_layout::{Basic, Datatype, TypeError};
 
-use super::{Job, Parameter, Piece, Setting, Step, Workload, signed};
+use super::{Job, Piece, Step, Workload, signed};
 
 /// Bytes of a block are from this to twice as many less one unit.
 const SHORTEST: u64 = 512;
@@ -10,24 +10,11 @@ const SHORTEST: u64 = 512;
 /// Lengths differ by multiples of this many bytes.
 const UNIT: u64 = 8;
 
-/// See the module.
-pub(crate) struct Indexed;
-
-impl Workload for Indexed {
-    fn name(&self) -> &'static str {
-        "indexed"
-    }
-
-    fn about(&self) -> &'static str {
-        "irregular blocks owned at random, in an indexed type"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        const PARAMETERS: &[Parameter] = &[Parameter::new("shortest", "bytes of a short block")];
-        PARAMETERS
-    }
-
-    fn job(&self, setting: &Setting) -> Result<Box<dyn Job>, String> {
+pub(super) const INDEXED: Workload = Workload {
+    name: "indexed",
+    about: "irregular blocks assigned to ranks at random, as an indexed type",
+    parameters: &[("shortest", "bytes of the shortest block")],
+    job: |setting| {
         let shortest = setting.parameters.number("shortest", SHORTEST)?;
         let shortest = shortest.next_multiple_of(UNIT);
         let ranks = u64::from(setting.ranks);
@@ -38,8 +25,8 @@ impl Workload for Indexed {
             shortest,
             slots,
         }))
-    }
-}
+    },
+};
 
 struct Scattered {
     ranks: u64,

@@ -1,31 +1,23 @@
-//! The access patterns of the literature on parallel I/O. One file a workload.
+//! The access patterns of the literature on parallel I/O.
 //!
 //! Each is described twice: as views and memory types, which is what the library sees, and as a
 //! formula for the pieces, which is what the bytes must be. A wrong layout is found, not timed.
 
+mod arrays;
 mod block;
 mod btio;
-mod coll_perf;
 mod cyclic;
-mod demo;
 mod dist3d;
 mod flash;
 mod hpio;
 mod indexed;
-mod ior;
-mod mpi_io_test;
-mod noncontig;
 mod parameters;
 mod records;
-mod s3d;
-mod small;
-mod steps;
-mod strided;
-mod tile;
 
 use pario_layout::{Basic, Datatype, TypeError};
+use pario_plan::Access;
 
-pub(crate) use parameters::{Parameter, Parameters, parse_size};
+pub(crate) use parameters::{Parameters, parse_size};
 
 /// No file of a job is longer than this.
 const JOB_BYTES_MAX: u64 = 1 << 42;
@@ -33,47 +25,84 @@ const JOB_BYTES_MAX: u64 = 1 << 42;
 /// Bytes that a rank moves at scale 1, about.
 pub(crate) const RANK_BYTES: u64 = 8 << 20;
 
-/// A pattern that can be named.
-pub(crate) trait Workload: Sync {
-    /// Its name.
-    fn name(&self) -> &'static str;
+/// Selects every workload.
+pub(crate) const ALL: &str = "all";
 
+/// A named pattern.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    pub(crate) name: &'static str,
     /// One line about it.
-    fn about(&self) -> &'static str;
-
-    /// What can be chosen about it.
-    fn parameters(&self) -> &'static [Parameter];
-
-    /// The job of a setting, or why there is none.
-    fn job(&self, setting: &Setting) -> Result<Box<dyn Job>, String>;
+    pub(crate) about: &'static str,
+    /// What can be chosen about it: names and meanings.
+    pub(crate) parameters: &'static [(&'static str, &'static str)],
+    job: fn(&Setting) -> Result<Box<dyn Job>, String>,
 }
 
 /// All workloads, in the order of tables.
-pub(crate) const WORKLOADS: &[&dyn Workload] = &[
-    &dist3d::Dist3d,
-    &coll_perf::CollPerf,
-    &btio::Btio,
-    &flash::Flash,
-    &s3d::S3d,
-    &hpio::Hpio,
-    &noncontig::Noncontig,
-    &mpi_io_test::MpiIoTest,
-    &ior::Ior,
-    &tile::Tile,
-    &steps::Steps,
-    &demo::Demo,
-    &small::Small,
-    &strided::Strided,
-    &cyclic::Cyclic,
-    &indexed::Indexed,
+pub(crate) const WORKLOADS: &[&Workload] = &[
+    &dist3d::DIST3D,
+    &arrays::COLL_PERF,
+    &btio::BTIO,
+    &flash::FLASH,
+    &arrays::S3D,
+    &hpio::HPIO,
+    &records::NONCONTIG,
+    &records::MPI_IO_TEST,
+    &records::IOR,
+    &arrays::TILE,
+    &records::STEPS,
+    &records::DEMO,
+    &records::SMALL,
+    &records::STRIDED,
+    &cyclic::CYCLIC,
+    &indexed::INDEXED,
 ];
 
-/// The workload of that name.
-pub(crate) fn by_name(name: &str) -> Option<&'static dyn Workload> {
-    WORKLOADS
-        .iter()
-        .copied()
-        .find(|workload| workload.name() == name)
+impl Workload {
+    /// The job of a setting, or why there is none.
+    pub(crate) fn job(&self, setting: &Setting) -> Result<Box<dyn Job>, String> {
+        (self.job)(setting).map_err(|reason| format!("{}: {reason}", self.name))
+    }
+}
+
+/// Reads `name:choice=value,choice=value`.
+pub(crate) fn parse(text: &str) -> Result<(&'static Workload, Parameters), String> {
+    let (name, choices) = text.split_once(':').unwrap_or((text, ""));
+    let workload = WORKLOADS.iter().find(|it| it.name == name).ok_or_else(|| {
+        let names: Vec<_> = WORKLOADS.iter().map(|it| it.name).collect();
+        format!(
+            "unknown workload `{name}`; workloads are {}",
+            names.join(", ")
+        )
+    })?;
+    let parameters = Parameters::parse(choices, workload.parameters);
+    let parameters = parameters.map_err(|reason| format!("{name}: {reason}"))?;
+    Ok((workload, parameters))
+}
+
+/// Splits a list of workloads at its commas, except those between the choices of one workload:
+/// `btio,hpio:region=64,spacing=0,small` has three.
+pub(crate) fn split_list(lists: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for list in lists {
+        for (index, part) in list.split(',').enumerate() {
+            let is_choice = part.contains('=') && !part.contains(':');
+            match names.last_mut() {
+                Some(name) if is_choice && index > 0 => *name += &format!(",{part}"),
+                _ => names.push(part.to_owned()),
+            }
+        }
+    }
+    names
+}
+
+/// A factor on the data of each rank.
+pub(crate) fn parse_scale(text: &str, max: f64) -> Result<f64, String> {
+    match text.parse() {
+        Ok(scale) if scale > 0.0 && scale <= max => Ok(scale),
+        _ => Err(format!("must be a number above 0, at most {max}")),
+    }
 }
 
 /// How large a job is, and for how many ranks.
@@ -108,7 +137,7 @@ impl Setting {
         match product {
             Some(bytes) if bytes <= JOB_BYTES_MAX => Ok(()),
             _ => Err(format!(
-                "a file of more than {JOB_BYTES_MAX} bytes is too much: choose smaller sizes"
+                "the file would exceed {JOB_BYTES_MAX} bytes: choose smaller sizes"
             )),
         }
     }
@@ -129,7 +158,7 @@ pub(crate) trait Job: Sync {
         1
     }
 
-    /// What a rank gives to a call.
+    /// The arguments of a rank's call.
     fn step(&self, rank: u32, call: u64) -> Result<Step, TypeError>;
 
     /// Where the bytes of a call are, in the order of the data. Computed without datatypes.
@@ -147,7 +176,6 @@ pub(crate) struct Step {
     pub(crate) filetype: Datatype,
     /// What an item in memory is.
     pub(crate) memory: Datatype,
-    /// How many items move.
     pub(crate) count: u64,
     /// Bytes of memory that the items span.
     pub(crate) memory_bytes: u64,
@@ -166,15 +194,14 @@ impl Step {
         }
     }
 
-    /// A call that moves so many bytes in a row.
-    fn contiguous(displacement: u64, bytes: u64) -> Step {
-        let byte = Datatype::basic(Basic::Byte);
-        Step::dense(displacement, &byte, &byte, bytes)
-    }
-
-    /// Bytes that move.
     pub(crate) fn bytes(&self) -> u64 {
         self.memory.size() * self.count
+    }
+
+    /// The bytes of the file; `None` if they reach past the last byte of any file.
+    pub(crate) fn access(&self) -> Option<Access> {
+        let layout = self.filetype.layout().clone();
+        Access::new(self.displacement, layout, 0, self.bytes())
     }
 }
 
@@ -185,13 +212,24 @@ pub(crate) struct Piece {
     pub(crate) file: u64,
     /// Where they are in the memory of the call.
     pub(crate) memory: u64,
-    /// How many.
     pub(crate) bytes: u64,
 }
 
 /// A displacement or an extent in a datatype.
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).expect("no job is larger than JOB_BYTES_MAX")
+}
+
+/// A job by the name and choices of its workload.
+#[cfg(test)]
+pub(crate) fn test_job(workload: &str, ranks: u32, scale: f64) -> Box<dyn Job> {
+    let (workload, parameters) = parse(workload).unwrap();
+    let setting = Setting {
+        ranks,
+        scale,
+        parameters,
+    };
+    workload.job(&setting).unwrap()
 }
 
 #[cfg(test)]

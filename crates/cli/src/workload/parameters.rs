@@ -2,21 +2,6 @@
 
 use std::collections::BTreeMap;
 
-/// Something that can be chosen.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Parameter {
-    /// Its name.
-    pub(crate) name: &'static str,
-    /// What it means.
-    pub(crate) about: &'static str,
-}
-
-impl Parameter {
-    pub(crate) const fn new(name: &'static str, about: &'static str) -> Self {
-        Parameter { name, about }
-    }
-}
-
 /// The largest number that a parameter may be.
 const NUMBER_MAX: u64 = 1 << 40;
 
@@ -25,12 +10,13 @@ const NUMBER_MAX: u64 = 1 << 40;
 pub(crate) struct Parameters(BTreeMap<String, String>);
 
 impl Parameters {
-    /// Reads `name=value,name=value`; every name must be one of `known`.
-    pub(crate) fn parse(text: &str, known: &[Parameter]) -> Result<Self, String> {
+    /// Reads `name=value,name=value`; every name must be one of the `known` ones, which have their
+    /// meaning with them.
+    pub(crate) fn parse(text: &str, known: &[(&str, &str)]) -> Result<Self, String> {
         let mut parameters = Parameters::default();
         for assignment in text.split(',').filter(|text| !text.is_empty()) {
             let (name, value) = assignment.split_once('=').ok_or_else(|| {
-                format!("`{assignment}` is no choice; write name=value, as in region=64")
+                format!("`{assignment}` is not a choice: write name=value, as in region=64")
             })?;
             parameters.set(name, value, known)?;
         }
@@ -42,15 +28,14 @@ impl Parameters {
         &mut self,
         name: &str,
         value: &str,
-        known: &[Parameter],
+        known: &[(&str, &str)],
     ) -> Result<(), String> {
-        if !known.iter().any(|parameter| parameter.name == name) {
-            let names: Vec<_> = known.iter().map(|parameter| parameter.name).collect();
-            let names = match names.as_slice() {
-                [] => "there is nothing to choose".to_owned(),
-                names => format!("there are {}", names.join(", ")),
-            };
-            return Err(format!("`{name}` is nothing to choose here; {names}"));
+        if !known.iter().any(|(known, _)| *known == name) {
+            let known: Vec<_> = known.iter().map(|(known, _)| *known).collect();
+            return Err(format!(
+                "unknown choice `{name}`; choices are {}",
+                known.join(", ")
+            ));
         }
         self.0.insert(name.to_owned(), value.to_owned());
         Ok(())
@@ -59,12 +44,11 @@ impl Parameters {
     /// A number of at least one.
     pub(crate) fn number(&self, name: &str, default: u64) -> Result<u64, String> {
         match self.number_or_zero(name, default)? {
-            0 => Err(format!("{name} is at least 1")),
+            0 => Err(format!("{name} must be at least 1")),
             number => Ok(number),
         }
     }
 
-    /// A number.
     pub(crate) fn number_or_zero(&self, name: &str, default: u64) -> Result<u64, String> {
         match self.0.get(name) {
             None => Ok(default),
@@ -79,10 +63,9 @@ impl Parameters {
         };
         let word = words.iter().find(|word| *word == text);
         word.copied()
-            .ok_or_else(|| format!("{name} is {}, not `{text}`", words.join(" or ")))
+            .ok_or_else(|| format!("{name} must be {}, not `{text}`", words.join(" or ")))
     }
 
-    /// A text.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
@@ -98,21 +81,18 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     };
     let number: u64 = digits
         .parse()
-        .map_err(|_| format!("`{text}` is no number; write one as in 64, 64K or 1M"))?;
+        .map_err(|_| format!("`{text}` is not a number: write it as in 64, 64K or 1M"))?;
     number
         .checked_mul(1 << shift)
         .filter(|number| *number <= NUMBER_MAX)
-        .ok_or_else(|| format!("{text} is more than {NUMBER_MAX}"))
+        .ok_or_else(|| format!("{text} exceeds {NUMBER_MAX}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const KNOWN: &[Parameter] = &[
-        Parameter::new("region", "bytes of a region"),
-        Parameter::new("type", "which datatype"),
-    ];
+    const KNOWN: &[(&str, &str)] = &[("region", "bytes"), ("type", "which datatype")];
 
     #[test]
     fn choices_are_read() {
@@ -128,7 +108,7 @@ mod tests {
     fn wrong_choices_are_named() {
         let wrong = |text: &str| Parameters::parse(text, KNOWN).unwrap_err();
         assert!(wrong("region").contains("name=value"));
-        assert!(wrong("colour=red").contains("there are region, type"));
+        assert!(wrong("colour=red").contains("choices are region, type"));
         let zero = Parameters::parse("region=0,type=odd", KNOWN).unwrap();
         assert!(zero.number("region", 1).is_err());
         assert!(zero.word("type", &["short", "long"]).is_err());

@@ -1,15 +1,5 @@
 use super::*;
 
-fn job(workload: &dyn Workload, ranks: u32, parameters: &str) -> Box<dyn Job> {
-    let parameters = Parameters::parse(parameters, workload.parameters()).unwrap();
-    let setting = Setting {
-        ranks,
-        scale: 0.002,
-        parameters,
-    };
-    workload.job(&setting).unwrap()
-}
-
 fn pieces(job: &dyn Job, rank: u32, call: u64) -> Vec<Piece> {
     let mut pieces = Vec::new();
     job.pieces(rank, call, &mut |piece| pieces.push(piece));
@@ -48,10 +38,10 @@ fn types_and_formulas_say_the_same() {
         ("s3d", "side=9"),
         ("small", "view=contiguous,calls=3"),
     ];
-    let plain = WORKLOADS.iter().map(|it| (it.name(), ""));
+    let plain = WORKLOADS.iter().map(|it| (it.name, ""));
     for (name, parameters) in plain.chain(variants) {
         for ranks in [1, 2, 3, 4, 6] {
-            let job = job(by_name(name).unwrap(), ranks, parameters);
+            let job = test_job(&format!("{name}:{parameters}"), ranks, 0.002);
             let mut written = std::collections::BTreeSet::new();
             for (rank, call) in (0..ranks).flat_map(|it| (0..job.calls()).map(move |c| (it, c))) {
                 let step = job.step(rank, call).unwrap();
@@ -77,24 +67,20 @@ fn types_and_formulas_say_the_same() {
 
 #[test]
 fn names_are_distinct_and_described() {
-    let mut names: Vec<_> = WORKLOADS.iter().map(|it| it.name()).collect();
+    let mut names: Vec<_> = WORKLOADS.iter().map(|it| it.name).collect();
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), WORKLOADS.len());
-    assert!(WORKLOADS.iter().all(|it| !it.about().is_empty()));
-    assert!(by_name("nothing").is_none());
+    assert!(WORKLOADS.iter().all(|it| !it.about.is_empty()));
+    let unknown = parse("nothing").err().unwrap();
+    assert!(unknown.starts_with("unknown workload `nothing`; workloads are dist3d,"));
 }
 
 #[test]
 fn the_scale_is_what_a_rank_moves() {
     for workload in WORKLOADS {
-        let setting = |scale| Setting {
-            ranks: 4,
-            scale,
-            parameters: Parameters::default(),
-        };
         let bytes = |scale| {
-            let job = workload.job(&setting(scale)).unwrap();
+            let job = test_job(workload.name, 4, scale);
             (0..job.calls())
                 .map(|call| job.step(1, call).unwrap().bytes())
                 .sum::<u64>()
@@ -103,8 +89,23 @@ fn the_scale_is_what_a_rank_moves() {
         assert!(
             one > 3_000_000 && one < 20_000_000,
             "{}: {one}",
-            workload.name()
+            workload.name
         );
-        assert!(quarter < one, "{}", workload.name());
+        assert!(quarter < one, "{}", workload.name);
     }
+}
+
+#[test]
+fn commas_separate_workloads_and_choices() {
+    let list = |text: &str| split_list(&[text.to_owned()]);
+    assert_eq!(list("tile,small"), ["tile", "small"]);
+    assert_eq!(
+        list("btio,hpio:region=64,spacing=0,small"),
+        ["btio", "hpio:region=64,spacing=0", "small"]
+    );
+    let twice = ["hpio:count=3".to_owned(), "ior:segment=4,tile".to_owned()];
+    assert_eq!(
+        split_list(&twice),
+        ["hpio:count=3", "ior:segment=4", "tile"]
+    );
 }

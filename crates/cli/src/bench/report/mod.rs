@@ -1,15 +1,11 @@
-//! What the user sees: tables, comma-separated values, JSON, plots, and what to make of doubtful
-//! numbers.
+//! The results of `pario bench`: tables, comma-separated values, JSON, plots.
 
-mod csv;
-mod json;
-mod lines;
-mod plot;
-pub(crate) mod table;
+mod data;
+mod plots;
+mod table;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use csv::csv;
-pub(crate) use json::json;
-pub(crate) use lines::{advice, table};
-pub(crate) use plot::svg;
+pub(crate) use data::{csv, documents};
+pub(crate) use plots::{plot_name, plots};
+pub(crate) use table::table;

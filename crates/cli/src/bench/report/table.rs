@@ -1,73 +1,190 @@
-//! Tables of aligned columns.
+//! The table of a comparison.
 
 use std::io::{self, Write};
 
-/// On which side a column's cells are flush.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
-    /// Words.
-    Left,
-    /// Numbers.
-    Right,
+use super::super::row::{Comparison, Row, Side};
+use crate::measure::{Direction, Doubt};
+use crate::output::{Align, Table, or_dash};
+
+/// From this many calls on, the time per call is shown.
+const CALLS_MANY: u64 = 100;
+
+/// Prints what all methods did on one job.
+pub(crate) fn table(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\n{}", heading(comparison))?;
+    let mut table = Table::new([
+        ("method", Align::Left),
+        ("write MB/s", Align::Right),
+        ("of raw", Align::Right),
+        ("I/O", Align::Right),
+        ("read MB/s", Align::Right),
+        ("of raw", Align::Right),
+        ("I/O", Align::Right),
+        ("verified", Align::Left),
+    ]);
+    for row in comparison.rows.iter().filter(|row| !row.is_unavailable()) {
+        let mut cells = vec![row.method.name.clone()];
+        for direction in Direction::ALL {
+            let side = row.side(direction);
+            let of_raw = comparison.of_raw(row, direction);
+            let share = side.transfer_share;
+            cells.push(side.samples.speed_cell(comparison.bytes));
+            cells.push(or_dash(of_raw.map(|it| format!("{it:.2}"))));
+            cells.push(or_dash(share.map(|it| format!("{:.0}%", it * 100.0))));
+        }
+        cells.push(verified(row));
+        table.push(cells);
+    }
+    table.print(out)?;
+    unavailable(comparison, out)?;
+    choice(comparison, out)?;
+    latency(comparison, out)
 }
 
-/// Rows of cells under a header.
-#[derive(Debug)]
-pub(crate) struct Table<const COLUMNS: usize> {
-    align: [Align; COLUMNS],
-    rows: Vec<[String; COLUMNS]>,
+fn heading(comparison: &Comparison) -> String {
+    let megabytes = comparison.bytes as f64 / 1e6;
+    let target = &comparison.target;
+    let choices = match target.choices.as_str() {
+        "" => String::new(),
+        choices => format!(":{choices}"),
+    };
+    let swept = match &target.swept {
+        None => String::new(),
+        Some((choice, value)) => format!(" with {choice}={value}"),
+    };
+    let (workload, sizes) = (target.workload.name, &comparison.sizes);
+    format!("{workload}{choices}{swept}: {sizes}; {megabytes:.1} MB")
 }
 
-impl<const COLUMNS: usize> Table<COLUMNS> {
-    /// A table with a header only.
-    pub(crate) fn new(header: [(&str, Align); COLUMNS]) -> Self {
-        Table {
-            align: header.map(|(_, align)| align),
-            rows: vec![header.map(|(title, _)| title.to_owned())],
-        }
+fn verified(row: &Row) -> String {
+    let reason = |direction| row.side(direction).unavailable.as_deref();
+    match (reason(Direction::Write), reason(Direction::Read)) {
+        (Some(reason), None) => format!("every byte; does not write: {reason}"),
+        (None, Some(reason)) => format!("every byte; does not read: {reason}"),
+        _ => "every byte".to_owned(),
     }
+}
 
-    /// Adds a row.
-    pub(crate) fn push(&mut self, row: [String; COLUMNS]) {
-        self.rows.push(row);
+/// Which methods cannot be used, by reason.
+fn unavailable(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in comparison.rows.iter().filter(|row| row.is_unavailable()) {
+        let reason = &row.side(Direction::Read).unavailable;
+        let reason = reason.as_deref().unwrap_or_default();
+        let name = row.method.name.as_str();
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
     }
+    for (reason, names) in reasons {
+        writeln!(out, "not applicable: {}: {reason}", names.join(", "))?;
+    }
+    Ok(())
+}
 
-    /// Prints it, two spaces between columns, none at the end of a line.
-    pub(crate) fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut widths = [0; COLUMNS];
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = cell.chars().count().max(*width);
-            }
-        }
-        for row in &self.rows {
-            let mut line = String::new();
-            for ((cell, width), align) in row.iter().zip(widths).zip(self.align) {
-                match align {
-                    Align::Left => line += &format!("{cell:<width$}  "),
-                    Align::Right => line += &format!("{cell:>width$}  "),
-                }
-            }
-            writeln!(out, "{}", line.trim_end())?;
-        }
-        Ok(())
+/// How the method that pario chooses by itself compares with the best that it could have chosen.
+fn choice(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    let mut rows = comparison.rows.iter();
+    let Some(chosen) = rows.find(|it| it.method.name == "automatic") else {
+        return Ok(());
+    };
+    let candidates = || comparison.rows.iter().filter(|it| it.method.is_choosable());
+    if candidates().count() < 2 {
+        return Ok(());
     }
+    let best = |direction| {
+        let samples = |row| &Row::side(row, direction).samples;
+        let best = candidates()
+            .filter(|row| samples(row).best().is_some())
+            .min_by_key(|row| samples(row).best())?;
+        let fraction = samples(chosen).speed_over(samples(best))?;
+        let doubts = [chosen, best].map(|row| samples(row).doubt());
+        let mark = doubts.into_iter().flatten().next().map(Doubt::mark);
+        let mark = mark.map_or_else(String::new, String::from);
+        let name = &best.method.name;
+        Some(format!("{fraction:.2}{mark} of the best ({name})"))
+    };
+    let [write, read] = Direction::ALL.map(|direction| or_dash(best(direction)));
+    writeln!(out, "automatic: write {write}, read {read}")
+}
+
+/// The time per call, where there are so many that this is what matters.
+fn latency(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
+    let calls = comparison.calls;
+    if calls < CALLS_MANY {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "microseconds per call with its set_view, and of opening and closing the file:"
+    )?;
+    let mut table = Table::of_numbers(["method", "write", "open+close", "read", "open+close"]);
+    // Raw POSIX makes other calls.
+    let rows = comparison.rows.iter().skip(1);
+    for row in rows.filter(|row| !row.is_unavailable()) {
+        let cell = |time: Option<f64>| or_dash(time.map(|it| format!("{it:.1}")));
+        let times = |side: &Side| {
+            [
+                cell(side.microseconds_per_call(calls)),
+                cell(side.microseconds_open_close()),
+            ]
+        };
+        let times = Direction::ALL.map(|direction| times(row.side(direction)));
+        let name = std::iter::once(row.method.name.clone());
+        table.push(name.chain(times.into_iter().flatten()));
+    }
+    table.print(out)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::comparison;
     use super::*;
 
-    #[test]
-    fn columns_align() {
-        let mut table = Table::new([("way", Align::Left), ("MB/s", Align::Right)]);
-        table.push(["list".into(), "7".into()]);
-        table.push(["automatic".into(), "12345".into()]);
+    fn printed(comparison: &Comparison) -> String {
         let mut text = Vec::new();
-        table.print(&mut text).unwrap();
+        table(comparison, &mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn speeds_are_next_to_raw() {
+        let text = printed(&comparison());
+        let lines: Vec<_> = text.lines().skip(2).collect();
+        let words = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
+        assert_eq!(words(1)[2..6], ["1000", "1.00", "-", "1000"], "{text}");
         assert_eq!(
-            String::from_utf8(text).unwrap(),
-            "way         MB/s\nlist           7\nautomatic  12345\n"
+            words(2)[1..6],
+            ["500~", "0.50", "25%", "250", "0.25"],
+            "{text}"
+        );
+        assert_eq!(words(3)[1..4], ["-", "-", "-"], "{text}");
+        assert!(
+            lines[3].ends_with("does not write: it only reads"),
+            "{text}"
+        );
+        assert_eq!(lines[4], "not applicable: resonant: no servers", "{text}");
+    }
+
+    #[test]
+    fn many_calls_have_their_time_and_that_of_open_and_close() {
+        let mut comparison = comparison();
+        comparison.calls = 1000;
+        let text = printed(&comparison);
+        let (_, latency) = text.split_once("closing the file:\n").unwrap();
+        let rows: Vec<Vec<_>> = latency
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                vec!["method", "write", "open+close", "read", "open+close"],
+                vec!["list", "18.0", "2000.0", "36.0", "4000.0"],
+                vec!["private-sieve", "-", "-", "18.0", "2000.0"],
+            ],
+            "{text}"
         );
     }
 }

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use super::super::method::Method;
+use super::super::options::Target;
 use super::super::row::{Comparison, Row, Side};
+use crate::measure::Direction;
+use crate::workload::{self, Setting};
 
 /// A tenth of the time is for open and close.
 fn side(millis: &[u64]) -> Side {
@@ -17,27 +20,37 @@ fn side(millis: &[u64]) -> Side {
     side
 }
 
-/// Raw POSIX, a slower method whose writes are doubtful, one that only reads, and one that
-/// cannot be used.
+fn row(method: Method, write: &[u64], read: &[u64]) -> Row {
+    let mut row = Row::new(method);
+    *row.side_mut(Direction::Write) = side(write);
+    *row.side_mut(Direction::Read) = side(read);
+    row
+}
+
+/// Raw POSIX, a slower method whose writes are doubtful, one that only reads, and one that cannot
+/// be used.
 pub(crate) fn comparison() -> Comparison {
-    let row = |method: Method, write: &[u64], read: &[u64]| Row {
-        write: side(write),
-        read: side(read),
-        ..Row::new(method)
-    };
     let mut list = row(Method::parse("list").unwrap(), &[20, 40], &[40]);
-    list.write.transfer_share = Some(0.25);
+    list.side_mut(Direction::Write).transfer_share = Some(0.25);
     let mut reader = row(Method::parse("private-sieve").unwrap(), &[], &[20]);
-    reader.write.missing = Some("it only reads".to_owned());
+    reader.side_mut(Direction::Write).unavailable = Some("it only reads".to_owned());
     let mut absent = row(Method::parse("resonant").unwrap(), &[], &[]);
-    absent.write.missing = Some("no servers".to_owned());
-    absent.read.missing = Some("no servers".to_owned());
+    for direction in Direction::ALL {
+        absent.side_mut(direction).unavailable = Some("no servers".to_owned());
+    }
+    let (workload, parameters) = workload::parse("strided").unwrap();
     Comparison {
-        workload: "strided",
-        choices: String::new(),
-        swept: Some(("record".to_owned(), "4K".to_owned())),
+        target: Target {
+            workload,
+            choices: String::new(),
+            setting: Setting {
+                ranks: 2,
+                scale: 1.0,
+                parameters,
+            },
+            swept: Some(("record".to_owned(), "4K".to_owned())),
+        },
         sizes: "records".to_owned(),
-        ranks: 2,
         calls: 1,
         bytes: 10_000_000,
         rows: vec![row(Method::raw(), &[10, 11], &[10]), list, reader, absent],

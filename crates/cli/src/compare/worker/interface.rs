@@ -10,12 +10,12 @@ use pario_mpi::host::loader::{Library, Visibility};
 use pario_mpi::{Comm, Datatype, Encoded, Host, Info, MpiError};
 
 use crate::compare::Mode;
-use crate::compare::protocol::Direction;
+use crate::measure::Direction;
 
 /// A file's handle: 8 bytes in every MPI.
 type FileHandle = u64;
 
-/// Room for a status of any MPI.
+/// Large enough for a status of any MPI.
 type Status = [u64; 8];
 
 type Open = unsafe extern "C" fn(u64, *const c_char, c_int, u64, *mut FileHandle) -> c_int;
@@ -74,7 +74,7 @@ impl Interface {
         })
     }
 
-    /// Opens a file to write it, made where it is missing, or to read it.
+    /// Opens a file to write it, creating it if necessary, or to read it.
     pub(super) fn open(
         &self,
         comm: Comm,
@@ -126,20 +126,19 @@ impl OpenFile<'_> {
     }
 
     /// Moves one item of memory through the view.
-    pub(super) fn transfer(&self, bytes: &mut [u8], memory: &Memory<'_>) -> Result<(), MpiError> {
-        assert!(memory.bytes <= bytes.len(), "a buffer holds its item");
+    pub(super) fn transfer(&self, bytes: &mut [u8], item: &Item<'_>) -> Result<(), MpiError> {
+        assert!(item.bytes <= bytes.len(), "a buffer holds its item");
         let (name, function) = match self.direction {
             Direction::Write => self.interface.write,
             Direction::Read => self.interface.read,
         };
         let mut status = Status::default();
-        let (address, datatype) = (bytes.as_mut_ptr().cast(), memory.datatype.handle().0);
+        let (address, datatype) = (bytes.as_mut_ptr().cast(), item.datatype.handle().0);
         // SAFETY: the item lies within the bytes, and no status is longer than ours.
         let code = unsafe { function(self.handle, address, 1, datatype, &mut status) };
         self.interface.host.check(name, code)
     }
 
-    /// `MPI_File_close`.
     pub(super) fn close(mut self) -> Result<(), MpiError> {
         // SAFETY: the handle is open.
         let code = unsafe { (self.interface.close)(&mut self.handle) };
@@ -148,13 +147,13 @@ impl OpenFile<'_> {
 }
 
 /// What an item in memory is.
-pub(super) struct Memory<'a> {
+pub(super) struct Item<'a> {
     datatype: Encoded<'a>,
     /// Bytes from the item's address to the end of its data.
     bytes: usize,
 }
 
-impl<'a> Memory<'a> {
+impl<'a> Item<'a> {
     /// An item that begins where its buffer does.
     pub(super) fn new(host: &'a Host, datatype: Encoded<'a>) -> Result<Self, String> {
         let extent = host.type_true_extent(datatype.handle());
@@ -163,7 +162,7 @@ impl<'a> Memory<'a> {
             .checked_add(length)
             .and_then(|end| usize::try_from(end).ok());
         match end {
-            Some(bytes) if start >= 0 => Ok(Memory { datatype, bytes }),
+            Some(bytes) if start >= 0 => Ok(Item { datatype, bytes }),
             _ => Err(format!("an item in memory cannot begin at {start}")),
         }
     }

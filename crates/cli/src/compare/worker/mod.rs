@@ -1,8 +1,6 @@
-//! One rank of a contender: moves the patterns through an MPI-IO, checks every byte, tells times.
+//! One rank of a contender: moves the patterns through an MPI-IO, verifies every byte, reports times.
 
-mod check;
 mod interface;
-mod raw;
 
 use std::ffi::CString;
 use std::io::Write;
@@ -16,19 +14,27 @@ use pario_mpi::{Comm, Encoded, Host, Info, Runtime, Threads};
 
 use super::Mode;
 use super::patterns::{self, Pattern};
-use super::protocol::{Described, Direction, Figure, Line};
-use crate::bench::content;
+use super::protocol::{Described, Figure, Line};
 use crate::failure::Failure;
-use crate::workload::{Job, Step};
-use interface::{Interface, Memory};
+use crate::measure::{Direction, Holes, Memory, Share, Stored};
+use crate::workload::Step;
+use interface::{Interface, Item};
 
-/// What memory holds before a read.
-const UNREAD: u8 = 0xa5;
+/// Buffers start where malloc puts large blocks, as those of most programs do.
+const BUFFER_OFFSET: usize = 16;
+
+/// Bytes of a raw call. Its buffer starts at a page: elsewhere the kernel's copies may take twice as
+/// long, and contenders would look closer to the machine's limit.
+const RAW_CALL_BYTES: u64 = 8 << 20;
+const RAW_OFFSET: usize = 0;
+
+/// The subcommand of `pario bench` that starts it.
+pub(crate) const NAME: &str = "compare-worker";
 
 /// What a worker does; `pario bench compare` starts it.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Tell which MPI this is, and end
+    /// Report which MPI this is, and exit
     #[arg(long)]
     describe: bool,
     /// The MPI's library [default: that of the launcher]
@@ -41,18 +47,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     dir: PathBuf,
     /// The patterns
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long)]
     workload: Vec<String>,
     /// Factor on the data
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
-    /// Which calls
+    /// Kind of calls
     #[arg(long, value_enum, default_value_t = Mode::Coll)]
     mode: Mode,
     /// Hints of every file
     #[arg(long, value_parser = crate::facts::parse_hint)]
     hint: Vec<(String, String)>,
-    /// Number of the round, which the data depends on
+    /// Number of the repeat, which the data depends on
     #[arg(long, default_value_t = 0)]
     round: u64,
 }
@@ -68,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     let (host, world) = (runtime.host(), runtime.world());
     if arguments.describe {
         return match rank_of(host, world)? {
-            0 => tell(out, &Line::Mpi(description(host))),
+            0 => report(out, &Line::Mpi(description(host))),
             _ => Ok(()),
         };
     }
@@ -106,7 +112,7 @@ fn description(host: &Host) -> Described {
     }
 }
 
-fn tell(out: &mut impl Write, line: &Line) -> Result<(), Failure> {
+fn report(out: &mut impl Write, line: &Line) -> Result<(), Failure> {
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
         .map_err(Failure::Output)
@@ -123,14 +129,12 @@ struct Worker<'a> {
     arguments: &'a Arguments,
 }
 
-/// One call, ready to be timed.
+/// The datatypes of a call.
 struct Call<'a> {
     displacement: i64,
     etype: Encoded<'a>,
     filetype: Encoded<'a>,
-    memory: Memory<'a>,
-    /// As malloc gives it, which is what programs pass: large blocks begin 16 bytes behind a page.
-    buffer: Vec<u8>,
+    item: Item<'a>,
 }
 
 impl<'a> Worker<'a> {
@@ -166,7 +170,7 @@ impl<'a> Worker<'a> {
         for pattern in patterns {
             for figure in self.measure(pattern)? {
                 if self.rank == 0 {
-                    tell(out, &Line::Figure(figure))?;
+                    report(out, &Line::Figure(figure))?;
                 }
             }
         }
@@ -177,80 +181,79 @@ impl<'a> Worker<'a> {
     fn measure(&self, pattern: &Pattern) -> Result<[Figure; 2], Failure> {
         let job = pattern.job(self.ranks, self.arguments.scale);
         let job = job.map_err(Failure::Arguments)?;
-        let mut calls = (0..job.calls())
-            .map(|call| self.prepare(&*job, call))
-            .collect::<Result<Vec<_>, _>>()?;
-        let own = check::Extent::of(&*job, self.rank);
-        let sums = self.reduce(&[own.bytes], self.host.predefined().op_sum)?;
-        let maxima = self.reduce(&[own.pieces, own.end], self.host.predefined().op_max)?;
-        let (bytes, pieces, end) = (sums[0], maxima[0], maxima[1]);
+        let mut memory = Memory::new(&*job, self.rank, BUFFER_OFFSET)?;
+        let calls = memory.steps.iter().map(|step| self.prepare(step));
+        let calls = calls.collect::<Result<Vec<_>, _>>()?;
+        let mut stored = Stored::new(&*job, self.ranks, Holes::Undefined);
+        let round = self.arguments.round;
+        let raw_seconds = self.measure_raw(stored.bytes)?;
+        memory.allocate()?;
+        memory.fill(&*job, round);
 
-        let raw_path = self.arguments.dir.join("raw.dat");
         let path = self.arguments.dir.join(format!("{}.dat", pattern.name));
-        self.remove(&raw_path)?;
         self.remove(&path)?;
-        let mut raw = raw::Raw::new(&raw_path, self.rank, bytes / u64::from(self.ranks))?;
-        let mut raw_seconds = [0.0; 2];
-        for (seconds, direction) in raw_seconds.iter_mut().zip(Direction::ALL) {
-            *seconds = self.timed(|| raw.run(direction))?;
-        }
-        self.remove(&raw_path)?;
-
         let name = CString::new(path.as_os_str().as_bytes())
             .map_err(|error| Failure::Arguments(error.to_string()))?;
-        let round = self.arguments.round;
-        let write = self.timed(|| self.transfer(&name, Direction::Write, &mut calls))?;
-        let write_fault = check::file_fault(&*job, self.rank, &path, end, round)?;
-        for call in &mut calls {
-            call.buffer.fill(UNREAD);
-        }
-        let read = self.timed(|| self.transfer(&name, Direction::Read, &mut calls))?;
-        let buffers = calls.iter().map(|call| call.buffer.as_slice());
-        let read_fault = check::memory_fault(&*job, self.rank, buffers, UNREAD, round);
+        let write = self.timed(|| self.transfer(&name, Direction::Write, &calls, &mut memory))?;
+        let write_fault = match self.rank {
+            0 => stored.check(&path, round)?,
+            _ => None,
+        };
+        memory.clear();
+        let read = self.timed(|| self.transfer(&name, Direction::Read, &calls, &mut memory))?;
+        let read_fault = memory.check(&*job, round).err();
         self.remove(&path)?;
 
-        let figure = |direction, seconds, raw_seconds, fault: Option<String>| {
-            Ok::<_, Failure>(Figure {
-                pattern: pattern.name.to_owned(),
-                direction,
-                bytes,
-                pieces,
-                seconds,
-                raw_seconds,
-                fault: self.first_fault(fault)?,
-            })
+        let figure = |direction, seconds, raw_seconds, fault: Option<String>| Figure {
+            pattern: pattern.name.to_owned(),
+            direction,
+            bytes: stored.bytes,
+            pieces: stored.pieces,
+            seconds,
+            raw_seconds,
+            fault,
         };
+        let write_fault = write_fault.map(|it| it.to_string());
+        let read_fault = self.first_fault(read_fault.map(|it| it.to_string()))?;
         Ok([
-            figure(Direction::Write, write, raw_seconds[0], write_fault)?,
-            figure(Direction::Read, read, raw_seconds[1], read_fault)?,
+            figure(Direction::Write, write, raw_seconds[0], write_fault),
+            figure(Direction::Read, read, raw_seconds[1], read_fault),
         ])
     }
 
-    /// Makes the datatypes of a call with the MPI, and its data. Every call has a buffer of its
-    /// own, which keeps what is timed free of filling them.
-    fn prepare(&self, job: &dyn Job, number: u64) -> Result<Call<'static>, Failure> {
-        let cannot = |error: &dyn std::fmt::Display| failed("cannot make a datatype", error);
-        let step = job
-            .step(self.rank, number)
-            .map_err(|error| cannot(&error))?;
-        let filetype = filetype(&step).map_err(|error| cannot(&error))?;
+    /// Writes and reads as many bytes with plain POSIX calls.
+    fn measure_raw(&self, bytes: u64) -> Result<[f64; 2], Failure> {
+        let path = self.arguments.dir.join("raw.dat");
+        self.remove(&path)?;
+        let mut share = Share::with_buffer(self.rank, self.ranks, bytes, RAW_CALL_BYTES);
+        share.allocate(RAW_OFFSET)?;
+        let mut seconds = [0.0; 2];
+        for (seconds, direction) in seconds.iter_mut().zip(Direction::ALL) {
+            *seconds = self.timed(|| {
+                let file = Share::open(&path, direction);
+                let moved = file.and_then(|file| share.transfer(&file, direction));
+                moved.map_err(Failure::storage(direction.name(), &path))
+            })?;
+        }
+        self.remove(&path)?;
+        Ok(seconds)
+    }
+
+    /// Creates the datatypes of a call with the MPI.
+    fn prepare(&self, step: &Step) -> Result<Call<'static>, Failure> {
+        let cannot = |error: &dyn std::fmt::Display| failed("cannot create a datatype", error);
+        let filetype = filetype(step).map_err(|error| cannot(&error))?;
         let item =
             Datatype::contiguous(step.count, &step.memory).map_err(|error| cannot(&error))?;
         let encode = |datatype: &Datatype| {
             let encoded = self.host.encode(datatype);
             encoded.map_err(|error| cannot(&error))
         };
-        let mut buffer = zeroes(step.memory_bytes)?;
-        job.pieces(self.rank, number, &mut |piece| {
-            let memory = &mut buffer[piece.memory as usize..][..piece.bytes as usize];
-            content::fill(memory, piece.file, self.arguments.round);
-        });
         Ok(Call {
             displacement: i64::try_from(step.displacement).map_err(|error| cannot(&error))?,
             etype: encode(&step.etype)?,
             filetype: encode(&filetype)?,
-            memory: Memory::new(self.host, encode(&item)?).map_err(|reason| cannot(&reason))?,
-            buffer,
+            item: Item::new(self.host, encode(&item)?).map_err(|reason| cannot(&reason))?,
         })
     }
 
@@ -259,18 +262,19 @@ impl<'a> Worker<'a> {
         &self,
         path: &CString,
         direction: Direction,
-        calls: &mut [Call<'_>],
+        calls: &[Call<'_>],
+        memory: &mut Memory,
     ) -> Result<(), Failure> {
         let file = self.interface.open(self.world, path, direction, self.info);
         let file = file.map_err(mpi)?;
-        for call in calls {
+        for (call, buffer) in calls.iter().zip(&mut memory.buffers) {
             file.set_view(
                 call.displacement,
                 call.etype.handle(),
                 call.filetype.handle(),
             )
             .map_err(mpi)?;
-            file.transfer(&mut call.buffer, &call.memory).map_err(mpi)?;
+            file.transfer(buffer.bytes_mut(), &call.item).map_err(mpi)?;
         }
         file.close().map_err(mpi)
     }
@@ -288,14 +292,8 @@ impl<'a> Worker<'a> {
         self.host.barrier(self.world).map_err(mpi)
     }
 
-    fn reduce(&self, numbers: &[u64], op: pario_mpi::Op) -> Result<Vec<u64>, Failure> {
-        let reduced = self.host.allreduce(numbers, op, self.world);
-        reduced.map_err(mpi)
-    }
-
     /// The fault of the first rank that has one.
     fn first_fault(&self, own: Option<String>) -> Result<Option<String>, Failure> {
-        let own = own.map(|fault| format!("rank {}: {fault}", self.rank));
         let text = own.unwrap_or_default();
         let all = self.host.allgatherv(text.as_bytes(), self.world);
         let first = all.map_err(mpi)?.into_iter().find(|text| !text.is_empty());
@@ -308,11 +306,7 @@ impl<'a> Worker<'a> {
         if self.rank == 0 {
             match std::fs::remove_file(path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(Failure::Storage {
-                        action: "remove",
-                        path: path.to_owned(),
-                        source: error,
-                    });
+                    return Err(Failure::storage("remove", path)(error));
                 }
                 _ => {}
             }
@@ -330,19 +324,8 @@ impl Drop for Worker<'_> {
     }
 }
 
-/// Memory of so many bytes; at least one, so that its address is one of malloc's.
-fn zeroes(bytes: u64) -> Result<Vec<u8>, Failure> {
-    let mut memory = Vec::new();
-    let length = usize::try_from(bytes.max(1)).unwrap_or(usize::MAX);
-    memory.try_reserve_exact(length).map_err(|_| {
-        Failure::Arguments(format!("there is no memory for a buffer of {bytes} bytes"))
-    })?;
-    memory.resize(length, 0);
-    Ok(memory)
-}
-
-/// The filetype as programs give it: where the view has no gaps, one instance for the whole share
-/// rather than one an element.
+/// The filetype as programs pass it: where the view has no gaps, one instance for the whole share
+/// rather than one per element.
 fn filetype(step: &Step) -> Result<Datatype, pario_layout::TypeError> {
     let elements = step.bytes() / step.etype.size().max(1);
     match step.filetype == step.etype && elements > 0 {

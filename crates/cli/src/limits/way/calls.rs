@@ -1,40 +1,91 @@
-//! pwrite, a call a piece.
+//! pwrite and its relatives.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSlice};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::time::Duration;
 
-use super::super::crew::together;
-use super::super::pattern::Pattern;
-use super::{Stage, Stop, Took, Way};
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
+use rustix::io::{Errno, pwritev, retry_on_intr};
 
-/// So many threads, each with a part of the file.
-pub(in crate::limits) struct Pwrite {
-    /// How many.
-    pub(in crate::limits) writers: usize,
+use super::super::threads::together;
+use super::{Outcome, Stage, Stop, Took, timed, writable};
+
+/// One call per piece, by threads that have a part of the file each.
+pub(in crate::limits) fn pwrite(stage: &Stage<'_>, writers: usize) -> Outcome {
+    let file = stage.open()?;
+    let time = write(stage, &file, writers).map_err(Stop::failed("write"))?;
+    Ok(time.into())
 }
 
-impl Way for Pwrite {
-    fn run(&self, stage: &mut Stage<'_>) -> Result<Took, Stop> {
-        let file = stage.open()?;
-        let time = together(stage.shares(self.writers), |share| {
-            write_pieces(&file, stage.pattern, stage.source, share)
-        });
-        time.map(Took::from).map_err(Stop::failed("write"))
-    }
+fn write(stage: &Stage<'_>, file: &File, writers: usize) -> io::Result<Duration> {
+    together(stage.shares(writers), |share: Range<usize>| {
+        stage.pattern.pieces(share).try_for_each(|piece| {
+            let offset = piece.start as u64;
+            file.write_all_at(&stage.source[piece], offset)
+        })
+    })
 }
 
-/// Writes the pieces of a range.
-pub(super) fn write_pieces(
-    file: &File,
-    pattern: Pattern,
-    source: &[u8],
-    share: Range<usize>,
-) -> io::Result<()> {
-    for piece in pattern.pieces(share) {
-        let offset = piece.start as u64;
-        file.write_all_at(&source[piece], offset)?;
+/// pwritev: a call takes a piece of the file from parts of memory. They lie side by side: what is
+/// measured is the kernel's work per part, not that of the caches.
+pub(in crate::limits) fn vectored(stage: &Stage<'_>, part_bytes: usize) -> Outcome {
+    let file = stage.open()?;
+    let time = together(stage.shares(1), |share: Range<usize>| {
+        stage.pattern.pieces(share).try_for_each(|piece| {
+            let (offset, bytes) = (piece.start, &stage.source[piece]);
+            let parts: Vec<_> = bytes.chunks(part_bytes).map(IoSlice::new).collect();
+            let written = retry_on_intr(|| pwritev(&file, &parts, offset as u64))?;
+            // A call may move less than all.
+            file.write_all_at(&bytes[written..], (offset + written) as u64)
+        })
+    });
+    time.map(Took::from).map_err(Stop::failed("write"))
+}
+
+/// One writer that bypasses the kernel's cache.
+pub(in crate::limits) fn direct(stage: &mut Stage<'_>) -> Outcome {
+    // File systems without O_DIRECT say so at open, or at the first write.
+    let stop = |action| {
+        move |error: io::Error| match error.kind() {
+            io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported => {
+                Stop::Unavailable(format!("the file system has no O_DIRECT ({error})"))
+            }
+            _ => Stop::failed(action)(error),
+        }
+    };
+    let flags = OFlags::DIRECT.bits().cast_signed();
+    let file = writable().custom_flags(flags).open(stage.path);
+    let file = file.map_err(stop("open"))?;
+    let time = write(stage, &file, 1).map_err(stop("write"))?;
+    Ok(time.into())
+}
+
+/// What is timed of fallocate and pwrite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::limits) enum Counted {
+    Both,
+    Writes,
+}
+
+/// One writer into a file whose space was preallocated.
+pub(in crate::limits) fn preallocated(stage: &Stage<'_>, counted: Counted) -> Outcome {
+    let file = stage.open()?;
+    let length = stage.span() as u64;
+    let mut time = Duration::ZERO;
+    timed(&mut time, || {
+        retry_on_intr(|| fallocate(&file, FallocateFlags::empty(), 0, length))
+    })
+    .map_err(|errno| match errno {
+        Errno::OPNOTSUPP | Errno::NOSYS => {
+            Stop::Unavailable(format!("the file system has no fallocate ({errno})"))
+        }
+        errno => Stop::failed("preallocate")(errno),
+    })?;
+    if counted == Counted::Writes {
+        time = Duration::ZERO;
     }
-    Ok(())
+    time += write(stage, &file, 1).map_err(Stop::failed("write"))?;
+    Ok(time.into())
 }

@@ -1,90 +1,69 @@
-//! Reads of a file that is in the cache. What was read is compared with what the file has.
+//! Reads of a file that is in the cache, and memcpy for scale. What was read is compared with what
+//! the file has.
 
 use std::fs::File;
-use std::io;
-use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use super::super::crew::together;
-use super::super::mapping::Mapping;
-use super::super::pattern::{Pattern, split};
-use super::{Stage, Stop, Took, Way, timed};
+use super::super::mapping::{map_file, untouched};
+use super::super::pattern::{Share, split};
+use super::super::threads::together;
+use super::{Outcome, Stage, Stop, timed};
 
-/// pread, a call a piece, by so many threads.
-pub(in crate::limits) struct Pread {
-    /// How many.
-    pub(in crate::limits) readers: usize,
-    /// What they read into.
-    pub(in crate::limits) into: Into,
+/// pread into touched memory that starts `offset` bytes after the start of a page.
+pub(in crate::limits) fn pread(stage: &mut Stage<'_>, readers: usize, offset: usize) -> Outcome {
+    let file = stage.open()?;
+    let memory = offset..offset + stage.span();
+    let shares = stage.shares(readers);
+    let pattern = stage.pattern;
+    let time = read(
+        &file,
+        pattern,
+        split(&mut stage.target[memory.clone()], shares),
+    )?;
+    stage.check(&stage.target[memory])?;
+    Ok(time.into())
 }
 
-/// Memory to read into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::limits) enum Into {
-    /// Memory that has its pages, so many bytes behind the start of one.
-    Touched {
-        /// How many.
-        offset: usize,
-    },
-    /// Memory whose pages the reads have to bring. Giving it back is not timed.
-    Untouched,
+/// pread into memory whose pages the read has to provide. Releasing it is not timed.
+pub(in crate::limits) fn pread_untouched(stage: &mut Stage<'_>) -> Outcome {
+    let file = stage.open()?;
+    let mut memory = untouched(stage.span()).map_err(Stop::failed("map memory to read"))?;
+    let time = read(&file, stage.pattern, split(&mut memory, stage.shares(1)))?;
+    stage.check(&memory)?;
+    Ok(time.into())
 }
 
-impl Way for Pread {
-    fn run(&self, stage: &mut Stage<'_>) -> Result<Took, Stop> {
-        let file = stage.open()?;
-        let (length, shares) = (stage.span(), stage.shares(self.readers));
-        match self.into {
-            Into::Touched { offset } => {
-                let memory = offset..offset + length;
-                let target = &mut stage.target[memory.clone()];
-                let time = read(&file, stage.pattern, shares, target)?;
-                stage.check(&stage.target[memory])?;
-                Ok(time.into())
-            }
-            Into::Untouched => {
-                let mut fresh =
-                    Mapping::untouched(length).map_err(Stop::failed("map memory to read"))?;
-                let time = read(&file, stage.pattern, shares, &mut fresh)?;
-                stage.check(&fresh)?;
-                Ok(time.into())
-            }
-        }
-    }
-}
-
-fn read(
-    file: &File,
-    pattern: Pattern,
-    ranges: Vec<Range<usize>>,
-    target: &mut [u8],
-) -> Result<Duration, Stop> {
-    let time = together(split(target, ranges), |(range, memory)| {
-        for (piece, memory) in pattern.pieces(range).zip(pattern.parts_mut(memory)) {
-            file.read_exact_at(memory, piece.start as u64)?;
-        }
-        io::Result::Ok(())
+fn read(file: &File, pattern: super::Pattern, shares: Vec<Share<'_>>) -> Result<Duration, Stop> {
+    let time = together(shares, |(range, memory): Share<'_>| {
+        let mut pieces = pattern.pieces(range).zip(pattern.parts_mut(memory));
+        pieces.try_for_each(|(piece, memory)| file.read_exact_at(memory, piece.start as u64))
     });
     time.map_err(Stop::failed("read"))
 }
 
 /// A copy from a mapping of the file. Mapping and unmapping it are timed.
-pub(in crate::limits) struct MappedRead;
+pub(in crate::limits) fn mapped(stage: &mut Stage<'_>) -> Outcome {
+    let file = stage.open()?;
+    let length = stage.span();
+    let mut time = Duration::ZERO;
+    let mapping = timed(&mut time, || map_file(&file, length));
+    let mapping = mapping.map_err(Stop::failed("map"))?;
+    let target = &mut stage.target[..length];
+    timed(&mut time, || {
+        target.copy_from_slice(&mapping);
+        drop(mapping);
+    });
+    stage.check(&stage.target[..length])?;
+    Ok(time.into())
+}
 
-impl Way for MappedRead {
-    fn run(&self, stage: &mut Stage<'_>) -> Result<Took, Stop> {
-        let file = stage.open()?;
-        let length = stage.span();
-        let mut time = Duration::ZERO;
-        let mapping = timed(&mut time, || Mapping::of_file(&file, length));
-        let mapping = mapping.map_err(Stop::failed("map"))?;
-        let target = &mut stage.target[..length];
-        timed(&mut time, || {
-            target.copy_from_slice(&mapping);
-            drop(mapping);
-        });
-        stage.check(&stage.target[..length])?;
-        Ok(time.into())
-    }
+/// memcpy by one thread, all pages present.
+pub(in crate::limits) fn memcpy(stage: &mut Stage<'_>) -> Outcome {
+    let length = stage.span();
+    let (target, source) = (&mut stage.target[..length], &stage.source[..length]);
+    let mut time = Duration::ZERO;
+    timed(&mut time, || target.copy_from_slice(source));
+    stage.check(&stage.target[..length])?;
+    Ok(time.into())
 }

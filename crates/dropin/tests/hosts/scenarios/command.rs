@@ -1,4 +1,4 @@
-//! The ways a program comes to the library: the command `pario` under each kind of launcher, its stub,
+//! The ways a program comes to the library: the command `pario` under each kind of launcher, its shim,
 //! and linking.
 
 use std::fs;
@@ -43,8 +43,8 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
             let alone = move |run: &Run, host: &Host| passes_nothing_on(run, host, batch);
             trials.push(trial(run, host, "pario-run", &detail, alone));
         }
-        trials.push(trial(run, host, "pario-stub", "linked", linked));
-        trials.push(trial(run, host, "pario-stub", "looked-up", looked_up));
+        trials.push(trial(run, host, "pario-shim", "linked", linked));
+        trials.push(trial(run, host, "pario-shim", "looked-up", looked_up));
         trials.push(trial(run, host, "library", "linked", linked_first));
         trials.push(trial(run, host, "library", "exports", exports));
     }
@@ -135,14 +135,14 @@ fn exports(run: &Run, host: &Host) -> Verdict {
     has_checked(&ended, &program.name)
 }
 
-/// A stub under the name of the MPI's library, which the program finds first.
+/// A shim under the name of the MPI's library, which the program finds first.
 fn linked(run: &Run, host: &Host) -> Verdict {
-    let (place, stubs) = (Place::new(Ground::Memory)?, Place::new(Ground::Disk)?);
+    let (place, shims) = (Place::new(Ground::Memory)?, Place::new(Ground::Disk)?);
     let binary = super::program(WHO)?.compile(host, &[])?;
     let mpi = mpi_library(&binary)?;
     let name = mpi.file_name().expect("a library is a file");
-    stub(run, &mpi, &stubs.path().join(name))?;
-    let search = format!("LD_LIBRARY_PATH={}", stubs.path().display());
+    shim(run, &mpi, &shims.path().join(name))?;
+    let search = format!("LD_LIBRARY_PATH={}", shims.path().display());
     let line = host.launch(RANKS).words(["env", &search]);
     let ended = ask(line.word("PARIO_VERBOSE=1"), host, &place)?;
     is_served(&ended)?;
@@ -155,9 +155,9 @@ fn looked_up(run: &Run, host: &Host) -> Verdict {
     let program = super::program("looked_up")?;
     let binary = program.compile(host, &[])?;
     let mpi = mpi_library(&binary)?;
-    let stub_file = place.path().join("libmpi_pario.so");
-    stub(run, &mpi, &stub_file)?;
-    for (library, server) in [(&stub_file, "pario"), (&mpi, "the host")] {
+    let shim_file = place.path().join("libmpi_pario.so");
+    shim(run, &mpi, &shim_file)?;
+    for (library, server) in [(&shim_file, "pario"), (&mpi, "the host")] {
         let line = host.launch(RANKS).word(&binary).word(place.path());
         let ended = job::run(&line.word(library), LIMIT)?.success()?;
         has_checked(&ended, &program.name)?;
@@ -166,8 +166,8 @@ fn looked_up(run: &Run, host: &Host) -> Verdict {
     Ok(())
 }
 
-fn stub(run: &Run, mpi: &Path, output: &Path) -> Verdict {
-    let line = pario()?.words(["stub", "--library"]).word(run.library()?);
+fn shim(run: &Run, mpi: &Path, output: &Path) -> Verdict {
+    let line = pario()?.words(["shim", "--library"]).word(run.library()?);
     let line = line.word("--mpi").word(mpi).word("--output").word(output);
     job::run(&line, QUICK)?.success().map(drop)
 }

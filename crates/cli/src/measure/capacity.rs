@@ -1,0 +1,182 @@
+//! Whether memory and folder suffice for a run. Memory that runs out makes the kernel kill this
+//! program or another, and a mapping that finds no space is a fatal signal: so both are compared
+//! with what is free before anything is allocated.
+
+use std::path::Path;
+
+use pario_driver::FileSystem;
+
+use super::{Memory, PAGE, Scratch, accesses};
+use crate::failure::Failure;
+use crate::machine;
+use crate::workload::Step;
+
+/// Where the files' bytes are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// On storage; the kernel's cache yields to programs.
+    OnStorage,
+    /// In the machine's memory.
+    InMemory,
+}
+
+impl Kept {
+    pub(crate) fn of(scratch: &Scratch) -> Kept {
+        match scratch.facts().file_system {
+            FileSystem::Tmpfs => Kept::InMemory,
+            _ => Kept::OnStorage,
+        }
+    }
+}
+
+/// What a run needs on this machine, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Need {
+    /// Memory of the processes.
+    pub(crate) memory: u64,
+    /// Space of the files that exist at the same time.
+    pub(crate) files: u64,
+    pub(crate) kept: Kept,
+    /// The option that makes runs smaller.
+    pub(crate) size_option: &'static str,
+}
+
+impl Need {
+    /// Fails unless a folder has space for the files, and the machine for all that stays in memory.
+    pub(crate) fn check(&self, folder: &Path) -> Result<(), Failure> {
+        self.check_space(machine::free_space(folder)?, folder)?;
+        self.check_memory(machine::free_memory())
+    }
+
+    fn check_space(&self, free: Option<u64>, folder: &Path) -> Result<(), Failure> {
+        match free {
+            Some(free) if self.files > free => Err(Failure::Arguments(format!(
+                "the files need {} MiB, but {} has {} MiB free: choose a smaller {} or another \
+                 --dir",
+                mebibytes(self.files),
+                folder.display(),
+                free >> 20,
+                self.size_option,
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_memory(&self, free: Option<u64>) -> Result<(), Failure> {
+        let (all, files) = match self.kept {
+            Kept::OnStorage => (self.memory, String::new()),
+            Kept::InMemory => (
+                self.memory.saturating_add(self.files),
+                format!(", {} MiB of it for files", mebibytes(self.files)),
+            ),
+        };
+        match free {
+            Some(free) if all > free => Err(Failure::Arguments(format!(
+                "the run needs {} MiB of memory{files}, but the machine has {} MiB available: \
+                 choose a smaller {}",
+                mebibytes(all),
+                free >> 20,
+                self.size_option,
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Approximate space of a file that these ranks write, by rank: up to its end, or the pages that
+/// the pieces touch, one more than their bytes fill, whichever is less.
+pub(crate) fn file_space(memories: &[Memory]) -> u64 {
+    let steps: Vec<&[Step]> = memories.iter().map(|it| it.steps.as_slice()).collect();
+    let calls = steps.first().map_or(0, |steps| steps.len());
+    let (mut end, mut touched) = (0, 0_u64);
+    let calls = (0..calls).filter_map(|call| accesses(&steps, call));
+    for access in calls.flatten() {
+        let stats = access.stats();
+        let pages = stats.pieces.saturating_mul(PAGE as u64);
+        touched = touched.saturating_add(stats.bytes).saturating_add(pages);
+        end = access.span().end.max(end);
+    }
+    end.min(touched)
+}
+
+fn mebibytes(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload;
+
+    fn space(workload: &str) -> u64 {
+        let job = workload::test_job(workload, 2, 1.0);
+        let memories = (0..2).map(|rank| Memory::new(&*job, rank, 0).unwrap());
+        file_space(&memories.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn dense_files_need_their_bytes() {
+        assert_eq!(space("ior:segment=1M"), 16 << 20);
+    }
+
+    #[test]
+    fn holes_smaller_than_a_page_take_space_and_others_do_not() {
+        let near = space("hpio:region=256,spacing=256,count=1000");
+        assert_eq!(near, 2 * 1000 * 512 - 256);
+        let far = space("hpio:region=256,spacing=1M,count=1000");
+        assert_eq!(far, 2 * 1000 * (256 + 4096));
+    }
+
+    #[test]
+    fn too_little_is_refused_with_both_numbers() {
+        let on_storage = Need {
+            memory: 3 << 20,
+            files: (2 << 20) - 1,
+            kept: Kept::OnStorage,
+            size_option: "--scale",
+        };
+        let in_memory = Need {
+            kept: Kept::InMemory,
+            ..on_storage
+        };
+        let said = |checked: Result<(), Failure>| checked.unwrap_err().to_string();
+        let folder = Path::new("/data");
+        assert!(on_storage.check_space(None, folder).is_ok());
+        assert!(on_storage.check_space(Some(2 << 20), folder).is_ok());
+        assert_eq!(
+            said(on_storage.check_space(Some(1 << 20), folder)),
+            "the files need 2 MiB, but /data has 1 MiB free: choose a smaller --scale or another \
+             --dir"
+        );
+        assert!(in_memory.check_memory(None).is_ok());
+        assert!(on_storage.check_memory(Some(3 << 20)).is_ok());
+        assert!(in_memory.check_memory(Some(5 << 20)).is_ok());
+        assert_eq!(
+            said(on_storage.check_memory(Some(1 << 20))),
+            "the run needs 3 MiB of memory, but the machine has 1 MiB available: choose a smaller \
+             --scale"
+        );
+        assert_eq!(
+            said(in_memory.check_memory(Some(4 << 20))),
+            "the run needs 5 MiB of memory, 2 MiB of it for files, but the machine has 4 MiB \
+             available: choose a smaller --scale"
+        );
+    }
+
+    #[test]
+    fn the_machine_is_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let little = Need {
+            memory: 1,
+            files: 1,
+            kept: Kept::InMemory,
+            size_option: "--size",
+        };
+        little.check(folder.path()).unwrap();
+        let much = Need {
+            memory: u64::MAX,
+            ..little
+        };
+        assert!(much.check(folder.path()).is_err());
+    }
+}

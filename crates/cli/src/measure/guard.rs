@@ -1,0 +1,55 @@
+//! Removes the files of a run that is interrupted.
+//!
+//! A shell waits on a pipe that ends when this process and all ranks forked from it are gone,
+//! however they ended: SIGINT, SIGTERM, SIGKILL or SIGBUS. It then terminates the launcher that was
+//! running, if any, and removes the folder. It has a process group of its own, so that Ctrl-C does
+//! not reach it.
+
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Ranks that are about to end may still create files: removal is tried again.
+const SCRIPT: &str = r#"
+while read -r line; do launcher=$line; done
+[ -n "$launcher" ] && kill "$launcher"
+for attempt in 1 2 3 4 5 6 7 8 9; do rm -rf -- "$1" && break; sleep 1; done
+"#;
+
+/// A guarded folder.
+#[derive(Debug)]
+pub(super) struct Guard(Child);
+
+impl Guard {
+    pub(super) fn start(folder: &Path) -> io::Result<Guard> {
+        let shell = Command::new("sh")
+            .args(["-c", SCRIPT, "sh"])
+            .arg(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        Ok(Guard(shell))
+    }
+
+    /// The launcher to terminate from now on; `None` once it has ended.
+    pub(super) fn set_launcher(&self, pid: Option<u32>) {
+        if let Some(mut pipe) = self.0.stdin.as_ref() {
+            // Without its guard a run works just as well.
+            let _ = writeln!(
+                pipe,
+                "{}",
+                pid.map_or_else(String::new, |it| it.to_string())
+            );
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,28 @@
+//! The measuring core that `bench` and its subcommands share: contenders take
+//! turns, every repeat is kept, the best one counts, and doubtful figures are marked. What a run
+//! needs is compared with what the machine has before anything is written, and its files are gone
+//! afterwards, however it ends.
+
+pub(crate) mod buffer;
+pub(crate) mod capacity;
+pub(crate) mod content;
+mod direction;
+mod fault;
+mod guard;
+mod memory;
+mod samples;
+mod scratch;
+mod share;
+mod stored;
+mod turns;
+
+pub(crate) use buffer::{Buffer, PAGE};
+pub(crate) use capacity::Need;
+pub(crate) use direction::Direction;
+pub(crate) use fault::{Fault, Place};
+pub(crate) use memory::{Memory, accesses};
+pub(crate) use samples::{Doubt, Samples, print_doubts};
+pub(crate) use scratch::Scratch;
+pub(crate) use share::Share;
+pub(crate) use stored::{Holes, Stored};
+pub(crate) use turns::{progress_bar, turns};

@@ -1,0 +1,125 @@
+//! The folder of a run's files.
+
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pario_driver::{Access, Create, Driver, Facts, OpenHow, Posix};
+use tempfile::TempDir;
+
+use super::guard::Guard;
+use crate::failure::Failure;
+
+const PREFIX: &str = "pario-bench-";
+
+/// A folder of our own inside the one that is measured. It is removed with all its files when
+/// dropped, and when the process that created it dies.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    parent: PathBuf,
+    path: PathBuf,
+    facts: Facts,
+    /// Of the process that created it; dropped before its guard.
+    _own: Option<TempDir>,
+    guard: Option<Guard>,
+}
+
+impl Scratch {
+    /// Creates a folder in `parent`, or in the system's folder for temporary files.
+    pub(crate) fn new(parent: Option<&Path>) -> Result<Self, Failure> {
+        let mut scratch = Self::unguarded(parent)?;
+        let guard = Guard::start(&scratch.path);
+        scratch.guard = Some(guard.map_err(Failure::file("start", "sh"))?);
+        Ok(scratch)
+    }
+
+    /// The same for a moment only: it stays behind if the process is killed.
+    pub(crate) fn unguarded(parent: Option<&Path>) -> Result<Self, Failure> {
+        let parent = parent.map_or_else(env::temp_dir, Path::to_owned);
+        let cannot = Failure::storage("create a file in", &parent);
+        let own = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .tempdir_in(&parent)
+            // The error names a random path inside the folder; its kind is enough.
+            .map_err(|error| cannot(error.kind().into()))?;
+        let facts = facts(own.path()).map_err(cannot)?;
+        Ok(Scratch {
+            parent,
+            path: own.path().to_owned(),
+            facts,
+            _own: Some(own),
+            guard: None,
+        })
+    }
+
+    /// The folder that another process has created.
+    pub(crate) fn join(path: &Path) -> Result<Self, Failure> {
+        Ok(Scratch {
+            parent: path.parent().unwrap_or(path).to_owned(),
+            path: path.to_owned(),
+            facts: facts(path).map_err(Failure::storage("create a file in", path))?,
+            _own: None,
+            guard: None,
+        })
+    }
+
+    /// A launcher that must not outlive this process; `None` once it has ended.
+    pub(crate) fn set_launcher(&self, pid: Option<u32>) {
+        if let Some(guard) = &self.guard {
+            guard.set_launcher(pid);
+        }
+    }
+
+    /// The folder that is measured.
+    pub(crate) fn parent(&self) -> &Path {
+        &self.parent
+    }
+
+    /// Our own folder in it.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+}
+
+/// What is known about files in a folder.
+fn facts(folder: &Path) -> io::Result<Facts> {
+    let how = OpenHow::new(Access::ReadWrite).create(Create::Exclusive);
+    // Ranks of several nodes may probe at once.
+    let node = rustix::system::uname();
+    let node = node.nodename().to_string_lossy();
+    let probe = folder.join(format!("probe-{}-{node}", std::process::id()));
+    let handle = Posix::new().open(&probe, &how)?;
+    let facts = handle.facts().clone();
+    handle.close()?;
+    std::fs::remove_file(&probe)?;
+    Ok(facts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_leaves_nothing_behind() {
+        let parent = tempfile::tempdir().unwrap();
+        let scratch = Scratch::new(Some(parent.path())).unwrap();
+        std::fs::write(scratch.path().join("array"), [0; 100]).unwrap();
+        assert_eq!(scratch.parent(), parent.path());
+        drop(scratch);
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_used_is_named() {
+        let failure = Scratch::new(Some(Path::new("/nowhere/at/all"))).unwrap_err();
+        assert_eq!(
+            failure.to_string(),
+            "cannot create a file in /nowhere/at/all: entity not found; \
+             choose a writable folder with --dir"
+        );
+    }
+}

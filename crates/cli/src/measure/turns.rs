@@ -1,0 +1,30 @@
+//! The order of runs.
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// The order in which `count` contenders run in a repeat: reversed every second time, so that no
+/// contender always runs after the same one, and a slow phase of the machine affects all of them.
+pub(crate) fn turns(repeat: u64, count: usize) -> impl Iterator<Item = usize> {
+    (0..count).map(move |place| match repeat.is_multiple_of(2) {
+        true => place,
+        false => count - 1 - place,
+    })
+}
+
+/// Progress over a number of runs.
+pub(crate) fn progress_bar(runs: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}");
+    ProgressBar::new(runs).with_style(style.expect("the template is made of indicatif's own keys"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_second_repeat_is_reversed() {
+        assert_eq!(turns(0, 3).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(turns(1, 3).collect::<Vec<_>>(), [2, 1, 0]);
+        assert_eq!(turns(1, 0).count(), 0);
+    }
+}

@@ -1,0 +1,27 @@
+//! Results for people and programs: tables, JSON, plots, and the files they go to.
+
+mod axis;
+pub(crate) mod plot;
+mod save;
+mod table;
+
+use std::io::{self, Write};
+
+use serde::{Serialize, Serializer};
+
+pub(crate) use save::{JsonOption, check_file, check_folder, save};
+pub(crate) use table::{Align, Table, or_dash};
+
+/// Prints one JSON value.
+pub(crate) fn json(value: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)
+}
+
+/// Pairs as a JSON object, in their order.
+pub(crate) fn as_map<S: Serializer>(
+    pairs: &[(&'static str, String)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+}
