@@ -70,7 +70,9 @@ impl FileIdentity {
     /// Whether two processes see the same file.
     #[must_use]
     pub fn compare(&self, other: &FileIdentity) -> Sameness {
-        let same_number = self.inode == other.inode && self.born == other.born;
+        // Some clients of a server know when a file was made, others do not.
+        let same_birth = self.born == other.born || self.born == 0 || other.born == 0;
+        let same_number = self.inode == other.inode && same_birth;
         let both = |reach| self.reach == reach && other.reach == reach;
         let same_kernel = self.kernel == other.kernel;
         match same_number {
@@ -81,8 +83,8 @@ impl FileIdentity {
             },
             _ if both(Reach::Local) => Sameness::Different,
             true if both(Reach::SameNumbers) && self.kind == other.kind => Sameness::Same,
-            false if both(Reach::SameNumbers) && self.kind == other.kind => Sameness::Different,
-            // The server's own disk and its clients' mounts, for instance.
+            // The server's own disk and its clients' mounts, for instance, or
+            // clients that shorten the server's numbers.
             _ => Sameness::Unknown,
         }
     }
@@ -197,12 +199,16 @@ mod tests {
             let file = seen(1, 5, 7, &file_system);
             assert_eq!(file.compare(&seen(1, 6, 7, &file_system)), Same);
             assert_eq!(file.compare(&seen(2, 9, 7, &file_system)), Same);
-            assert_eq!(file.compare(&seen(2, 9, 8, &file_system)), Different);
-            let later = FileIdentity { born: 3, ..file };
-            assert_eq!(
-                file.compare(&FileIdentity { kernel: 2, ..later }),
-                Different
-            );
+            assert_eq!(file.compare(&seen(2, 9, 8, &file_system)), Unknown);
+            let born = |born| FileIdentity { born, ..file };
+            let elsewhere = |born| FileIdentity {
+                born,
+                kernel: 2,
+                ..file
+            };
+            assert_eq!(born(5).compare(&elsewhere(5)), Same);
+            assert_eq!(born(5).compare(&elsewhere(0)), Same, "not all clients know");
+            assert_eq!(born(5).compare(&elsewhere(3)), Unknown);
         }
     }
 

@@ -34,7 +34,9 @@ pub(crate) fn prepare(host: &'static Host) -> Result<(), Failure> {
         // SAFETY: the function takes any value.
         let key = unsafe { host.comm_create_keyval(None, at_end, std::ptr::null_mut()) }?;
         let own = host.predefined().comm_self;
-        host.comm_set_attr(own, key, std::ptr::null_mut())
+        host.comm_set_attr(own, key, std::ptr::null_mut())?;
+        // Later, another thread might be in a collective call on that communicator.
+        host.prepare_progress()
     };
     set().map_err(|error| {
         PREPARED.store(false, Ordering::Release);

@@ -55,6 +55,12 @@ pub trait Transport: Send + Sync + Debug {
         self.send(to, tag, &message)
     }
 
+    /// As [`send`](Transport::send), but false where that would have to wait:
+    /// then nothing is sent. For short messages.
+    fn try_send(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<bool> {
+        self.send(to, tag, bytes).map(|()| true)
+    }
+
     /// Receives the next message of `from` with this tag.
     fn receive(&self, from: Rank, tag: Tag) -> Result<Vec<u8>>;
 

@@ -35,6 +35,14 @@ impl Host {
         Ok(self.parts(&mut parts)?.comm)
     }
 
+    /// Makes what [`make_progress`](Self::make_progress) needs, where it needs something.
+    pub fn prepare_progress(&self) -> Result<(), MpiError> {
+        match self.functions.opal_progress {
+            Some(_) => Ok(()),
+            None => self.own_comm().map(drop),
+        }
+    }
+
     /// Makes the MPI progress, and nothing else.
     pub fn make_progress(&self) -> Result<(), MpiError> {
         if let Some(progress) = self.functions.opal_progress {

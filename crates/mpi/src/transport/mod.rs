@@ -230,6 +230,18 @@ impl Transport for MpiTransport {
         }
     }
 
+    fn try_send(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<bool> {
+        self.check_rank(to)?;
+        match self.nearby(to) {
+            Some((node, to)) => self.on_node(node.try_send(to, tag, bytes)),
+            // It is buffered.
+            None => self
+                .link()
+                .send(self.context, to, tag, bytes)
+                .map(|()| true),
+        }
+    }
+
     fn send_owned(&self, to: Rank, tag: Tag, message: Vec<u8>) -> Result<()> {
         self.check_rank(to)?;
         match self.nearby(to) {

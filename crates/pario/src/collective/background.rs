@@ -85,6 +85,14 @@ pub(crate) fn start_all(
 }
 
 impl Background {
+    /// Before the ranks meet in another way: none may wait for what this one
+    /// has not told yet.
+    pub(crate) fn announce_all(&self) {
+        if let Some(deferred) = &self.deferred {
+            deferred.announce_all();
+        }
+    }
+
     fn next_deferred(&self, file: &Arc<Inner>, call: Call, terms: &Terms) -> Option<Turn> {
         self.deferred.as_ref()?.next(file, call.name, terms)
     }

@@ -8,13 +8,15 @@
 //! word of shared memory that says up to which number it has finished. A rank
 //! never waits in the call that starts an operation, and whoever completes it
 //! only has to look at the words. Errors are rare: a rank that failed sends a
-//! message to all others before it finishes the call.
+//! message to all others before its word says that it has finished the call. It
+//! does not wait for space for that either: what cannot be sent yet is sent when
+//! the rank comes here again, and its word stays where it is until then.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -32,6 +34,9 @@ const EVENT_AT: usize = 0;
 const RANK_BYTES: usize = 64;
 const FAILED_AT: usize = size_of::<u64>();
 
+/// Making progress and looking for losses takes longer than a look at the words.
+const LOOKS_PER_ATTENTION: u32 = 64;
+
 /// The calls of one file.
 #[derive(Debug)]
 pub(crate) struct Deferred {
@@ -46,10 +51,22 @@ pub(crate) struct Deferred {
 struct State {
     freedom: Freedom,
     started: u64,
+    /// The last call that this rank has finished.
+    finished: u64,
     /// By rank, how many of its failures have arrived.
     heard: Vec<u64>,
     /// By call and rank, until someone asks for the call's result.
     failures: BTreeMap<(u64, Rank), Error>,
+    /// Calls that this rank has finished and the others do not know of, in order.
+    unannounced: VecDeque<Finished>,
+}
+
+/// A call that this rank has finished.
+#[derive(Debug)]
+struct Finished {
+    number: u64,
+    /// If it failed: what to tell, and whom it has not been told to.
+    failure: Option<(Vec<u8>, Vec<Rank>)>,
 }
 
 impl Deferred {
@@ -108,6 +125,7 @@ impl Deferred {
             number: state.started,
             file: file.clone(),
             name,
+            looks: AtomicU32::new(1),
         })
     }
 
@@ -151,12 +169,55 @@ impl Deferred {
         if all > self.known.load(Ordering::Relaxed) {
             self.hear(&mut state)?;
         }
-        let mut later = state.failures.split_off(&(number, Rank(0)));
-        let rest = later.split_off(&(number + 1, Rank(0)));
-        state.failures.extend(rest);
-        match later.into_values().next() {
-            None => Ok(()),
-            Some(error) => Err(error),
+        let of_call = (number, Rank(0))..(number + 1, Rank(0));
+        let first = state.failures.range(of_call.clone()).next();
+        let first = first.map(|(_, error)| error.clone());
+        let ranks: Vec<_> = state.failures.range(of_call).map(|(key, _)| *key).collect();
+        for key in ranks {
+            state.failures.remove(&key);
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    /// Tells the other ranks what this one has finished, as far as there is
+    /// space for messages.
+    fn announce(&self, state: &mut State) {
+        let me = self.comm.rank();
+        let mut finished = None;
+        while let Some(next) = state.unannounced.front_mut() {
+            if let Some((message, untold)) = &mut next.failure {
+                // A rank that is gone does not ask.
+                untold.retain(|rank| {
+                    matches!(self.comm.try_send(*rank, FAILURE, message), Ok(false))
+                });
+                if !untold.is_empty() {
+                    break;
+                }
+                self.known.fetch_add(1, Ordering::Relaxed);
+                self.failed(me).fetch_add(1, Ordering::Release);
+            }
+            finished = Some(next.number);
+            state.unannounced.pop_front();
+        }
+        if let Some(number) = finished {
+            self.word(me).store(number, Ordering::Release);
+            self.event().notify();
+        }
+    }
+
+    /// Tells what could not be told before; whether that is everything.
+    fn announce_rest(&self) -> bool {
+        let mut state = self.state();
+        if !state.unannounced.is_empty() {
+            self.announce(&mut state);
+        }
+        state.unannounced.is_empty()
+    }
+
+    /// Returns when the other ranks have been told everything, or cannot be.
+    pub(super) fn announce_all(&self) {
+        while !self.announce_rest() && self.comm.attend().is_ok() {
+            std::thread::yield_now();
         }
     }
 }
@@ -168,13 +229,14 @@ pub(super) struct Turn {
     number: u64,
     file: Arc<Inner>,
     name: &'static str,
+    /// How often someone has looked in vain.
+    looks: AtomicU32,
 }
 
 impl Turn {
     /// Whether this rank has finished all calls before it.
     pub(super) fn is_first(&self) -> bool {
-        let deferred = &self.deferred;
-        deferred.has_finished(deferred.comm.rank(), self.number - 1)
+        self.deferred.state().finished + 1 == self.number
     }
 
     /// Tells the other ranks what came of the call on this one, which has
@@ -182,21 +244,23 @@ impl Turn {
     pub(super) fn finish(&self, result: &Result<Status>) {
         let deferred = &*self.deferred;
         let me = deferred.comm.rank();
-        if let Err(error) = result {
+        let mut state = deferred.state();
+        let failure = result.as_ref().err().map(|error| {
             let mut message = self.number.to_le_bytes().to_vec();
             message.extend(error.to_wire());
-            for rank in deferred.ranks().filter(|rank| *rank != me) {
-                // A rank that is gone does not ask.
-                let _ = deferred.comm.send(rank, FAILURE, &message);
-            }
-            let mut state = deferred.state();
             let error = error.clone().on_rank(me);
             state.failures.insert((self.number, me), error);
-            deferred.known.fetch_add(1, Ordering::Relaxed);
-            deferred.failed(me).fetch_add(1, Ordering::Release);
-        }
-        deferred.word(me).store(self.number, Ordering::Release);
-        deferred.event().notify();
+            (
+                message,
+                deferred.ranks().filter(|rank| *rank != me).collect(),
+            )
+        });
+        state.finished = self.number;
+        state.unannounced.push_back(Finished {
+            number: self.number,
+            failure,
+        });
+        deferred.announce(&mut state);
     }
 
     /// The error of a rank that will not finish the call.
@@ -216,14 +280,25 @@ impl Verdict for Turn {
     fn look(&self) -> Option<Result<()>> {
         let verdict = match self.deferred.missing(self.number) {
             None => self.deferred.failure(self.number),
-            Some(_) => Err(self.loss()?.into()),
+            Some(_) => {
+                self.deferred.announce_rest();
+                // Whoever only tests, again and again, has to notice losses too.
+                if self.looks.fetch_add(1, Ordering::Relaxed) % LOOKS_PER_ATTENTION == 0 {
+                    // A loss is told below, if it matters for this call.
+                    let _ = self.deferred.comm.attend();
+                }
+                Err(self.loss()?.into())
+            }
         };
         Some(verdict.map_err(|error| self.name_error(error)))
     }
 
     fn wait_for(&self, bound: Option<Duration>) -> bool {
         let comm = &*self.deferred.comm;
-        let attend = || comm.attend();
+        let attend = || {
+            self.deferred.announce_rest();
+            comm.attend()
+        };
         let patience = match bound {
             None => comm.patience(),
             Some(bound) => Patience {

@@ -136,6 +136,7 @@ impl Inner {
         while !self.pending.wait_for_operations(ATTEND_EVERY) {
             self.comm.attend()?;
         }
+        self.background.announce_all();
         Ok(())
     }
 

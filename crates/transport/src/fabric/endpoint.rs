@@ -206,6 +206,16 @@ impl Transport for Endpoint {
         self.room.send(to, envelope, bytes)
     }
 
+    fn try_send(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<bool> {
+        self.check_rank(to)?;
+        let envelope = Envelope {
+            context: self.context,
+            tag,
+            bytes: bytes.len() as u64,
+        };
+        self.room.try_send(to, envelope, bytes)
+    }
+
     fn receive(&self, from: Rank, tag: Tag) -> Result<Vec<u8>> {
         self.check_rank(from)?;
         self.room.receive(self.context, from, tag)

@@ -111,6 +111,20 @@ impl Mailroom {
             .wait(self.world.bell(self.rank), ready)
     }
 
+    /// Sends if there is space for the whole message and no one else is sending
+    /// to that rank.
+    pub(super) fn try_send(&self, to: Rank, envelope: Envelope, bytes: &[u8]) -> Result<bool> {
+        if to != self.rank {
+            let Ok(outgoing) = self.outgoing[to.index()].try_lock() else {
+                return Ok(false);
+            };
+            if outgoing.producer.room() < Envelope::BYTES + bytes.len() {
+                return Ok(false);
+            }
+        }
+        self.send(to, envelope, bytes).map(|()| true)
+    }
+
     pub(super) fn send(&self, to: Rank, envelope: Envelope, bytes: &[u8]) -> Result<()> {
         if to == self.rank {
             let arrival = Arrival::Message(bytes.to_vec());
