@@ -283,7 +283,8 @@ impl Verdict for Turn {
             Some(_) => {
                 self.deferred.announce_rest();
                 // Whoever only tests, again and again, has to notice losses too.
-                if self.looks.fetch_add(1, Ordering::Relaxed) % LOOKS_PER_ATTENTION == 0 {
+                let looks = self.looks.fetch_add(1, Ordering::Relaxed);
+                if looks.is_multiple_of(LOOKS_PER_ATTENTION) {
                     // A loss is told below, if it matters for this call.
                     let _ = self.deferred.comm.attend();
                 }
