@@ -14,7 +14,7 @@ use crate::{FileSystem, posix::sys};
 /// A file as one process sees it: to be compared with what others see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileIdentity {
-    /// The running kernel.
+    /// The running kernel; 0 if it is not known.
     kernel: u64,
     /// The mounted file system, as this kernel numbers it.
     device: u64,
@@ -76,6 +76,7 @@ impl FileIdentity {
         let both = |reach| self.reach == reach && other.reach == reach;
         let same_kernel = self.kernel == other.kernel;
         match same_number {
+            _ if self.kernel == 0 || other.kernel == 0 => Sameness::Unknown,
             // Equal numbers of one kernel's file system are the same file.
             _ if same_kernel && self.device == other.device => match self.inode == other.inode {
                 true => Sameness::Same,
@@ -144,14 +145,18 @@ fn reach(file_system: &FileSystem) -> Reach {
     }
 }
 
-/// Differs between machines, and between two starts of one.
+/// Differs between machines, and between two starts of one; 0 if it cannot be
+/// told now.
 fn running_kernel() -> u64 {
     static KERNEL: OnceLock<u64> = OnceLock::new();
-    *KERNEL.get_or_init(|| {
-        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id");
-        // Without it nothing is known of any other process's kernel.
-        id.map_or_else(|_| hash(&std::process::id()), |id| hash(&id))
-    })
+    if let Some(kernel) = KERNEL.get() {
+        return *kernel;
+    }
+    // A failure is not kept: there may have been no descriptor to read it with.
+    match fs::read_to_string("/proc/sys/kernel/random/boot_id") {
+        Ok(id) => *KERNEL.get_or_init(|| hash(&id).max(1)),
+        Err(_) => 0,
+    }
 }
 
 /// The same in all processes of a program.
@@ -219,6 +224,9 @@ mod tests {
         };
         assert_eq!(seen(1, 5, 7, &fuse).compare(&seen(1, 6, 7, &fuse)), Unknown);
         assert_eq!(seen(1, 5, 7, &fuse).compare(&seen(2, 5, 9, &fuse)), Unknown);
+        // Where one process cannot tell which kernel it runs on.
+        let ext = FileSystem::Ext;
+        assert_eq!(seen(0, 5, 7, &ext).compare(&seen(1, 5, 7, &ext)), Unknown);
         let (server, client) = (
             seen(1, 5, 7, &FileSystem::Ext),
             seen(2, 6, 7, &FileSystem::Nfs),
