@@ -17,7 +17,7 @@ use crate::{
     buffer::Memory,
     file::{Atomicity, Inner},
     gate::{Gate, Pass},
-    request::{Completion, InFlight, Keep},
+    request::{CarriedOut, Completion, InFlight, Keep},
     view::{Lowered, Sameness},
 };
 
@@ -223,6 +223,7 @@ impl Operation {
         let in_flight = InFlight {
             completion: completion.clone(),
             _pending: request,
+            carried_out: CarriedOut::InBackground,
         };
         let finish = move |result: Result<Status>| {
             // The request's owner gets its buffer and sees the operation as

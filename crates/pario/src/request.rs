@@ -161,6 +161,16 @@ pub(crate) struct InFlight {
     pub(crate) completion: Arc<Completion>,
     /// Keeps the request counted as pending until it is waited for.
     pub(crate) _pending: PendingRequest,
+    pub(crate) carried_out: CarriedOut,
+}
+
+/// Where an operation's data was moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CarriedOut {
+    /// In the call that started it.
+    Inline,
+    /// Somewhere else, later.
+    InBackground,
 }
 
 impl InFlight {
@@ -171,6 +181,7 @@ impl InFlight {
         InFlight {
             completion,
             _pending: pending,
+            carried_out: CarriedOut::Inline,
         }
     }
 }
@@ -213,10 +224,12 @@ impl<T: Element> Request<T> {
         self.in_flight.completion.help();
     }
 
-    /// The result of an operation that is done; else the request. The buffer
-    /// goes with the result.
+    /// The result of an operation that was done in the call that started it; else
+    /// the request. The buffer goes with the result. One in the background may be
+    /// done by now, but whether it is pending must not depend on luck.
     pub fn into_result(self) -> std::result::Result<Result<Status>, Request<T>> {
-        match self.in_flight.completion.look() {
+        let inline = self.in_flight.carried_out == CarriedOut::Inline;
+        match inline.then(|| self.in_flight.completion.look()).flatten() {
             Some(result) => Ok(result),
             None => Err(self),
         }

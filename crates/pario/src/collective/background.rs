@@ -24,7 +24,7 @@ use crate::{
     buffer::Memory,
     file::Inner,
     operation::{Call, Operation, Position},
-    request::{Completion, InFlight, Keep},
+    request::{CarriedOut, Completion, InFlight, Keep},
 };
 
 /// The background lane of a file.
@@ -129,6 +129,7 @@ impl Started {
             return Ok(InFlight {
                 completion: Arc::new(completion),
                 _pending: request,
+                carried_out: CarriedOut::Inline,
             });
         }
         let queue = &self.file.background.queue;
@@ -139,6 +140,7 @@ impl Started {
         let in_flight = InFlight {
             completion: completion.clone(),
             _pending: request,
+            carried_out: CarriedOut::InBackground,
         };
         let queue = queue.clone();
         let urgency = self.urgency;
