@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     call: u64,
     /// Folder whose file system is planned for [default: a local file system; hints named
-    /// pario_mimic_… simulate others]
+    /// pario_assume_… simulate others]
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
     /// Plot which rank's bytes go to which aggregator in which round, as SVG files in this folder
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         },
         Some(folder) => facts::of_folder(folder, &nodes)?,
     };
-    let facts = facts.mimicking(&hints);
+    let facts = facts.with_assumptions(&hints);
     let folder = arguments.svg.as_deref();
     folder.map_or(Ok(()), |folder| check_folder(folder, &[]))?;
     let call = arguments.call;

@@ -24,7 +24,7 @@ struct Shared<T> {
 }
 
 /// The use of the resource by one call.
-pub(crate) struct Pass<T> {
+pub(crate) struct ResourceGuard<T> {
     /// `None` only while dropping.
     resource: Option<Arc<T>>,
     shared: Arc<Shared<T>>,
@@ -42,13 +42,13 @@ impl<T> Closing<T> {
     }
 
     /// Keeps the resource open while the pass lives.
-    pub(crate) fn enter(&self) -> io::Result<Pass<T>> {
+    pub(crate) fn enter(&self) -> io::Result<ResourceGuard<T>> {
         self.shared.enter().ok_or_else(closed)
     }
 
     /// A way in that does not keep `close` waiting.
-    pub(crate) fn door(&self) -> Door<T> {
-        Door {
+    pub(crate) fn weak(&self) -> WeakAccess<T> {
+        WeakAccess {
             shared: self.shared.clone(),
         }
     }
@@ -74,37 +74,37 @@ impl<T> Closing<T> {
 }
 
 /// A way into a resource that may be closed by then.
-pub(crate) struct Door<T> {
+pub(crate) struct WeakAccess<T> {
     shared: Arc<Shared<T>>,
 }
 
-impl<T> Door<T> {
+impl<T> WeakAccess<T> {
     /// A pass, unless closed.
-    pub(crate) fn enter(&self) -> Option<Pass<T>> {
+    pub(crate) fn enter(&self) -> Option<ResourceGuard<T>> {
         self.shared.enter()
     }
 }
 
 impl<T> Shared<T> {
-    fn enter(self: &Arc<Self>) -> Option<Pass<T>> {
+    fn enter(self: &Arc<Self>) -> Option<ResourceGuard<T>> {
         let resource = lock(&self.open).clone()?;
-        Some(Pass {
+        Some(ResourceGuard {
             resource: Some(resource),
             shared: self.clone(),
         })
     }
 }
 
-impl<T> Clone for Pass<T> {
+impl<T> Clone for ResourceGuard<T> {
     fn clone(&self) -> Self {
-        Pass {
+        ResourceGuard {
             resource: self.resource.clone(),
             shared: self.shared.clone(),
         }
     }
 }
 
-impl<T> Deref for Pass<T> {
+impl<T> Deref for ResourceGuard<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -114,7 +114,7 @@ impl<T> Deref for Pass<T> {
     }
 }
 
-impl<T> Drop for Pass<T> {
+impl<T> Drop for ResourceGuard<T> {
     fn drop(&mut self) {
         self.resource = None;
         if lock(&self.shared.open).is_none() {
@@ -152,9 +152,9 @@ mod tests {
     #[test]
     fn a_door_does_not_keep_it_open() {
         let closing = Closing::new(7);
-        let door = closing.door();
-        assert_eq!(*door.enter().unwrap(), 7);
+        let weak = closing.weak();
+        assert_eq!(*weak.enter().unwrap(), 7);
         closing.close().unwrap();
-        assert!(door.enter().is_none());
+        assert!(weak.enter().is_none());
     }
 }

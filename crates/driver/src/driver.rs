@@ -50,13 +50,13 @@ pub trait Handle: Send + Sync + Debug {
 
     /// How a short transfer of this direction goes on the calling thread. A
     /// driver that says nothing is never trusted to be prompt.
-    fn promptness(&self, _direction: Direction) -> Promptness {
-        Promptness::Unknown
+    fn latency(&self, _direction: Direction) -> Latency {
+        Latency::Unknown
     }
 
     /// Moves a batch on the calling thread if that needs no storage. `None` if
     /// it might: then the whole batch is still to be moved, though some of it
-    /// may have been. Meant for [`Promptness::WhereCached`].
+    /// may have been. Meant for [`Latency::WhereCached`].
     fn transfer_cached(&self, _batch: &Batch<'_>) -> Option<Outcome> {
         None
     }
@@ -126,7 +126,7 @@ pub trait Handle: Send + Sync + Debug {
 /// Whether a transfer of a few pages can be made on the calling thread without
 /// keeping it for longer than a copy of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Promptness {
+pub enum Latency {
     /// It may take as long as storage takes.
     Unknown,
     /// [`Handle::transfer_cached`] tells.

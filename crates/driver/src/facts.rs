@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use crate::{Direction, Promptness};
+use crate::{Direction, Latency};
 
 /// What a driver can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,14 +137,14 @@ impl FileSystem {
     /// first, which are the exceptions. A read finds its data in the cache or
     /// not, which the kernel tells if asked. Clients of servers may ask the
     /// server first, in both directions.
-    pub fn promptness(&self, direction: Direction) -> Promptness {
+    pub fn latency(&self, direction: Direction) -> Latency {
         use FileSystem::*;
         match (self, direction) {
-            (Tmpfs | Memory, _) => Promptness::Memory,
+            (Tmpfs | Memory, _) => Latency::Memory,
             // The writable layer of an overlay is always a local file system.
-            (Ext | Xfs | Btrfs | F2fs | Overlay, Direction::Write) => Promptness::Memory,
-            (Ext | Xfs | Btrfs | F2fs | Overlay, Direction::Read) => Promptness::WhereCached,
-            _ => Promptness::Unknown,
+            (Ext | Xfs | Btrfs | F2fs | Overlay, Direction::Write) => Latency::Memory,
+            (Ext | Xfs | Btrfs | F2fs | Overlay, Direction::Read) => Latency::WhereCached,
+            _ => Latency::Unknown,
         }
     }
 

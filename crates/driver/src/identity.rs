@@ -40,7 +40,7 @@ enum Reach {
 
 /// What comparing two identities tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sameness {
+pub enum FileComparison {
     /// It is the same file.
     Same,
     /// They are two files.
@@ -69,24 +69,24 @@ impl FileIdentity {
 
     /// Whether two processes see the same file.
     #[must_use]
-    pub fn compare(&self, other: &FileIdentity) -> Sameness {
+    pub fn compare(&self, other: &FileIdentity) -> FileComparison {
         // Some clients of a server know when a file was made, others do not.
         let same_birth = self.born == other.born || self.born == 0 || other.born == 0;
         let same_number = self.inode == other.inode && same_birth;
         let both = |reach| self.reach == reach && other.reach == reach;
         let same_kernel = self.kernel == other.kernel;
         match same_number {
-            _ if self.kernel == 0 || other.kernel == 0 => Sameness::Unknown,
+            _ if self.kernel == 0 || other.kernel == 0 => FileComparison::Unknown,
             // Equal numbers of one kernel's file system are the same file.
             _ if same_kernel && self.device == other.device => match self.inode == other.inode {
-                true => Sameness::Same,
-                false => Sameness::Different,
+                true => FileComparison::Same,
+                false => FileComparison::Different,
             },
-            _ if both(Reach::Local) => Sameness::Different,
-            true if both(Reach::SameNumbers) && self.kind == other.kind => Sameness::Same,
+            _ if both(Reach::Local) => FileComparison::Different,
+            true if both(Reach::SameNumbers) && self.kind == other.kind => FileComparison::Same,
             // The server's own disk and its clients' mounts, for instance, or
             // clients that shorten the server's numbers.
-            _ => Sameness::Unknown,
+            _ => FileComparison::Unknown,
         }
     }
 
@@ -169,7 +169,7 @@ fn hash(value: &impl Hash) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Sameness::{Different, Same, Unknown};
+    use FileComparison::{Different, Same, Unknown};
 
     fn seen(kernel: u64, device: u64, inode: u64, file_system: &FileSystem) -> FileIdentity {
         FileIdentity {

@@ -10,7 +10,7 @@
 //! - [`Uring`]: the same, lists of pieces through io_uring.
 //! - [`Mapped`]: the same, small pieces stored in a mapping of the file.
 //! - [`Memory`]: named files inside this process.
-//! - [`Around`]: one of these inside of a wrapper that fails ([`Faults`]),
+//! - [`WrappedDriver`]: one of these inside of a wrapper that fails ([`Faults`]),
 //!   slows down ([`Throttle`]) or records ([`Log`]) what it does.
 //!
 //! [`resolve`] picks the driver for a file name and says why. A new driver
@@ -56,16 +56,18 @@ mod wrap;
 
 pub use background::{THREADS_MAX, spawn};
 pub use batch::{Batch, Direction, Piece};
-pub use driver::{Completion, Driver, Handle, Outcome, Promptness};
+pub use driver::{Completion, Driver, Handle, Latency, Outcome};
 pub use facts::{Background, Capabilities, Client, Coherence, Facts, FileSystem, Striping};
-pub use identity::{FileIdentity, Sameness};
+pub use identity::{FileComparison, FileIdentity};
 pub use lock::{LockMode, RangeLock};
 pub use mapped::Mapped;
 pub use mem::Memory;
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow};
-pub use posix::{Interference, Posix, SystemCall, Verdict};
+pub use posix::{CallAction, Interference, Posix, SystemCall};
 pub use resolve::{
     DriverEntry, REGISTRY, Resolved, file_system_of, known as known_driver, resolve,
 };
 pub use uring::{Uring, require as require_uring};
-pub use wrap::{Around, Call, Event, Fault, Faults, Log, Operation, Throttle, Wrapped, Wrapper};
+pub use wrap::{
+    Call, Event, Fault, Faults, Log, Operation, Throttle, Wrapped, WrappedDriver, Wrapper,
+};

@@ -8,8 +8,8 @@ use std::{
 };
 
 use pario_driver::{
-    Access, Around, Batch, Create, Driver, Fault, Faults, Handle, LockMode, Log, Memory, OpenHow,
-    Operation, Outcome, Posix, Throttle, Uring, conformance::Suite,
+    Access, Batch, Create, Driver, Fault, Faults, Handle, LockMode, Log, Memory, OpenHow,
+    Operation, Outcome, Posix, Throttle, Uring, WrappedDriver, conformance::Suite,
 };
 
 fn create(driver: &dyn Driver) -> Arc<dyn Handle> {
@@ -32,12 +32,15 @@ fn conform(driver: impl Driver + 'static) {
 
 #[test]
 fn wrapped_drivers_conform() {
-    conform(Around::new(Arc::new(Posix::new()), Log::new()));
-    conform(Around::new(
+    conform(WrappedDriver::new(Arc::new(Posix::new()), Log::new()));
+    conform(WrappedDriver::new(
         Arc::new(Uring),
         Throttle::new(Duration::from_micros(10)),
     ));
-    conform(Around::new(Arc::new(Memory::separate()), Faults::new()));
+    conform(WrappedDriver::new(
+        Arc::new(Memory::separate()),
+        Faults::new(),
+    ));
 }
 
 /// Short and interrupted operations do not show above a driver.
@@ -52,7 +55,7 @@ fn short_transfers_conform() {
             faults.fail_nth(nth * 2, Operation::TRANSFERS, Fault::Short);
             faults.fail_nth(nth * 5, Operation::ALL, Fault::Interruption);
         }
-        conform(Around::new(inner, faults.clone()));
+        conform(WrappedDriver::new(inner, faults.clone()));
         assert!(faults.fired() > 500, "only {} faults", faults.fired());
     }
 }
@@ -60,7 +63,7 @@ fn short_transfers_conform() {
 #[test]
 fn faults_come_when_planned() {
     let faults = Faults::new();
-    let driver = Around::new(Arc::new(Memory::separate()), faults.clone());
+    let driver = WrappedDriver::new(Arc::new(Memory::separate()), faults.clone());
     let file = create(&driver);
     faults.fail_nth(2, &[Operation::Write], Fault::Error(libc::EIO));
     faults.fail_nth(3, &[Operation::Write], Fault::Partial(libc::ENOSPC));
@@ -99,7 +102,7 @@ fn faults_come_when_planned() {
 #[test]
 fn a_failed_close_closes() {
     let faults = Faults::new();
-    let driver = Around::new(Arc::new(Memory::separate()), faults.clone());
+    let driver = WrappedDriver::new(Arc::new(Memory::separate()), faults.clone());
     let file = create(&driver);
     let lock = file
         .lock(0..1, LockMode::Exclusive)
@@ -124,7 +127,7 @@ fn a_failed_close_closes() {
 fn throttled_operations_take_their_time() {
     let bandwidth = NonZeroU64::new(10 << 20).expect("not zero");
     let throttle = Throttle::new(Duration::from_millis(5)).bandwidth(bandwidth);
-    let driver = Around::new(Arc::new(Memory::separate()), throttle);
+    let driver = WrappedDriver::new(Arc::new(Memory::separate()), throttle);
     let file = create(&driver);
     let began = Instant::now();
     let block = vec![0; 1 << 20];
@@ -155,7 +158,7 @@ fn throttled_operations_take_their_time() {
 #[test]
 fn a_trace_tells_what_happened() {
     let log = Log::new();
-    let driver = Around::new(Arc::new(Memory::separate()), log.clone());
+    let driver = WrappedDriver::new(Arc::new(Memory::separate()), log.clone());
     let file = create(&driver);
     file.transfer(&Batch::write(5, b"data"));
     background(&*file, Batch::write(u64::MAX, b"no"));

@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use pario_mpi::{Attendance, Datatype, MpiTransport};
+use pario_mpi::{Datatype, MpiTransport, ProgressRegistration};
 
 use crate::errhandler::Handler;
 use crate::requests::ActiveSplit;
@@ -79,7 +79,7 @@ pub(crate) struct OpenFile {
     pub(crate) split: Mutex<Option<ActiveSplit>>,
     /// Lets the host carry messages of operations whose requests were freed,
     /// until the file is closed.
-    pub(crate) freed: Mutex<Option<Attendance>>,
+    pub(crate) freed: Mutex<Option<ProgressRegistration>>,
 }
 
 #[derive(Debug, Default)]

@@ -40,7 +40,7 @@ impl Buffer {
             // SAFETY: promised by the caller.
             unsafe { Source::from_raw(self.address.cast(), count, &datatype?) }
         });
-        source.unwrap_or_else(Source::refused)
+        source.unwrap_or_else(Source::failed)
     }
 
     /// Where data is to be read to.
@@ -56,7 +56,7 @@ impl Buffer {
             // SAFETY: promised by the caller.
             unsafe { Target::from_raw(self.address.cast_mut().cast(), count, &datatype?) }
         });
-        target.unwrap_or_else(Target::refused)
+        target.unwrap_or_else(Target::failed)
     }
 
     /// Memory of an operation that goes on after the call.
@@ -69,7 +69,7 @@ impl Buffer {
             // SAFETY: promised by the caller.
             unsafe { Owned::from_raw(self.address.cast_mut().cast(), count, &datatype?) }
         });
-        owned.unwrap_or_else(Owned::refused)
+        owned.unwrap_or_else(Owned::failed)
     }
 }
 

@@ -33,7 +33,7 @@ pub enum Group {
     /// How collective calls move data.
     Collective,
     /// Facts that a file system is treated as having.
-    Mimicry,
+    Assumptions,
     /// How the file is opened, cached and closed.
     File,
     /// Facts, no effect.
@@ -46,7 +46,7 @@ impl Group {
         Group::Noncontiguous,
         Group::Nonblocking,
         Group::Collective,
-        Group::Mimicry,
+        Group::Assumptions,
         Group::File,
         Group::Information,
     ];
@@ -58,7 +58,7 @@ impl fmt::Display for Group {
             Group::Noncontiguous => "Non-contiguous access",
             Group::Nonblocking => "Nonblocking operations",
             Group::Collective => "Collective calls",
-            Group::Mimicry => "Pretended facts",
+            Group::Assumptions => "Pretended facts",
             Group::File => "The file",
             Group::Information => "Information",
         })

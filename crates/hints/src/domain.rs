@@ -1,7 +1,7 @@
 //! The values that a hint allows: how they are read, written and described.
 
+use crate::assumed::AssumedStriping;
 use crate::config_list::ConfigList;
-use crate::mimic::MimicStriping;
 use crate::style::AccessStyle;
 use crate::words::Word;
 use std::marker::PhantomData;
@@ -323,17 +323,17 @@ impl Striping {
 }
 
 impl Domain for Striping {
-    type Value = MimicStriping;
+    type Value = AssumedStriping;
 
-    fn parse(&self, text: &str) -> Option<MimicStriping> {
+    fn parse(&self, text: &str) -> Option<AssumedStriping> {
         let (unit, count) = text.split_once(',')?;
-        Some(MimicStriping {
+        Some(AssumedStriping {
             unit: Striping::UNIT.parse(unit.trim())?,
             count: Striping::COUNT.parse(count.trim())?,
         })
     }
 
-    fn format(&self, value: &MimicStriping) -> Option<String> {
+    fn format(&self, value: &AssumedStriping) -> Option<String> {
         Some(format!("{},{}", value.unit, value.count))
     }
 

@@ -34,12 +34,12 @@
 //! Where ranks differ in a hint of [`Scope::File`], rank 0's value counts
 //! ([`Hints::agree`]).
 
+mod assumed;
 mod config_list;
 mod definition;
 mod docs;
 mod domain;
 mod info;
-mod mimic;
 mod resolve;
 mod source;
 mod style;
@@ -47,16 +47,17 @@ mod table;
 mod wire;
 mod words;
 
+pub use assumed::AssumedStriping;
 pub use config_list::{ConfigList, ConfigListError};
 pub use definition::{Definition, Group, Moment, Scope};
 pub use docs::markdown;
 pub use info::{Info, InfoError, MAX_KEY_LEN, MAX_VALUE_LEN};
-pub use mimic::MimicStriping;
 pub use resolve::{Difference, Resolved};
 pub use source::{Source, Sources, Warning};
 pub use style::{AccessStyle, Advice};
 pub use table::Hints;
 pub use wire::WireError;
 pub use words::{
-    AsyncMethod, Buffering, ExchangeWay, MimicClient, MimicLocks, Rmw, SharedPointer, Sieving, Way,
+    AccessMethod, AssumedClient, AssumedLocks, AsyncMethod, Buffering, ExchangeMethod, Rmw,
+    SharedPointer, Sieving,
 };

@@ -1,13 +1,14 @@
 //! The table of all hints. To add one, add one entry.
 
+use crate::assumed::AssumedStriping;
 use crate::config_list::ConfigList;
 use crate::definition::{Definition, Group, Moment, Scope};
 use crate::domain::*;
-use crate::mimic::MimicStriping;
 use crate::source::Source;
 use crate::style::AccessStyle;
 use crate::words::{
-    AsyncMethod, Buffering, ExchangeWay, MimicClient, MimicLocks, Rmw, SharedPointer, Sieving, Way,
+    AccessMethod, AssumedClient, AssumedLocks, AsyncMethod, Buffering, ExchangeMethod, Rmw,
+    SharedPointer, Sieving,
 };
 
 macro_rules! hints {
@@ -73,14 +74,14 @@ hints! {
 
     /// Whether reads may be sieved. `enable` sieves every non-contiguous read,
     /// `disable` none, `automatic` those whose pattern suggests it.
-    /// `pario_way_read` is stronger where it is not `automatic`.
+    /// `pario_read_method` is stronger where it is not `automatic`.
     romio_ds_read: Sieving = Sieving::Automatic, Words::<Sieving>::ANY;
     Noncontiguous, Rank, Always;
 
     /// Whether writes may be sieved. A sieved write also writes back bytes
     /// that it only read, so whatever this says it happens only where
     /// `pario_rmw` or the access mode `UNIQUE_OPEN` allows it, and never in a
-    /// write-only file. `pario_way_write` is stronger where it is not
+    /// write-only file. `pario_write_method` is stronger where it is not
     /// `automatic`.
     romio_ds_write: Sieving = Sieving::Automatic, Words::<Sieving>::ANY;
     Noncontiguous, Rank, Always;
@@ -88,12 +89,12 @@ hints! {
     /// How a non-contiguous read reaches the file: one call a piece
     /// (`direct`), vectored or batched calls (`list`), whole extents through
     /// a buffer (`sieve`), or whichever suits the access (`automatic`).
-    pario_way_read: Way = Way::Automatic, Words::<Way>::ANY;
+    pario_read_method: AccessMethod = AccessMethod::Automatic, Words::<AccessMethod>::ANY;
     Noncontiguous, Rank, Always;
 
     /// The same for writes. `sieve` becomes `list` where a sieved write is
     /// not allowed.
-    pario_way_write: Way = Way::Automatic, Words::<Way>::ANY;
+    pario_write_method: AccessMethod = AccessMethod::Automatic, Words::<AccessMethod>::ANY;
     Noncontiguous, Rank, Always;
 
     /// The most pieces that one vectored or batched call carries.
@@ -207,7 +208,7 @@ hints! {
     /// whoever has something to exchange, by messages to all, or by node
     /// first. `romio_cb_alltoall` is the same as `alltoall` when it is
     /// enabled.
-    pario_exchange: ExchangeWay = ExchangeWay::Automatic, Words::<ExchangeWay>::ANY;
+    pario_exchange: ExchangeMethod = ExchangeMethod::Automatic, Words::<ExchangeMethod>::ANY;
     Collective, File, Always;
 
     /// Whether ranks send a message to every owner in each round, for
@@ -239,20 +240,20 @@ hints! {
 
     /// Striping that collective calls treat the file as having, whatever the
     /// file system says: the length of a stripe and the number of servers.
-    pario_mimic_striping: Option<MimicStriping> = None, Maybe(Striping);
-    Mimicry, File, Open;
+    pario_assume_striping: Option<AssumedStriping> = None, Maybe(Striping);
+    Assumptions, File, Open;
 
     /// Bytes that a lock of the file system is taken to cover at least.
-    pario_mimic_lock_granularity: Option<u64> = None, Maybe(Bytes(1..=BUFFER_MAX));
-    Mimicry, File, Open;
+    pario_assume_lock_granularity: Option<u64> = None, Maybe(Bytes(1..=BUFFER_MAX));
+    Assumptions, File, Open;
 
     /// Who is taken to manage the file system's locks.
-    pario_mimic_lock_protocol: Option<MimicLocks> = None, Maybe(Words::<MimicLocks>::ANY);
-    Mimicry, File, Open;
+    pario_assume_lock_protocol: Option<AssumedLocks> = None, Maybe(Words::<AssumedLocks>::ANY);
+    Assumptions, File, Open;
 
     /// Where the file system's client is taken to run.
-    pario_mimic_client: Option<MimicClient> = None, Maybe(Words::<MimicClient>::ANY);
-    Mimicry, File, Open;
+    pario_assume_client: Option<AssumedClient> = None, Maybe(Words::<AssumedClient>::ANY);
+    Assumptions, File, Open;
 
     /// Whether reads bypass the kernel's cache (`O_DIRECT`). Unaligned edges
     /// go through an aligned buffer.

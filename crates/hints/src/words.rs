@@ -33,7 +33,7 @@ words! {
         Disable = "disable" | "false",
     }
     /// How a non-contiguous access reaches the file.
-    Way {
+    AccessMethod {
         /// Chosen for each access by its pattern.
         Automatic = "automatic" | "auto",
         /// One call a piece.
@@ -78,7 +78,7 @@ words! {
         Disable = "disable" | "false",
     }
     /// How data gets from rank to rank in collective calls.
-    ExchangeWay {
+    ExchangeMethod {
         /// Chosen by where the ranks are.
         Automatic = "automatic" | "auto",
         /// Through memory that the ranks share.
@@ -91,7 +91,7 @@ words! {
         TwoLayer = "two-layer" | "two_layer",
     }
     /// A locking protocol that a file system is treated as having.
-    MimicLocks {
+    AssumedLocks {
         /// None, or none that matters.
         None = "none",
         /// Each server manages the locks of its stripes (Lustre).
@@ -100,7 +100,7 @@ words! {
         Token = "token",
     }
     /// Where a file system's client is taken to run.
-    MimicClient {
+    AssumedClient {
         /// In the node's kernel.
         Kernel = "kernel",
         /// In each process.

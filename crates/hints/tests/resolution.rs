@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use pario_hints::{
-    AccessStyle, Advice, AsyncMethod, Buffering, Definition, Hints, Info, Moment, Rmw, Scope,
-    SharedPointer, Sieving, Source, Sources, Way,
+    AccessMethod, AccessStyle, Advice, AsyncMethod, Buffering, Definition, Hints, Info, Moment,
+    Rmw, Scope, SharedPointer, Sieving, Source, Sources,
 };
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -168,8 +168,8 @@ fn words_have_no_case() {
         Sieving::Enable
     );
     assert_eq!(
-        resolved("pario_way_read", "Sieve").pario_way_read,
-        Way::Sieve
+        resolved("pario_read_method", "Sieve").pario_read_method,
+        AccessMethod::Sieve
     );
     assert_eq!(resolved("pario_rmw", "locked").pario_rmw, Rmw::Locked);
     assert_eq!(
@@ -182,7 +182,7 @@ fn words_have_no_case() {
     assert!(!resolved("direct_write", "disable").direct_write);
     for (key, value) in [
         ("romio_ds_read", "yes"),
-        ("pario_way_write", "list sieve"),
+        ("pario_write_method", "list sieve"),
         ("direct_read", "1"),
         ("pario_rmw", ""),
     ] {

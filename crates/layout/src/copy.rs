@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::kernels::{Side, copy_pieces};
 use crate::runs::{RawRuns, Run};
 use crate::transfer::{Pack, Unpack, transfer};
-use crate::{Layout, Monotony};
+use crate::{Layout, Monotonicity};
 
 /// Why a copy between slices was refused. Nothing was copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +92,8 @@ impl Layout {
     pub unsafe fn copy(from: (&Layout, *const u8, u64), to: (&Layout, *mut u8, u64), len: u64) {
         let (from_layout, from_origin, from_start) = from;
         let (to_layout, to_origin, to_start) = to;
-        let mut source = Feed::new(from_layout, from_start, len);
-        let mut target = Feed::new(to_layout, to_start, len);
+        let mut source = RunCursor::new(from_layout, from_start, len);
+        let mut target = RunCursor::new(to_layout, to_start, len);
         while let Some((read, write)) = source.front().zip(target.front()) {
             let piece = read.len.min(write.len);
             let pieces = read.pieces_of(piece).min(write.pieces_of(piece));
@@ -178,7 +178,7 @@ impl Layout {
             let (low, high) = (low as i128 + origin as i128, high as i128 + origin as i128);
             low >= 0 && high <= memory as i128
         };
-        if !inside(low, high) && self.tile_order() == Monotony::Unordered {
+        if !inside(low, high) && self.tile_order() == Monotonicity::Unordered {
             // The bounds may have been outer ones.
             (low, high) = exact_bounds(self.raw_runs(data.clone()));
         }
@@ -226,7 +226,7 @@ impl Run {
 }
 
 /// Runs of which parts are taken off the front.
-struct Feed<'a> {
+struct RunCursor<'a> {
     runs: RawRuns<'a>,
     /// What is left of a piece that was cut.
     cut: Option<Run>,
@@ -234,7 +234,7 @@ struct Feed<'a> {
     rest: Option<Run>,
 }
 
-impl<'a> Feed<'a> {
+impl<'a> RunCursor<'a> {
     fn new(layout: &'a Layout, start: u64, len: u64) -> Self {
         let mut runs = layout.raw_runs(start..start.saturating_add(len));
         let rest = runs.next();

@@ -40,7 +40,7 @@ pub(crate) struct Row {
 
 /// Whether offsets rise in data order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Monotony {
+pub enum Monotonicity {
     /// Each data byte lies past the one before.
     Increasing,
     /// Some data byte lies at or before the one before it: pieces overlap or go backwards.
@@ -198,20 +198,20 @@ impl Layout {
     }
 
     /// The order of the bytes of one tile.
-    pub fn tile_order(&self) -> Monotony {
+    pub fn tile_order(&self) -> Monotonicity {
         match self.tile() {
-            Some(tile) if !tile.shape.increasing => Monotony::Unordered,
-            _ => Monotony::Increasing,
+            Some(tile) if !tile.shape.increasing => Monotonicity::Unordered,
+            _ => Monotonicity::Increasing,
         }
     }
 
     /// The order of the bytes of the endless tiling.
-    pub fn order(&self) -> Monotony {
+    pub fn order(&self) -> Monotonicity {
         match self.tile() {
             Some(tile) if !tile.shape.increasing || self.0.extent < tile.shape.high => {
-                Monotony::Unordered
+                Monotonicity::Unordered
             }
-            _ => Monotony::Increasing,
+            _ => Monotonicity::Increasing,
         }
     }
 
@@ -225,7 +225,7 @@ impl Layout {
 
     /// Number of data bytes of the tiling before the first one at or past `offset`.
     ///
-    /// For an [increasing](Monotony::Increasing) tiling that is the number of data bytes below
+    /// For an [increasing](Monotonicity::Increasing) tiling that is the number of data bytes below
     /// `offset`; for others it is the length of the prefix that stays below it. `u64::MAX` if no
     /// tile ever reaches `offset`, zero if there is no data.
     pub fn bytes_below(&self, offset: i64) -> u64 {

@@ -1,6 +1,6 @@
 //! MPI datatypes as compact byte layouts.
 //!
-//! A [`Datatype`] is the tree of MPI constructors that made it. It is lowered once, when it is
+//! A [`Datatype`] is the tree of MPI constructors that made it. It is flattened once, when it is
 //! built, to a [`Layout`]: the normalised answer to "where does the k-th data byte lie". Layouts
 //! of regular types take a few hundred bytes whatever their count, and answer both look-ups
 //! (data byte to offset, offset to data byte) in time proportional to the nesting depth and the
@@ -42,7 +42,7 @@ pub use basic::Basic;
 pub use copy::CopyError;
 pub use datatype::{Contents, Darray, Datatype, Distribution, Order, Pair};
 pub use error::{TypeError, TypeErrorKind, WireError};
-pub use layout::{Layout, Monotony, Overlap, PieceStats};
+pub use layout::{Layout, Monotonicity, Overlap, PieceStats};
 pub use runs::{Run, Runs};
 pub use signature::{Signature, SignatureRuns};
 pub use sorted::Piece;

@@ -17,11 +17,11 @@ pub struct Signature(Option<Arc<Node>>);
 struct Node {
     elements: u64,
     /// How many there are of each type: sizes follow without a walk.
-    census: Census,
+    counts: BasicCounts,
     kind: Kind,
 }
 
-type Census = BTreeMap<Basic, u64>;
+type BasicCounts = BTreeMap<Basic, u64>;
 
 #[derive(Debug)]
 enum Kind {
@@ -41,10 +41,10 @@ type SizeOf<'a> = &'a dyn Fn(Basic) -> u64;
 
 impl Node {
     fn run(basic: Basic, elements: u64) -> Arc<Self> {
-        let (census, kind) = (Census::from([(basic, elements)]), Kind::Run(basic));
+        let (counts, kind) = (BasicCounts::from([(basic, elements)]), Kind::Run(basic));
         Arc::new(Self {
             elements,
-            census,
+            counts,
             kind,
         })
     }
@@ -55,8 +55,8 @@ impl Node {
         }
         let elements = child.elements.checked_mul(count);
         let elements = elements.ok_or_else(|| TypeError::overflow("the number of elements"))?;
-        let census = child
-            .census
+        let counts = child
+            .counts
             .iter()
             .map(|(&basic, &each)| (basic, each * count))
             .collect();
@@ -67,27 +67,27 @@ impl Node {
         };
         Ok(Arc::new(Self {
             elements,
-            census,
+            counts,
             kind,
         }))
     }
 
     fn sequence(nodes: Vec<Arc<Node>>) -> Result<Arc<Self>, TypeError> {
-        let (mut elements, mut census) = (0_u64, Census::new());
+        let (mut elements, mut counts) = (0_u64, BasicCounts::new());
         let mut starts = Vec::with_capacity(nodes.len());
         for node in nodes {
             let start = elements;
             let sum = elements.checked_add(node.elements);
             elements = sum.ok_or_else(|| TypeError::overflow("the number of elements"))?;
-            for (&basic, &count) in &node.census {
-                *census.entry(basic).or_default() += count;
+            for (&basic, &count) in &node.counts {
+                *counts.entry(basic).or_default() += count;
             }
             starts.push((start, node));
         }
         let kind = Kind::Sequence(starts.into_boxed_slice());
         Ok(Arc::new(Self {
             elements,
-            census,
+            counts,
             kind,
         }))
     }
@@ -95,7 +95,7 @@ impl Node {
     /// Bytes of one instance.
     fn size(&self, size_of: SizeOf<'_>) -> u128 {
         let bytes = |(&basic, &count)| u128::from(count) * u128::from(size_of(basic));
-        self.census.iter().map(bytes).sum()
+        self.counts.iter().map(bytes).sum()
     }
 
     /// The bytes of the first `elements` elements, which must not exceed one instance.
@@ -222,7 +222,7 @@ fn same(one: &Arc<Node>, other: &Arc<Node>, proven: &mut HashSet<(usize, usize)>
     if Arc::ptr_eq(one, other) {
         return true;
     }
-    if one.elements != other.elements || one.census != other.census {
+    if one.elements != other.elements || one.counts != other.counts {
         return false;
     }
     match (&one.kind, &other.kind) {

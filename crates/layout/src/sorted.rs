@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::shape::{Kind, Node};
-use crate::{Layout, Monotony, Overlap};
+use crate::{Layout, Monotonicity, Overlap};
 
 /// Overlap is decided by sorting the pieces of a tile, up to this many.
 const SORTED_PIECES: u64 = 1 << 16;
@@ -65,7 +65,7 @@ impl Layout {
         let Some(tile) = self.tile() else {
             return Overlap::Absent;
         };
-        if self.order() == Monotony::Increasing {
+        if self.order() == Monotonicity::Increasing {
             return Overlap::Absent;
         }
         let extent = self.extent().unsigned_abs();

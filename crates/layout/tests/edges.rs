@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)] // A test may panic: that is how it fails.
 
 use pario_layout::{
-    Basic, Darray, Datatype, Distribution, Layout, MAX_DEPTH, Monotony, Order, Run, TypeErrorKind,
-    WireError,
+    Basic, Darray, Datatype, Distribution, Layout, MAX_DEPTH, Monotonicity, Order, Run,
+    TypeErrorKind, WireError,
 };
 
 fn int() -> Datatype {
@@ -132,7 +132,7 @@ fn nothing_overflows_where_nothing_lies() {
     empty.check_filetype(&int()).unwrap();
     assert_eq!(empty.layout().runs(0..100).count(), 0);
     assert_eq!(empty.layout().bytes_below(5), 0);
-    assert_eq!(empty.layout().order(), Monotony::Increasing);
+    assert_eq!(empty.layout().order(), Monotonicity::Increasing);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn regular_types_take_few_bytes() {
         "{}",
         part.layout().heap_bytes()
     );
-    assert_eq!(part.layout().order(), Monotony::Increasing);
+    assert_eq!(part.layout().order(), Monotonicity::Increasing);
 }
 
 #[test]
@@ -303,8 +303,8 @@ fn shared_subtrees_are_walked_once() {
     one.check_filetype(&one).unwrap();
     assert!(one.check_filetype(&Basic::Int.into()).is_err());
     assert_eq!(
-        one.lower(&Basic::size).unwrap(),
-        other.lower(&Basic::size).unwrap()
+        one.flatten(&Basic::size).unwrap(),
+        other.flatten(&Basic::size).unwrap()
     );
     let both = Datatype::structure(&[(1, 0, one.clone()), (1, one.extent(), other)]).unwrap();
     assert_eq!(both.size(), 2 * one.size());

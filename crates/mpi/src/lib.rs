@@ -37,6 +37,6 @@ pub use host::classes::ErrorClass;
 pub use host::{Host, Matched, Threads};
 pub use runtime::{LIBRARY_VARIABLE, Runtime, RuntimeError, is_launched};
 pub use transport::{
-    Attendance, Callers, InsideCall, Met, Moved, MpiTransport, PRETENDED_NODES, carry_attended,
-    end, is_weak,
+    Callers, InsideCall, Met, Moved, MpiTransport, PRETENDED_NODES, ProgressRegistration, end,
+    is_weak, progress_registered,
 };

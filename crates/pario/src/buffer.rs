@@ -116,7 +116,7 @@ impl Memory {
         }
     }
 
-    fn refused(error: Error) -> Memory {
+    fn failed(error: Error) -> Memory {
         Memory {
             origin: std::ptr::null_mut(),
             datatype: Datatype::basic(Basic::Byte),
@@ -188,9 +188,9 @@ impl<'a> Source<'a> {
     /// this fails with the error; a collective one on all ranks, so that none
     /// waits for this one.
     #[must_use]
-    pub fn refused(error: Error) -> Self {
+    pub fn failed(error: Error) -> Self {
         Source {
-            memory: Memory::refused(error),
+            memory: Memory::failed(error),
             lifetime: PhantomData,
         }
     }
@@ -244,9 +244,9 @@ impl<'a> Target<'a> {
     /// this fails with the error; a collective one on all ranks, so that none
     /// waits for this one.
     #[must_use]
-    pub fn refused(error: Error) -> Self {
+    pub fn failed(error: Error) -> Self {
         Target {
-            memory: Memory::refused(error),
+            memory: Memory::failed(error),
             lifetime: PhantomData,
         }
     }
@@ -345,9 +345,9 @@ impl<T: Element> Owned<T> {
     /// this fails with the error; a collective one on all ranks, so that none
     /// waits for this one.
     #[must_use]
-    pub fn refused(error: Error) -> Self {
+    pub fn failed(error: Error) -> Self {
         let mut owned = Owned::from(Vec::new());
-        owned.memory = Memory::refused(error);
+        owned.memory = Memory::failed(error);
         owned
     }
 

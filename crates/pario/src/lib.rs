@@ -40,7 +40,6 @@ mod buffer;
 mod collective;
 mod error;
 mod file;
-mod gate;
 mod mode;
 mod operation;
 mod request;
@@ -48,8 +47,9 @@ mod shared_pointer;
 mod status;
 mod view;
 mod warning;
+mod writer_lock;
 
-pub use access::{Choice, Way};
+pub use access::{AccessMethod, Selection};
 pub use buffer::{Element, Owned, Source, Target};
 pub use collective::plan_facts;
 pub use error::{Error, ErrorKind, Result};

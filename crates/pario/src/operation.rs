@@ -8,17 +8,17 @@ use std::{
     sync::Arc,
 };
 
-use pario_driver::{Batch, Direction, Handle, Promptness};
+use pario_driver::{Batch, Direction, Handle, Latency};
 use pario_hints::{Hints, Rmw};
 
 use crate::{
     Error, ErrorKind, Mode, Result, Status,
-    access::{Buffers, Choice, Locking, Moved, ReadModifyWrite, Transfer, Way},
+    access::{AccessMethod, Buffers, Locking, Moved, ReadModifyWrite, Selection, Transfer},
     buffer::Memory,
     file::{Atomicity, Inner},
-    gate::{Gate, Pass},
-    request::{CarriedOut, Completion, InFlight, Keep},
-    view::{Lowered, Sameness},
+    request::{Completion, InFlight, KeepAlive, Placement},
+    view::{FlattenedView, ViewsEqual},
+    writer_lock::{WriteGuard, WriterLock},
 };
 
 /// An access of more pieces than this takes as many system calls, and is not
@@ -69,7 +69,7 @@ impl Call {
 pub(crate) struct Operation {
     file: Arc<Inner>,
     call: Call,
-    view: Arc<Lowered>,
+    view: Arc<FlattenedView>,
     hints: Arc<Hints>,
     /// First data byte of the view.
     first: u64,
@@ -114,14 +114,14 @@ impl Operation {
     }
 
     fn run_unnamed(&self) -> Result<Status> {
-        let (plan, _pass) = self.plan();
+        let (plan, _guard) = self.plan();
         self.result(self.transfer(plan).run())
     }
 
     /// Moves the data under a lock that is held for all ranks together. It
     /// does not keep them from each other: none rewrites what it only read.
     pub(crate) fn run_unlocked(&self) -> Result<Status> {
-        let (plan, _pass) = self.plan();
+        let (plan, _guard) = self.plan();
         let mut transfer = Transfer {
             locking: Locking::None,
             ..self.transfer(plan)
@@ -149,7 +149,7 @@ impl Operation {
     /// Reads the data through a window of this size, whatever the pattern.
     pub(crate) fn run_sieved(&self, buffer_bytes: u64) -> Result<Status> {
         let mut hints = (*self.hints).clone();
-        hints.pario_way_read = pario_hints::Way::Sieve;
+        hints.pario_read_method = pario_hints::AccessMethod::Sieve;
         hints.ind_rd_buffer_size = buffer_bytes;
         let transfer = Transfer {
             hints: &hints,
@@ -182,7 +182,7 @@ impl Operation {
         self.call.direction
     }
 
-    pub(crate) fn view(&self) -> &Lowered {
+    pub(crate) fn view(&self) -> &FlattenedView {
         &self.view
     }
 
@@ -195,8 +195,8 @@ impl Operation {
     }
 
     /// The gate of the handle's writers.
-    pub(crate) fn gate(&self) -> &Arc<Gate> {
-        &self.file.gate
+    pub(crate) fn writer_lock(&self) -> &Arc<WriterLock> {
+        &self.file.writer_lock
     }
 
     pub(crate) fn mode(&self) -> Mode {
@@ -213,8 +213,8 @@ impl Operation {
 
     /// Moves the data in the background, or at once if that takes no longer than
     /// to hand it over.
-    pub(crate) fn start(self, keep: Keep) -> InFlight {
-        if let Some(result) = self.at_once() {
+    pub(crate) fn start(self, keep: KeepAlive) -> InFlight {
+        if let Some(result) = self.can_run_inline() {
             let (request, _) = self.file.pending.start();
             return InFlight::complete(request, result);
         }
@@ -223,7 +223,7 @@ impl Operation {
         let in_flight = InFlight {
             completion: completion.clone(),
             _pending: request,
-            carried_out: CarriedOut::InBackground,
+            carried_out: Placement::InBackground,
         };
         let finish = move |result: Result<Status>| {
             // The request's owner gets its buffer and sees the operation as
@@ -233,11 +233,11 @@ impl Operation {
             completion.complete(result);
         };
         match self.submission() {
-            Some((batch, plan, pass)) => {
+            Some((batch, plan, guard)) => {
                 let handle = self.file.handle.clone();
                 let done = move |outcome| {
                     let moved = self.transfer(plan).moved(outcome);
-                    drop(pass);
+                    drop(guard);
                     finish(self.result(moved));
                 };
                 handle.submit(batch, Box::new(done));
@@ -257,18 +257,18 @@ impl Operation {
     /// The result of a short operation that keeps the calling thread no longer
     /// than a copy of its data: no lock, staging memory, function of the user or
     /// storage to wait for.
-    pub(crate) fn at_once(&self) -> Option<Result<Status>> {
-        if !self.is_short() || self.file.gate.is_closed() {
+    pub(crate) fn can_run_inline(&self) -> Option<Result<Status>> {
+        if !self.is_short() || self.file.writer_lock.is_closed() {
             return None;
         }
-        match self.file.handle.promptness(self.call.direction) {
-            Promptness::Unknown => None,
-            Promptness::WhereCached => {
-                let (batch, plan, _pass) = self.submission()?;
+        match self.file.handle.latency(self.call.direction) {
+            Latency::Unknown => None,
+            Latency::WhereCached => {
+                let (batch, plan, _guard) = self.submission()?;
                 let outcome = self.file.handle.transfer_cached(&batch)?;
                 Some(self.result(self.transfer(plan).moved(outcome)))
             }
-            Promptness::Memory => Some(self.run()),
+            Latency::Memory => Some(self.run()),
         }
     }
 
@@ -287,17 +287,17 @@ impl Operation {
 
     /// What the driver can carry on its own: pieces of memory as they are,
     /// without locks or steps in between.
-    fn submission(&self) -> Option<(Batch<'static>, Plan, Option<Pass>)> {
-        if self.atomicity == Atomicity::Atomic || self.file.gate.is_closed() {
+    fn submission(&self) -> Option<(Batch<'static>, Plan, Option<WriteGuard>)> {
+        if self.atomicity == Atomicity::Atomic || self.file.writer_lock.is_closed() {
             return None;
         }
-        let (plan, pass) = self.plan();
+        let (plan, guard) = self.plan();
         let batch = self.transfer(plan).as_batch()?;
-        Some((batch, plan, pass))
+        Some((batch, plan, guard))
     }
 
     /// What it would do, and why.
-    pub(crate) fn explain(&self) -> Choice {
+    pub(crate) fn explain(&self) -> Selection {
         self.transfer(self.plan().0).explain()
     }
 
@@ -325,7 +325,7 @@ impl Operation {
 
     /// Whether it may read-modify-write and must lock, by semantics rule 1,
     /// and its pass through the gate of writers.
-    fn plan(&self) -> (Plan, Option<Pass>) {
+    fn plan(&self) -> (Plan, Option<WriteGuard>) {
         if self.call.direction == Direction::Read {
             let plan = Plan {
                 read_modify_write: ReadModifyWrite::Alone,
@@ -342,11 +342,11 @@ impl Operation {
             read_modify_write: ReadModifyWrite::Forbidden(why),
             locking,
         };
-        let gate = &self.file.gate;
+        let writer_lock = &self.file.writer_lock;
         if !self.file.mode.can_read() {
             (
                 forbidden("the file is open for writing only"),
-                Some(gate.enter()),
+                Some(writer_lock.shared()),
             )
         } else if locked {
             (
@@ -354,24 +354,24 @@ impl Operation {
                     read_modify_write: ReadModifyWrite::Locked,
                     locking,
                 },
-                Some(gate.enter()),
+                Some(writer_lock.shared()),
             )
         } else if !self.file.mode.contains(Mode::UNIQUE_OPEN) || self.file.comm.size() > 1 {
             let why = "others may write: the file is not open by one rank with UNIQUE_OPEN, and the hint pario_rmw does not say locked";
-            (forbidden(why), Some(gate.enter()))
+            (forbidden(why), Some(writer_lock.shared()))
         } else {
             let alone = Plan {
                 read_modify_write: ReadModifyWrite::Alone,
                 locking,
             };
-            if self.transfer(alone).way() != Way::Sieve {
-                return (alone, Some(gate.enter()));
+            if self.transfer(alone).method() != AccessMethod::Sieve {
+                return (alone, Some(writer_lock.shared()));
             }
-            match gate.enter_alone() {
-                Some(pass) => (alone, Some(pass)),
+            match writer_lock.try_exclusive() {
+                Some(guard) => (alone, Some(guard)),
                 None => (
                     forbidden("another write on this handle is under way"),
-                    Some(gate.enter()),
+                    Some(writer_lock.shared()),
                 ),
             }
         }
@@ -386,7 +386,7 @@ struct Plan {
 
 /// The first data byte of an access, all of which lies within reach. A view
 /// without data leads nowhere, so nothing is out of its reach.
-fn reach(view: &Lowered, offset: u64, bytes: u64) -> Result<u64> {
+fn reach(view: &FlattenedView, offset: u64, bytes: u64) -> Result<u64> {
     let first = view.data_byte(offset)?;
     let placeless = bytes == 0 || view.layout().size() == 0;
     let inside = first
@@ -403,17 +403,17 @@ fn reach(view: &Lowered, offset: u64, bytes: u64) -> Result<u64> {
 
 /// From the first byte of the file that an access touches to the end of the
 /// last.
-pub(crate) fn file_range(view: &Lowered, first: u64, bytes: u64) -> Option<Range<u64>> {
+pub(crate) fn file_range(view: &FlattenedView, first: u64, bytes: u64) -> Option<Range<u64>> {
     let (low, high) = view.layout().run_bounds(first..first + bytes)?;
     let start = view.displacement().checked_add_signed(low)?;
     let end = view.displacement().checked_add_signed(high)?;
     (end <= i64::MAX as u64).then_some(start..end)
 }
 
-fn check_same_views(view: &Lowered) -> Result<()> {
+fn check_same_views(view: &FlattenedView) -> Result<()> {
     match view.sameness() {
-        Sameness::Same => Ok(()),
-        Sameness::Different => Err(Error::new(
+        ViewsEqual::Same => Ok(()),
+        ViewsEqual::Different => Err(Error::new(
             ErrorKind::NotSame,
             "the shared pointer needs the same view on all ranks, but they set different ones",
         )),
@@ -421,7 +421,7 @@ fn check_same_views(view: &Lowered) -> Result<()> {
 }
 
 /// Whether the file's mode and view allow the call.
-pub(crate) fn check_allowed(file: &Inner, view: &Lowered, call: Call) -> Result<()> {
+pub(crate) fn check_allowed(file: &Inner, view: &FlattenedView, call: Call) -> Result<()> {
     file.check_open()?;
     let shared = matches!(call.position, Position::Shared | Position::Ordered(_));
     if shared {

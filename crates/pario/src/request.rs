@@ -15,13 +15,13 @@ use crate::{
     Element, File, Owned, Result, Source, Status, Target,
     buffer::Memory,
     collective::Queue,
-    gate::PendingRequest,
     operation::{Call, Position},
+    writer_lock::PendingRequest,
 };
 
 /// What the other ranks have to say about an operation that this rank is done
 /// with.
-pub(crate) trait Verdict: Send + Sync + fmt::Debug {
+pub(crate) trait Agreement: Send + Sync + fmt::Debug {
     /// Whether all went well on all ranks, if that is known. Told once.
     fn look(&self) -> Option<Result<()>>;
     /// Waits until it is known, but not longer than the bound; whether it is.
@@ -33,7 +33,7 @@ pub(crate) trait Verdict: Send + Sync + fmt::Debug {
 pub(crate) struct Completion {
     stage: Mutex<Stage>,
     arrived: Condvar,
-    verdict: Option<Arc<dyn Verdict>>,
+    agreement: Option<Arc<dyn Agreement>>,
     /// Where the operation waits to be carried out.
     queue: Option<Arc<Queue>>,
 }
@@ -49,9 +49,9 @@ enum Stage {
 
 impl Completion {
     /// Of an operation that is not over before the other ranks have spoken.
-    pub(crate) fn awaiting(verdict: Arc<dyn Verdict>) -> Completion {
+    pub(crate) fn awaiting(agreement: Arc<dyn Agreement>) -> Completion {
         Completion {
-            verdict: Some(verdict),
+            agreement: Some(agreement),
             ..Completion::default()
         }
     }
@@ -70,7 +70,7 @@ impl Completion {
 
     /// This rank is done with it.
     pub(crate) fn complete(&self, result: Result<Status>) {
-        *self.stage() = match &self.verdict {
+        *self.stage() = match &self.agreement {
             None => Stage::Over(result),
             Some(_) => Stage::Here(result),
         };
@@ -84,8 +84,8 @@ impl Completion {
     /// The result, if all ranks are done.
     fn look(&self) -> Option<Result<Status>> {
         let mut stage = self.stage();
-        if let (Stage::Here(mine), Some(verdict)) = (&*stage, &self.verdict) {
-            let result = verdict.look()?.map_err(|error| {
+        if let (Stage::Here(mine), Some(agreement)) = (&*stage, &self.agreement) {
+            let result = agreement.look()?.map_err(|error| {
                 error.after(match mine {
                     Ok(status) => status.bytes(),
                     Err(error) => error.transferred(),
@@ -113,9 +113,9 @@ impl Completion {
     }
 
     /// Carries the operation out on this thread, if nobody else does yet.
-    fn help(&self) {
+    fn progress(&self) {
         if let Some(queue) = &self.queue {
-            queue.help(|| !self.is_running());
+            queue.run_waiting(|| !self.is_running());
         }
     }
 
@@ -132,24 +132,24 @@ impl Completion {
         let (stage, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
         drop(stage);
         let rest = end.saturating_duration_since(Instant::now());
-        if let Some(verdict) = &self.verdict
+        if let Some(agreement) = &self.agreement
             && !timeout.timed_out()
         {
-            verdict.wait_for(Some(rest));
+            agreement.wait_for(Some(rest));
         }
         self.look().is_some()
     }
 
     fn wait(&self) -> Result<Status> {
-        self.help();
+        self.progress();
         loop {
             if let Some(result) = self.look() {
                 return result;
             }
             let running = |stage: &mut Stage| matches!(stage, Stage::Running);
             drop(self.arrived.wait_while(self.stage(), running));
-            if let Some(verdict) = &self.verdict {
-                verdict.wait_for(None);
+            if let Some(agreement) = &self.agreement {
+                agreement.wait_for(None);
             }
         }
     }
@@ -161,12 +161,12 @@ pub(crate) struct InFlight {
     pub(crate) completion: Arc<Completion>,
     /// Keeps the request counted as pending until it is waited for.
     pub(crate) _pending: PendingRequest,
-    pub(crate) carried_out: CarriedOut,
+    pub(crate) carried_out: Placement,
 }
 
 /// Where an operation's data was moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CarriedOut {
+pub(crate) enum Placement {
     /// In the call that started it.
     Inline,
     /// Somewhere else, later.
@@ -181,7 +181,7 @@ impl InFlight {
         InFlight {
             completion,
             _pending: pending,
-            carried_out: CarriedOut::Inline,
+            carried_out: Placement::Inline,
         }
     }
 }
@@ -198,11 +198,11 @@ impl<T: Element> Request<T> {
     /// to keep alive until the operation is done.
     pub(crate) fn start(
         owned: Owned<T>,
-        start: impl FnOnce(Memory, Keep) -> Result<InFlight>,
+        start: impl FnOnce(Memory, KeepAlive) -> Result<InFlight>,
     ) -> Result<Request<T>> {
         let memory = owned.memory.clone();
         let buffer = Arc::new(Mutex::new(Some(owned)));
-        let in_flight = start(memory, Keep(Some(buffer.clone())))?;
+        let in_flight = start(memory, KeepAlive(Some(buffer.clone())))?;
         Ok(Request { in_flight, buffer })
     }
 
@@ -220,15 +220,15 @@ impl<T: Element> Request<T> {
     /// Carries out on the calling thread what is left to do of a collective
     /// operation, if no other thread does so yet: for those who are about to
     /// wait. Waits for the other ranks as a blocking call would.
-    pub fn help(&self) {
-        self.in_flight.completion.help();
+    pub fn progress(&self) {
+        self.in_flight.completion.progress();
     }
 
     /// The result of an operation that was done in the call that started it; else
     /// the request. The buffer goes with the result. One in the background may be
     /// done by now, but whether it is pending must not depend on luck.
     pub fn into_result(self) -> std::result::Result<Result<Status>, Request<T>> {
-        let inline = self.in_flight.carried_out == CarriedOut::Inline;
+        let inline = self.in_flight.carried_out == Placement::Inline;
         match inline.then(|| self.in_flight.completion.look()).flatten() {
             Some(result) => Ok(result),
             None => Err(self),
@@ -267,14 +267,14 @@ impl<T: Element> fmt::Debug for Request<T> {
 }
 
 /// What an operation in flight keeps alive: the buffer of its request.
-pub(crate) struct Keep(
+pub(crate) struct KeepAlive(
     #[expect(dead_code, reason = "kept for its drop")] Option<Arc<dyn Send + Sync>>,
 );
 
-impl Keep {
+impl KeepAlive {
     /// Nothing: someone else sees to it that the memory stays.
-    fn nothing() -> Keep {
-        Keep(None)
+    fn nothing() -> KeepAlive {
+        KeepAlive(None)
     }
 }
 
@@ -359,7 +359,7 @@ impl<'scope> Scope<'scope, '_> {
         call: Call,
         memory: Memory,
     ) -> Result<ScopedRequest<'scope>> {
-        let in_flight = file.start(call, memory, Keep::nothing())?;
+        let in_flight = file.start(call, memory, KeepAlive::nothing())?;
         self.started
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

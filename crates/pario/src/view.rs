@@ -88,23 +88,23 @@ pub(crate) enum Use {
 
 /// Whether all ranks have the same view, as shared-pointer calls need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sameness {
+pub(crate) enum ViewsEqual {
     Same,
     Different,
 }
 
-/// A view in force: lowered to bytes of the file.
+/// A view in force: flattened to bytes of the file.
 #[derive(Debug)]
-pub(crate) struct Lowered {
+pub(crate) struct FlattenedView {
     displacement: u64,
-    form: Arc<Form>,
-    peers: Peers,
+    shape: Arc<ViewShape>,
+    rank_views: RankViews,
 }
 
 /// All of a view but where it starts. Programs that set a view for every call
-/// often only move it, so it is checked and lowered once.
+/// often only move it, so it is checked and flattened once.
 #[derive(Debug)]
-struct Form {
+struct ViewShape {
     etype: Datatype,
     filetype: Datatype,
     representation: Arc<dyn Representation>,
@@ -132,7 +132,7 @@ pub(crate) struct Shape {
 /// The views of all ranks, as they were exchanged when they were set: enough
 /// to compute where their data lies.
 #[derive(Clone, Debug)]
-pub(crate) struct Peers {
+pub(crate) struct RankViews {
     /// By rank. Equal layouts are one.
     pub(crate) shapes: Arc<[Shape]>,
     /// Where each rank's view starts.
@@ -144,21 +144,21 @@ pub(crate) struct Peers {
     pub(crate) dense: bool,
 }
 
-impl Peers {
+impl RankViews {
     /// Whether all ranks have the same view.
-    fn sameness(&self) -> Sameness {
+    fn sameness(&self) -> ViewsEqual {
         let same_shape = |shape: &Shape| shape.hash == self.shapes[0].hash;
         let same_start = |start: &u64| *start == self.displacements[0];
         match self.shapes.iter().all(same_shape) && self.displacements.iter().all(same_start) {
-            true => Sameness::Same,
-            false => Sameness::Different,
+            true => ViewsEqual::Same,
+            false => ViewsEqual::Different,
         }
     }
 }
 
-impl Form {
-    /// Checks a view by semantics rule 21 and lowers it.
-    fn new(view: &View, usage: Use) -> Result<Form> {
+impl ViewShape {
+    /// Checks a view by semantics rule 21 and flattens it.
+    fn new(view: &View, usage: Use) -> Result<ViewShape> {
         let View {
             etype, filetype, ..
         } = view;
@@ -172,7 +172,7 @@ impl Form {
             let elements = etype.signature().elements();
             let etype_bytes =
                 Converter::new(representation.clone(), etype)?.file_bytes_of(elements)?;
-            (lower(filetype, &*representation)?, etype_bytes)
+            (flatten(filetype, &*representation)?, etype_bytes)
         };
         // One filetype must not; tiles may where no access reaches into the
         // next one (HDF5 makes such views).
@@ -186,7 +186,7 @@ impl Form {
             Use::Writable if layout.overlap() == Overlap::Present => Tiles::Overlap,
             _ => Tiles::Apart,
         };
-        Ok(Form {
+        Ok(ViewShape {
             tiles,
             etype: etype.clone(),
             filetype: filetype.clone(),
@@ -204,16 +204,16 @@ impl Form {
     }
 }
 
-impl Lowered {
-    /// Checks a view by the standard's rules and lowers it, with the help of
+impl FlattenedView {
+    /// Checks a view by the standard's rules and flattens it, with the help of
     /// the one `before` it. `current` is the byte of the file where the shared
     /// pointer stands.
     pub(crate) fn new(
         view: &View,
         current: u64,
         usage: Use,
-        before: Option<&Lowered>,
-    ) -> Result<Lowered> {
+        before: Option<&FlattenedView>,
+    ) -> Result<FlattenedView> {
         let displacement = match view.displacement {
             Displacement::Bytes(bytes) => bytes,
             Displacement::Current => current,
@@ -223,15 +223,15 @@ impl Lowered {
                 "a view cannot start at byte {displacement}: the last possible is 2^63 - 1"
             )));
         }
-        let known = before.filter(|before| before.form.is_of(view));
-        let form = match known {
-            Some(before) => before.form.clone(),
-            None => Arc::new(Form::new(view, usage)?),
+        let known = before.filter(|before| before.shape.is_of(view));
+        let shape = match known {
+            Some(before) => before.shape.clone(),
+            None => Arc::new(ViewShape::new(view, usage)?),
         };
-        Ok(Lowered {
+        Ok(FlattenedView {
             displacement,
-            form,
-            peers: Peers {
+            shape,
+            rank_views: RankViews {
                 shapes: Arc::new([]),
                 displacements: Vec::new(),
                 family: 0,
@@ -244,52 +244,54 @@ impl Lowered {
     /// of the file twice.
     pub(crate) fn overlaps_itself(&self, first: u64, bytes: u64) -> bool {
         let tile = self.layout().size().max(1);
-        self.form.tiles == Tiles::Overlap && bytes > 0 && first / tile != (first + bytes - 1) / tile
+        self.shape.tiles == Tiles::Overlap
+            && bytes > 0
+            && first / tile != (first + bytes - 1) / tile
     }
 
-    pub(crate) fn with_peers(mut self, peers: Peers) -> Lowered {
-        self.peers = peers;
+    pub(crate) fn with_rank_views(mut self, rank_views: RankViews) -> FlattenedView {
+        self.rank_views = rank_views;
         self
     }
 
     /// The view of a file just opened, which all ranks have.
-    pub(crate) fn bytes(ranks: u32) -> Result<Lowered> {
-        let lowered = Lowered::new(&View::bytes(), 0, Use::Writable, None)?;
+    pub(crate) fn bytes(ranks: u32) -> Result<FlattenedView> {
+        let flattened = FlattenedView::new(&View::bytes(), 0, Use::Writable, None)?;
         let shape = Shape {
-            hash: lowered.layout().content_hash(),
-            layout: lowered.layout().clone(),
+            hash: flattened.layout().content_hash(),
+            layout: flattened.layout().clone(),
         };
-        let peers = Peers {
+        let rank_views = RankViews {
             shapes: std::iter::repeat_n(shape, ranks as usize).collect(),
             displacements: vec![0; ranks as usize],
             family: 0,
             dense: true,
         };
-        Ok(lowered.with_peers(peers))
+        Ok(flattened.with_rank_views(rank_views))
     }
 
     /// Whether this is another view at most moved.
-    pub(crate) fn is_moved_from(&self, other: &Lowered) -> bool {
-        Arc::ptr_eq(&self.form, &other.form)
+    pub(crate) fn is_moved_from(&self, other: &FlattenedView) -> bool {
+        Arc::ptr_eq(&self.shape, &other.shape)
     }
 
     /// The views of all ranks.
-    pub(crate) fn peers(&self) -> &Peers {
-        &self.peers
+    pub(crate) fn rank_views(&self) -> &RankViews {
+        &self.rank_views
     }
 
     /// The view as it was given, starting at a byte.
     pub(crate) fn view(&self) -> View {
         View {
             displacement: Displacement::Bytes(self.displacement),
-            etype: self.form.etype.clone(),
-            filetype: self.form.filetype.clone(),
-            representation: self.form.representation.name().to_owned(),
+            etype: self.shape.etype.clone(),
+            filetype: self.shape.filetype.clone(),
+            representation: self.shape.representation.name().to_owned(),
         }
     }
 
     pub(crate) fn etype(&self) -> &Datatype {
-        &self.form.etype
+        &self.shape.etype
     }
 
     pub(crate) fn displacement(&self) -> u64 {
@@ -297,21 +299,21 @@ impl Lowered {
     }
 
     pub(crate) fn representation(&self) -> &Arc<dyn Representation> {
-        &self.form.representation
+        &self.shape.representation
     }
 
     pub(crate) fn layout(&self) -> &Layout {
-        &self.form.layout
+        &self.shape.layout
     }
 
-    pub(crate) fn sameness(&self) -> Sameness {
-        self.peers.sameness()
+    pub(crate) fn sameness(&self) -> ViewsEqual {
+        self.rank_views.sameness()
     }
 
     /// The data byte at which an etype starts.
     pub(crate) fn data_byte(&self, etypes: u64) -> Result<u64> {
         let byte = etypes
-            .checked_mul(self.form.etype_bytes)
+            .checked_mul(self.shape.etype_bytes)
             .filter(|byte| *byte <= i64::MAX as u64);
         byte.ok_or_else(|| out_of_range(etypes))
     }
@@ -334,32 +336,32 @@ impl Lowered {
         if bytes == 0 {
             return Ok(0);
         }
-        if self.form.etype_bytes == 0 || !bytes.is_multiple_of(self.form.etype_bytes) {
+        if self.shape.etype_bytes == 0 || !bytes.is_multiple_of(self.shape.etype_bytes) {
             return Err(Error::argument(format!(
                 "{bytes} bytes are not a whole number of etypes of {} bytes",
-                self.form.etype_bytes
+                self.shape.etype_bytes
             )));
         }
-        Ok(bytes / self.form.etype_bytes)
+        Ok(bytes / self.shape.etype_bytes)
     }
 
     /// The first etype that lies, wholly or in part, at or behind the end of
     /// a file of this size.
     pub(crate) fn etypes_below(&self, size: u64) -> u64 {
-        if self.form.etype_bytes == 0 {
+        if self.shape.etype_bytes == 0 {
             return 0;
         }
         let reach = i64::try_from(size.saturating_sub(self.displacement)).unwrap_or(i64::MAX);
         self.layout()
             .bytes_below(reach)
-            .div_ceil(self.form.etype_bytes)
+            .div_ceil(self.shape.etype_bytes)
     }
 }
 
 /// The bytes that a datatype describes in a file of this representation.
-pub(crate) fn lower(datatype: &Datatype, representation: &dyn Representation) -> Result<Layout> {
+pub(crate) fn flatten(datatype: &Datatype, representation: &dyn Representation) -> Result<Layout> {
     let sizes = FileSizes::of(representation, datatype.signature())?;
-    Ok(datatype.lower(&|basic| sizes.get(basic))?)
+    Ok(datatype.flatten(&|basic| sizes.get(basic))?)
 }
 
 fn out_of_range(etypes: u64) -> Error {
@@ -372,10 +374,10 @@ fn out_of_range(etypes: u64) -> Error {
 mod tests {
     use super::*;
 
-    fn every_other_int() -> Lowered {
+    fn every_other_int() -> FlattenedView {
         let int = Datatype::basic(Basic::Int32);
         let filetype = Datatype::resized(&int, 0, 8).unwrap();
-        Lowered::new(&View::new(100, &int, &filetype), 0, Use::Writable, None).unwrap()
+        FlattenedView::new(&View::new(100, &int, &filetype), 0, Use::Writable, None).unwrap()
     }
 
     #[test]
@@ -410,9 +412,9 @@ mod tests {
         let int = Datatype::basic(Basic::Int32);
         let twice = Datatype::indexed(&[(1, 0), (1, 0)], &int).unwrap();
         let view = View::new(0, &int, &twice);
-        assert!(Lowered::new(&view, 0, Use::ReadOnly, None).is_ok());
+        assert!(FlattenedView::new(&view, 0, Use::ReadOnly, None).is_ok());
         assert_eq!(
-            Lowered::new(&view, 0, Use::Writable, None)
+            FlattenedView::new(&view, 0, Use::Writable, None)
                 .unwrap_err()
                 .kind(),
             ErrorKind::Type
@@ -422,7 +424,8 @@ mod tests {
     #[test]
     fn an_unknown_representation_is_named() {
         let error =
-            Lowered::new(&View::bytes().representation("xdr"), 0, Use::ReadOnly, None).unwrap_err();
+            FlattenedView::new(&View::bytes().representation("xdr"), 0, Use::ReadOnly, None)
+                .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsupportedRepresentation);
         assert!(error.to_string().contains("xdr"), "{error}");
     }
@@ -431,7 +434,7 @@ mod tests {
     fn a_view_that_starts_past_the_last_byte_is_refused() {
         let view = View::bytes().at(Displacement::Bytes(1 << 63));
         assert_eq!(
-            Lowered::new(&view, 0, Use::ReadOnly, None)
+            FlattenedView::new(&view, 0, Use::ReadOnly, None)
                 .unwrap_err()
                 .kind(),
             ErrorKind::Argument

@@ -275,11 +275,11 @@ fn an_argument_refused_on_one_rank_fails_on_all_of_them() {
         let error = || pario::Error::new(ErrorKind::Count, "the count is negative");
         let bytes = [7u8; 16];
         let source = || match odd {
-            true => pario::Source::refused(error()),
+            true => pario::Source::failed(error()),
             false => pario::Source::from(&bytes),
         };
         let owned = || match odd {
-            true => pario::Owned::refused(error()),
+            true => pario::Owned::failed(error()),
             false => pario::Owned::from(bytes.to_vec()),
         };
         let failures = [
@@ -288,7 +288,7 @@ fn an_argument_refused_on_one_rank_fails_on_all_of_them() {
             file.iwrite_at_all(0, owned())?.wait().unwrap_err(),
             file.write_ordered_begin(owned())?.end().unwrap_err(),
             match odd {
-                true => file.decline("set_size", error()),
+                true => file.fail_collectively("set_size", error()),
                 false => file.set_size(5).unwrap_err(),
             },
         ];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pario::{
     Basic, Datatype, File, Info, Mode, View,
-    driver::{Around, Log, Operation, Posix},
+    driver::{Log, Operation, Posix, WrappedDriver},
     threads::World,
 };
 
@@ -274,7 +274,7 @@ fn places(operation: Operation, gap: u64, hints: &[(&str, &str)]) -> Vec<(u64, u
         info.set(key, value).unwrap();
     }
     let results = World::new(2).run(|comm| -> pario::Result<()> {
-        let driver = Arc::new(Around::new(Arc::new(Posix::new()), log.clone()));
+        let driver = Arc::new(WrappedDriver::new(Arc::new(Posix::new()), log.clone()));
         let mode = Mode::READ_WRITE | Mode::UNIQUE_OPEN;
         let file = File::open_with(&comm, driver, &path, mode, &info)?;
         let long = Datatype::basic(Basic::Int64);
@@ -300,7 +300,10 @@ fn windows_leave_holes_alone_if_a_hint_says_so() {
     let whole = places(Operation::Write, 16, &[]);
     assert_eq!(whole, [(0, 16 * 32 - 16)], "the holes are rewritten");
     let runs: Vec<_> = (0..16).map(|at| (at * 32, 16)).collect();
-    for hint in [("romio_ds_write", "disable"), ("pario_way_write", "list")] {
+    for hint in [
+        ("romio_ds_write", "disable"),
+        ("pario_write_method", "list"),
+    ] {
         assert_eq!(places(Operation::Write, 16, &[hint]), runs, "{hint:?}");
     }
 }

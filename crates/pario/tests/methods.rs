@@ -35,7 +35,7 @@ const EXCHANGES: &[&str] = &["shared", "messages", "alltoall", "two-layer"];
 
 /// Windows and stripes far smaller than the data, so that there are many.
 const SMALL: &[(&str, &str)] = &[
-    ("pario_mimic_striping", "1000,3"),
+    ("pario_assume_striping", "1000,3"),
     ("cb_buffer_size", "4000"),
     ("pario_slice_bytes", "700"),
     ("cb_nodes", "3"),
@@ -179,7 +179,7 @@ fn exchanges() {
                     ("romio_cb_read", "enable"),
                     ("romio_cb_write", "enable"),
                     ("pario_exchange", exchange),
-                    ("pario_mimic_client", client),
+                    ("pario_assume_client", client),
                 ]);
                 let what = format!("{exchange} {client} on nodes {nodes:?}");
                 check(nodes, PATTERNS[1], Mode::empty(), &info, &what);
@@ -212,7 +212,7 @@ fn several_agents_a_server() {
             for blocks in PATTERNS {
                 let info = info(&[
                     ("pario_algorithm", algorithm),
-                    ("pario_mimic_striping", "500,2"),
+                    ("pario_assume_striping", "500,2"),
                     ("pario_agents_per_server", "2"),
                 ]);
                 let what = format!("{algorithm} {blocks:?} on nodes {nodes:?}");

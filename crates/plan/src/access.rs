@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pario_layout::{Layout, Monotony, PieceStats};
+use pario_layout::{Layout, Monotonicity, PieceStats};
 
 /// Data bytes `first..first + len` of a view, counted from 0 within the
 /// access.
@@ -79,7 +79,7 @@ impl Access {
 
     /// Whether its bytes ascend in the file: what windows need.
     pub fn is_increasing(&self) -> bool {
-        self.is_empty() || self.layout.order() == Monotony::Increasing
+        self.is_empty() || self.layout.order() == Monotonicity::Increasing
     }
 
     /// The byte of the file where a data byte lies.

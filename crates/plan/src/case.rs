@@ -4,7 +4,7 @@ use std::{cell::OnceCell, ops::Range};
 
 use pario_hints::ConfigList;
 
-use crate::{Access, Client, Facts, Issuer, Pattern};
+use crate::{Access, Client, Facts, Pattern, WindowWriter};
 
 /// Which way the bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -171,14 +171,14 @@ impl<'a> Case<'a> {
 
     /// Who moves windows, and how long they are: what stays in the cache
     /// where ranks share memory, what the file system likes elsewhere.
-    pub(crate) fn windows(&self) -> (Issuer, u64) {
+    pub(crate) fn windows(&self) -> (WindowWriter, u64) {
         let nodes = &self.facts.nodes;
         let one_node = nodes.windows(2).all(|pair| pair[0] == pair[1]);
-        let (issuer, bytes) = match (one_node, self.facts.client) {
-            (true, Client::Kernel) => (Issuer::Anyone, self.tuning.slice_bytes),
-            _ => (Issuer::Aggregator, self.tuning.buffer_bytes),
+        let (writer, bytes) = match (one_node, self.facts.client) {
+            (true, Client::Kernel) => (WindowWriter::Anyone, self.tuning.slice_bytes),
+            _ => (WindowWriter::Aggregator, self.tuning.buffer_bytes),
         };
-        (issuer, bytes.max(1))
+        (writer, bytes.max(1))
     }
 
     /// Whether windows can be used at all: every rank's bytes ascend.

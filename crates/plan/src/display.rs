@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::{
-    Group, Issuer, Members, Plan, Realm, Rounds, Segments, Timed, number::Counted, select::Ranks,
+    Group, Members, Plan, Realm, Rounds, Segments, Timed, WindowWriter, number::Counted,
+    select::Ranks,
 };
 
 /// Lines of a list that are printed; the rest is counted.
@@ -27,13 +28,13 @@ impl fmt::Display for Plan {
 
 impl fmt::Display for Rounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let issuer = match self.issuer {
-            Issuer::Aggregator => "their owners",
-            Issuer::Anyone => "whoever is free",
+        let writer = match self.writer {
+            WindowWriter::Aggregator => "their owners",
+            WindowWriter::Anyone => "whoever is free",
         };
         write!(
             f,
-            "{}, windows of {} bytes moved by {issuer}",
+            "{}, windows of {} bytes moved by {writer}",
             Counted(self.aggregators.len() as u64, "aggregator"),
             self.window_bytes
         )?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Case, Verdict};
+use crate::{Case, Fitness};
 
 /// A way to exchange data with the owner of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,23 +43,23 @@ impl Exchange {
     }
 
     /// How well it suits a case, and why.
-    pub fn suit(self, case: &Case<'_>) -> Verdict {
+    pub fn suit(self, case: &Case<'_>) -> Fitness {
         let nodes = case.pattern().nodes;
         let ranks = case.facts.nodes.len();
         match (self, nodes) {
             (Exchange::Shared, 0 | 1) => {
-                Verdict::suits(90, "all ranks share a node: one copy, no messages")
+                Fitness::suits(90, "all ranks share a node: one copy, no messages")
             }
-            (Exchange::Shared, _) => Verdict::unfit(format!("{nodes} nodes share no memory")),
-            (Exchange::TwoLayer, 0 | 1) => Verdict::suits(5, "there is only one node to gather"),
-            (Exchange::TwoLayer, _) if ranks > nodes => Verdict::suits(
+            (Exchange::Shared, _) => Fitness::unfit(format!("{nodes} nodes share no memory")),
+            (Exchange::TwoLayer, 0 | 1) => Fitness::suits(5, "there is only one node to gather"),
+            (Exchange::TwoLayer, _) if ranks > nodes => Fitness::suits(
                 60,
                 format!("one message for each of {nodes} nodes instead of {ranks} ranks"),
             ),
-            (Exchange::TwoLayer, _) => Verdict::suits(20, "every node has one rank only"),
-            (Exchange::Messages, _) => Verdict::suits(40, "works everywhere"),
+            (Exchange::TwoLayer, _) => Fitness::suits(20, "every node has one rank only"),
+            (Exchange::Messages, _) => Fitness::suits(40, "works everywhere"),
             (Exchange::AllToAll, _) => {
-                Verdict::suits(30, "for networks made for collective communication")
+                Fitness::suits(30, "for networks made for collective communication")
             }
         }
     }

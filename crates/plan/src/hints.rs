@@ -1,6 +1,6 @@
 //! From hints to what a plan is made from.
 
-use pario_hints::{Buffering, ExchangeWay, Hints, MimicClient, MimicLocks, Rmw};
+use pario_hints::{AssumedClient, AssumedLocks, Buffering, ExchangeMethod, Hints, Rmw};
 
 use crate::{
     Client, Direction, Exchange, Facts, LockProtocol, Rewriting, Striping, Tuning,
@@ -61,38 +61,38 @@ fn algorithm(hints: &Hints, direction: Direction) -> Option<String> {
 
 fn exchange(hints: &Hints) -> Option<Exchange> {
     match (hints.pario_exchange, hints.romio_cb_alltoall) {
-        (ExchangeWay::Automatic, Buffering::Enable) => Some(Exchange::AllToAll),
-        (ExchangeWay::Automatic, _) => None,
-        (ExchangeWay::Shared, _) => Some(Exchange::Shared),
-        (ExchangeWay::Messages, _) => Some(Exchange::Messages),
-        (ExchangeWay::AllToAll, _) => Some(Exchange::AllToAll),
-        (ExchangeWay::TwoLayer, _) => Some(Exchange::TwoLayer),
+        (ExchangeMethod::Automatic, Buffering::Enable) => Some(Exchange::AllToAll),
+        (ExchangeMethod::Automatic, _) => None,
+        (ExchangeMethod::Shared, _) => Some(Exchange::Shared),
+        (ExchangeMethod::Messages, _) => Some(Exchange::Messages),
+        (ExchangeMethod::AllToAll, _) => Some(Exchange::AllToAll),
+        (ExchangeMethod::TwoLayer, _) => Some(Exchange::TwoLayer),
     }
 }
 
 impl Facts {
     /// These facts, with those that the hints pretend in their place.
-    pub fn mimicking(mut self, hints: &Hints) -> Facts {
-        if let Some(pretended) = hints.pario_mimic_striping {
+    pub fn with_assumptions(mut self, hints: &Hints) -> Facts {
+        if let Some(pretended) = hints.pario_assume_striping {
             self.striping = Some(Striping {
                 unit: pretended.unit,
                 count: pretended.count,
             });
         }
-        if let Some(bytes) = hints.pario_mimic_lock_granularity {
+        if let Some(bytes) = hints.pario_assume_lock_granularity {
             self.lock_granularity = Some(bytes);
         }
-        if let Some(pretended) = hints.pario_mimic_lock_protocol {
+        if let Some(pretended) = hints.pario_assume_lock_protocol {
             self.lock_protocol = match pretended {
-                MimicLocks::None => LockProtocol::None,
-                MimicLocks::Server => LockProtocol::Server,
-                MimicLocks::Token => LockProtocol::Token,
+                AssumedLocks::None => LockProtocol::None,
+                AssumedLocks::Server => LockProtocol::Server,
+                AssumedLocks::Token => LockProtocol::Token,
             };
         }
-        if let Some(pretended) = hints.pario_mimic_client {
+        if let Some(pretended) = hints.pario_assume_client {
             self.client = match pretended {
-                MimicClient::Kernel => Client::Kernel,
-                MimicClient::Library => Client::Library,
+                AssumedClient::Kernel => Client::Kernel,
+                AssumedClient::Library => Client::Library,
             };
         }
         self
@@ -121,7 +121,7 @@ mod tests {
         let tuning = Tuning::from_hints(&hints(&[]), Direction::Read);
         assert_eq!(tuning, Tuning::default());
         let facts = Facts::one_node(3);
-        assert_eq!(facts.clone().mimicking(&hints(&[])), facts);
+        assert_eq!(facts.clone().with_assumptions(&hints(&[])), facts);
     }
 
     #[test]
@@ -169,12 +169,12 @@ mod tests {
     #[test]
     fn any_file_system_can_mimic_another() {
         let hints = hints(&[
-            ("pario_mimic_striping", "64k, 4"),
-            ("pario_mimic_lock_protocol", "server"),
-            ("pario_mimic_client", "library"),
-            ("pario_mimic_lock_granularity", "4k"),
+            ("pario_assume_striping", "64k, 4"),
+            ("pario_assume_lock_protocol", "server"),
+            ("pario_assume_client", "library"),
+            ("pario_assume_lock_granularity", "4k"),
         ]);
-        let facts = Facts::one_node(2).mimicking(&hints);
+        let facts = Facts::one_node(2).with_assumptions(&hints);
         let striping = Striping {
             unit: 64 << 10,
             count: 4,

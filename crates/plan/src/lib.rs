@@ -15,6 +15,7 @@ mod display;
 mod exchange;
 mod explain;
 mod facts;
+mod fitness;
 mod hints;
 mod number;
 pub mod partition;
@@ -26,7 +27,6 @@ pub mod schedule;
 mod select;
 #[cfg(test)]
 mod testing;
-mod verdict;
 
 pub use access::Access;
 pub use aggregators::asked_aggregators;
@@ -35,9 +35,9 @@ pub use cost::CostModel;
 pub use exchange::Exchange;
 pub use explain::Explanation;
 pub use facts::{Client, Facts, LockProtocol, ServerPart, Striping};
+pub use fitness::Fitness;
 pub use pattern::Pattern;
-pub use plan::{Aggregator, Group, Issuer, Members, Plan, Rounds, Segments, Timed};
+pub use plan::{Aggregator, Group, Members, Plan, Rounds, Segments, Timed, WindowWriter};
 pub use realm::{Realm, Window};
-pub use schedule::{Schedule, Turn};
+pub use schedule::{Schedule, ScheduledWindow};
 pub use select::{Answers, Asked, Decision, decide};
-pub use verdict::Verdict;

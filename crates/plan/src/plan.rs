@@ -33,7 +33,7 @@ pub struct Rounds {
     /// The size of a window.
     pub window_bytes: u64,
     /// Who moves a window between buffer and file.
-    pub issuer: Issuer,
+    pub writer: WindowWriter,
 }
 
 /// An aggregator and what it serves.
@@ -62,7 +62,7 @@ pub enum Members {
 
 /// Who moves a window between buffer and file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Issuer {
+pub enum WindowWriter {
     /// The aggregator that owns it.
     Aggregator,
     /// Whichever rank has nothing else to do (or is the first to need it): where

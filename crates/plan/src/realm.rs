@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pario_layout::{Layout, Monotony};
+use pario_layout::{Layout, Monotonicity};
 
 /// A tiled layout, clipped to a range of the file. Realms of one call do not
 /// overlap, and together they hold every byte that some rank moves.
@@ -31,7 +31,7 @@ impl Realm {
     /// range of the file. The layout must increase and have data.
     pub fn tiled(displacement: u64, layout: Layout, file: Range<u64>) -> Realm {
         assert!(
-            layout.size() > 0 && layout.order() == Monotony::Increasing,
+            layout.size() > 0 && layout.order() == Monotonicity::Increasing,
             "a realm ascends"
         );
         let below = |byte: u64| match byte.checked_sub(displacement) {

@@ -6,7 +6,7 @@ use crate::{Access, Members, Rounds, Window};
 
 /// One window and the aggregator that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct ScheduledWindow {
     /// Index among the plan's aggregators.
     pub aggregator: usize,
     /// What is moved.
@@ -87,9 +87,9 @@ impl Schedule<'_> {
 }
 
 impl Iterator for Schedule<'_> {
-    type Item = Turn;
+    type Item = ScheduledWindow;
 
-    fn next(&mut self) -> Option<Turn> {
+    fn next(&mut self) -> Option<ScheduledWindow> {
         let aggregators = self.next.len();
         for _ in 0..aggregators {
             let aggregator = self.turn % aggregators;
@@ -98,7 +98,7 @@ impl Iterator for Schedule<'_> {
                 continue;
             }
             if let Some(window) = self.take(aggregator) {
-                return Some(Turn { aggregator, window });
+                return Some(ScheduledWindow { aggregator, window });
             }
         }
         None
@@ -122,7 +122,7 @@ mod tests {
     use pario_layout::Layout;
 
     use super::*;
-    use crate::{Aggregator, Issuer, Realm};
+    use crate::{Aggregator, Realm, WindowWriter};
 
     fn rounds(realms: Vec<Range<u64>>) -> Rounds {
         let aggregator = |file| Aggregator {
@@ -134,7 +134,7 @@ mod tests {
         Rounds {
             aggregators: realms.into_iter().map(aggregator).collect(),
             window_bytes: 100,
-            issuer: Issuer::Aggregator,
+            writer: WindowWriter::Aggregator,
         }
     }
 

@@ -5,9 +5,9 @@
 use std::fmt;
 
 use crate::{
-    Case, Exchange, PersistentRealms, Plan, Verdict,
+    Case, Exchange, Fitness, PersistentRealms, Plan,
     aggregators::{self, Aggregators},
-    algorithm::{ALGORITHMS, Algorithm, Choices},
+    algorithm::{ALGORITHMS, Algorithm, Decisions},
     partition::{PARTITIONS, Partition},
 };
 
@@ -33,7 +33,7 @@ pub struct Decision {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answers {
     /// Each candidate's name and verdict.
-    pub verdicts: Vec<(&'static str, Verdict)>,
+    pub answers: Vec<(&'static str, Fitness)>,
     /// What was asked for by name, and what became of that.
     pub asked: Option<Asked>,
 }
@@ -54,34 +54,34 @@ pub enum Asked {
 impl Answers {
     /// Asks all candidates, and returns the index of the one to take: the one
     /// asked for, else the highest priority, the first of equals.
-    fn of(verdicts: Vec<(&'static str, Verdict)>, asked: Option<&str>) -> (usize, Answers) {
-        let best = (0..verdicts.len())
+    fn of(answers: Vec<(&'static str, Fitness)>, asked: Option<&str>) -> (usize, Answers) {
+        let best = (0..answers.len())
             .rev()
-            .max_by_key(|index| verdicts[*index].1.priority())
+            .max_by_key(|index| answers[*index].1.priority())
             .unwrap_or(0);
         let (taken, asked) = match asked {
             None => (best, None),
-            Some(name) => match verdicts.iter().position(|(known, _)| *known == name) {
+            Some(name) => match answers.iter().position(|(known, _)| *known == name) {
                 None => (best, Some(Asked::Unknown(name.to_owned()))),
-                Some(index) if verdicts[index].1.priority().is_none() => {
+                Some(index) if answers[index].1.priority().is_none() => {
                     (best, Some(Asked::Unfit(name.to_owned())))
                 }
                 Some(index) => (index, Some(Asked::Taken(name.to_owned()))),
             },
         };
-        (taken, Answers { verdicts, asked })
+        (taken, Answers { answers, asked })
     }
 }
 
 /// Chooses for a case.
 pub fn decide(case: &Case<'_>) -> Decision {
     let tuning = case.tuning;
-    let verdicts = ALGORITHMS.iter().map(|it| (it.name(), it.suit(case)));
-    let (index, algorithms) = Answers::of(verdicts.collect(), tuning.algorithm.as_deref());
+    let answers = ALGORITHMS.iter().map(|it| (it.name(), it.suit(case)));
+    let (index, algorithms) = Answers::of(answers.collect(), tuning.algorithm.as_deref());
     let algorithm = ALGORITHMS[index];
 
-    let verdicts = PARTITIONS.iter().map(|it| (it.name(), it.suit(case)));
-    let (index, mut partitions) = Answers::of(verdicts.collect(), tuning.partition.as_deref());
+    let answers = PARTITIONS.iter().map(|it| (it.name(), it.suit(case)));
+    let (index, mut partitions) = Answers::of(answers.collect(), tuning.partition.as_deref());
     let partition = match algorithm.partition(case) {
         None => PARTITIONS[index],
         Some(insisted) => {
@@ -91,8 +91,8 @@ pub fn decide(case: &Case<'_>) -> Decision {
         }
     };
 
-    let verdicts = Exchange::ALL.iter().map(|it| (it.name(), it.suit(case)));
-    let (index, exchanges) = Answers::of(verdicts.collect(), tuning.exchange.as_deref());
+    let answers = Exchange::ALL.iter().map(|it| (it.name(), it.suit(case)));
+    let (index, exchanges) = Answers::of(answers.collect(), tuning.exchange.as_deref());
     Decision {
         algorithm,
         partition,
@@ -107,7 +107,7 @@ pub fn decide(case: &Case<'_>) -> Decision {
 impl Decision {
     /// The plan of what was decided.
     pub fn plan(&self, case: &Case<'_>) -> Plan {
-        let choices = Choices {
+        let choices = Decisions {
             partition: self.partition,
             aggregators: &self.aggregators.ranks,
         };
@@ -159,8 +159,8 @@ impl fmt::Display for Answers {
                 )?;
             }
         }
-        for (name, verdict) in &self.verdicts {
-            write!(f, "\n  {name}: {verdict}")?;
+        for (name, fitness) in &self.answers {
+            write!(f, "\n  {name}: {fitness}")?;
         }
         Ok(())
     }

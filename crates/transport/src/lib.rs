@@ -37,11 +37,11 @@ pub mod threads;
 mod transport;
 
 pub use error::{Loss, Result, TransportError};
-pub use fabric::Meanwhile;
-pub use memory::{Event, Patience, Segment, Waiter};
+pub use fabric::ProgressHook;
+pub use memory::{Backoff, Event, Segment, Waiter};
 pub use process::Process;
 pub use rank::{Node, Rank, Tag};
-pub use transport::{SEND_ROOM, Transport};
+pub use transport::{SEND_HEADROOM, Transport};
 
 /// Collectives and segments made by means of messages, for transports that have
 /// none of their own: the provided methods of [`Transport`] are these.

@@ -2,10 +2,10 @@
 //! and share a segment: what they say to each other goes through it.
 //!
 //! ```
-//! use pario_transport::{Meanwhile, Patience, Rank, Segment, Transport, node};
+//! use pario_transport::{ProgressHook, Backoff, Rank, Segment, Transport, node};
 //!
 //! let memory = Segment::anonymous(node::bytes(1))?;
-//! let alone = node::join(memory, 1, Rank(0), Patience::DEFAULT, Meanwhile::default())?;
+//! let alone = node::join(memory, 1, Rank(0), Backoff::DEFAULT, ProgressHook::default())?;
 //! assert_eq!(alone.all_gather(b"me"), Ok(vec![b"me".to_vec()]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -13,10 +13,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::fabric::{self, Kind, Meanwhile, World};
+use crate::fabric::{self, Kind, ProgressHook, World};
 pub use crate::fabric::{Endpoint, Reserved};
 use crate::sharing::{Backing, NamedFolder, SHARED_MEMORY_FOLDER};
-use crate::{Patience, Rank, Result, Segment};
+use crate::{Backoff, Rank, Result, Segment};
 
 /// The most ranks that can share a segment.
 pub const RANKS_MAX: u32 = fabric::RANKS_MAX;
@@ -41,8 +41,8 @@ pub fn join(
     memory: Segment,
     ranks: u32,
     rank: Rank,
-    patience: Patience,
-    meanwhile: Meanwhile,
+    backoff: Backoff,
+    progress_hook: ProgressHook,
 ) -> Result<Endpoint> {
     assert!(memory.bytes() >= bytes(ranks), "the segment is too small");
     assert!(rank.0 < ranks, "rank {rank} of {ranks}");
@@ -55,9 +55,9 @@ pub fn join(
         name: "node",
         spans_processes: true,
         nodes: fabric::one_node(ranks),
-        patience,
+        backoff,
         backings: vec![Backing::Memfd, Backing::Named(folder)],
-        meanwhile,
+        progress_hook,
     };
     let endpoint = Endpoint::join(world, rank, Arc::new(kind));
     endpoint.watch_processes()?;

@@ -9,9 +9,9 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::thread;
 
-use crate::fabric::{self, Endpoint, Kind, Meanwhile};
+use crate::fabric::{self, Endpoint, Kind, ProgressHook};
 use crate::sharing::{Backing, Registry};
-use crate::{Loss, Node, Patience, Rank, Transport};
+use crate::{Backoff, Loss, Node, Rank, Transport};
 
 /// Runs `f` as every rank of a world of threads on one node, and returns what
 /// each rank returned, by rank.
@@ -43,7 +43,7 @@ impl std::error::Error for RankPanic {}
 #[derive(Clone, Debug)]
 pub struct World {
     nodes: Vec<Node>,
-    patience: Patience,
+    backoff: Backoff,
 }
 
 impl World {
@@ -58,7 +58,7 @@ impl World {
     pub fn new(ranks: u32) -> Self {
         World {
             nodes: fabric::one_node(ranks),
-            patience: Patience::DEFAULT.among(ranks),
+            backoff: Backoff::DEFAULT.among(ranks),
         }
     }
 
@@ -80,12 +80,12 @@ impl World {
     /// gives up, whatever the patience says: a message cut short by that would
     /// leave a stream that no one can read.
     #[must_use]
-    pub fn patience(self, patience: Patience) -> Self {
-        let patience = Patience {
+    pub fn backoff(self, backoff: Backoff) -> Self {
+        let backoff = Backoff {
             give_up_after: None,
-            ..patience
+            ..backoff
         };
-        World { patience, ..self }
+        World { backoff, ..self }
     }
 
     /// Runs `f` as every rank and returns what each returned, by rank.
@@ -107,9 +107,9 @@ impl World {
             name: "threads",
             spans_processes: false,
             nodes: self.nodes.clone(),
-            patience: self.patience,
+            backoff: self.backoff,
             backings: vec![Backing::Process(Arc::new(Registry::default()))],
-            meanwhile: Meanwhile::default(),
+            progress_hook: ProgressHook::default(),
         });
         let (world, f) = (&world, &f);
         thread::scope(|scope| {

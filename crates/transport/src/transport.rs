@@ -3,10 +3,10 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::{Node, Patience, Rank, Result, Segment, Tag, collectives, sharing};
+use crate::{Backoff, Node, Rank, Result, Segment, Tag, collectives, sharing};
 
 /// Bytes that [`Transport::send_owned`] may add to a message.
-pub const SEND_ROOM: usize = 32;
+pub const SEND_HEADROOM: usize = 32;
 
 /// How the ranks of one world talk.
 ///
@@ -50,7 +50,7 @@ pub trait Transport: Send + Sync + Debug {
 
     /// Sends a message that the caller needs no more, which saves a copy where
     /// messages are kept until they leave; one more if the vector has no room
-    /// for [`SEND_ROOM`] bytes besides.
+    /// for [`SEND_HEADROOM`] bytes besides.
     fn send_owned(&self, to: Rank, tag: Tag, message: Vec<u8>) -> Result<()> {
         self.send(to, tag, &message)
     }
@@ -74,12 +74,12 @@ pub trait Transport: Send + Sync + Debug {
     /// with [`check`](Transport::check): a rank that has returned is not an
     /// error as long as no one waits for it. Long messages to a rank that waits
     /// in this way move on only when it attends.
-    fn attend(&self) -> Result<()>;
+    fn progress(&self) -> Result<()>;
 
     /// How long to wait in one go for something that the transport knows
-    /// nothing about, before the next [`attend`](Transport::attend).
-    fn patience(&self) -> Patience {
-        Patience::DEFAULT
+    /// nothing about, before the next [`progress`](Transport::progress).
+    fn backoff(&self) -> Backoff {
+        Backoff::DEFAULT
     }
 
     /// Fails if a rank has left, in whatever way: it will not do anything any

@@ -5,22 +5,22 @@ mod harness;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use pario_transport::Patience;
+use pario_transport::Backoff;
 use pario_transport::conformance::{Job, Launcher, Outcome};
 use pario_transport::threads::World;
 
 struct Threads {
-    patience: Patience,
+    backoff: Backoff,
 }
 
 const DEFAULT: Threads = Threads {
-    patience: Patience::DEFAULT,
+    backoff: Backoff::DEFAULT,
 };
 
 /// Hardly yields and then sleeps so long that a wake-up that gets lost is a
 /// failure, not a delay.
 const SLEEPY: Threads = Threads {
-    patience: Patience {
+    backoff: Backoff {
         looks: 1,
         yield_for: Duration::from_micros(1),
         first_sleep: Duration::from_secs(1000),
@@ -35,7 +35,7 @@ impl Launcher for Threads {
     }
 
     fn launch(&self, nodes: &[u32], job: &Job<'_>) -> Vec<Outcome> {
-        let world = World::new(nodes.len() as u32).patience(self.patience);
+        let world = World::new(nodes.len() as u32).backoff(self.backoff);
         let results = world.nodes(nodes).run(job);
         let outcomes = results
             .into_iter()

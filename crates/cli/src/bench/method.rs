@@ -44,7 +44,7 @@ enum Word {
     Automatic,
     Calls(Calls),
     /// Independent calls that access the file in this way.
-    Way(&'static str),
+    Access(&'static str),
     Driver(&'static str),
     Algorithm(&'static str),
     Partition(&'static str),
@@ -64,9 +64,9 @@ const WORDS: &[(&str, Word)] = &[
     ("split", Word::Calls(Calls::Split)),
     ("independent", Word::Calls(Calls::Independent)),
     ("nonblocking", Word::Calls(Calls::Nonblocking)),
-    ("direct", Word::Way("direct")),
-    ("list", Word::Way("list")),
-    ("sieve", Word::Way("sieve")),
+    ("direct", Word::Access("direct")),
+    ("list", Word::Access("list")),
+    ("sieve", Word::Access("sieve")),
     ("rmw", Word::Rmw),
     ("uring", Word::Driver("uring")),
     ("mapped", Word::Driver("mapped")),
@@ -94,7 +94,7 @@ pub(crate) struct Forced {
     pub(crate) partition: Option<&'static str>,
     pub(crate) exchange: Option<Exchange>,
     /// How independent writes and reads access the file.
-    ways: [Option<String>; 2],
+    access: [Option<String>; 2],
     is_rmw: bool,
 }
 
@@ -102,7 +102,7 @@ impl Forced {
     /// What hints force.
     fn by(hints: &Info) -> Forced {
         let value = |name| hints.get(name).filter(|value| *value != "automatic");
-        let ways = ["pario_way_write", "pario_way_read"];
+        let access = ["pario_write_method", "pario_read_method"];
         Forced {
             algorithm: value("pario_algorithm")
                 .and_then(algorithm::by_name)
@@ -111,7 +111,7 @@ impl Forced {
                 .and_then(partition::by_name)
                 .map(|it| it.name()),
             exchange: value("pario_exchange").and_then(Exchange::by_name),
-            ways: ways.map(|name| value(name).map(str::to_owned)),
+            access: access.map(|name| value(name).map(str::to_owned)),
             is_rmw: value("pario_rmw") == Some("locked"),
         }
     }
@@ -129,11 +129,18 @@ impl Forced {
             let names = [self.algorithm, self.partition, exchange];
             words.extend(names.into_iter().flatten().map(str::to_owned));
         } else {
-            match &self.ways {
+            match &self.access {
                 [write, read] if write == read => words.extend(write.clone()),
                 [write, read] => {
-                    words.extend(write.iter().map(|way| format!("pario_way_write={way}")));
-                    words.extend(read.iter().map(|way| format!("pario_way_read={way}")));
+                    words.extend(
+                        write
+                            .iter()
+                            .map(|method| format!("pario_write_method={method}")),
+                    );
+                    words.extend(
+                        read.iter()
+                            .map(|method| format!("pario_read_method={method}")),
+                    );
                 }
             }
         }
@@ -192,7 +199,7 @@ impl Method {
                 Word::Algorithm(_) | Word::Partition(_) | Word::Exchange(_) => {
                     collective = Some(name);
                 }
-                Word::Calls(_) | Word::Way(_) => independent = Some(name),
+                Word::Calls(_) | Word::Access(_) => independent = Some(name),
                 Word::Automatic | Word::Driver(_) | Word::Rmw => {}
             }
             method.add(word);
@@ -214,15 +221,15 @@ impl Method {
         match word {
             Word::Automatic => {}
             Word::Calls(calls) => self.calls = calls,
-            Word::Way(way) => {
+            Word::Access(method) => {
                 // A way does not exclude nonblocking calls.
                 if self.calls.is_collective() {
                     self.calls = Calls::Independent;
                 }
-                self.forced.ways = [Some(way.to_owned()), Some(way.to_owned())];
-                self.hint("pario_way_write", way);
-                self.hint("pario_way_read", way);
-                if way == "sieve" {
+                self.forced.access = [Some(method.to_owned()), Some(method.to_owned())];
+                self.hint("pario_write_method", method);
+                self.hint("pario_read_method", method);
+                if method == "sieve" {
                     // Ranks share the file, so read-modify-write requires every write to lock.
                     self.add(Word::Rmw);
                 }
@@ -274,7 +281,7 @@ impl Method {
         let calls = WORDS
             .iter()
             .find(|(_, word)| *word == Word::Calls(self.calls));
-        let calls = match (self.calls, &self.forced.ways) {
+        let calls = match (self.calls, &self.forced.access) {
             // What is forced implies these.
             (Calls::Collective, _) if self.forced.is_collective() => None,
             (Calls::Independent, [Some(write), Some(read)]) if write == read => None,
@@ -392,8 +399,8 @@ mod tests {
             ("automatic+rmw", "pario_exchange=messages", "messages+rmw"),
             (
                 "independent",
-                "pario_way_read=list",
-                "independent+pario_way_read=list",
+                "pario_read_method=list",
+                "independent+pario_read_method=list",
             ),
             ("sieve", "pario_algorithm=two-phase", "sieve"),
             ("list", "pario_driver=mapped", "list+mapped"),

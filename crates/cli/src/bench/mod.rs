@@ -1,7 +1,6 @@
 //! `pario bench`: methods write and read the workloads of the literature, every byte is verified, and
 //! speeds are compared with those of plain POSIX calls in the same folder.
 
-mod beside;
 mod cold;
 mod fitness;
 mod layout;
@@ -12,6 +11,7 @@ mod outcome;
 mod plan;
 mod report;
 mod row;
+mod second_job;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -23,12 +23,12 @@ use std::io::{self, Write};
 use indicatif::ProgressBar;
 use pario_driver::FileSystem;
 
-use beside::Beside;
-use fitness::Fitness;
+use fitness::MethodFitness;
 use method::Method;
 use mpi::Mpi;
 use options::{Format, Options, Target};
 use row::{Comparison, Row};
+use second_job::SecondJob;
 use session::{Cache, Session};
 use trial::Record;
 use world::{Kind, World};
@@ -44,13 +44,13 @@ use crate::workload::WORKLOADS;
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<Benchmark>,
     #[command(flatten)]
     options: Options,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
+enum Benchmark {
     /// Measure datatypes: memory, look-ups, packing and unpacking
     Layout,
     /// Measure planning: time and memory as ranks, aggregators and pieces grow
@@ -71,21 +71,21 @@ enum What {
     LatencyWorker(Box<crate::latency::worker::Arguments>),
     /// The second job of --beside: runs until its input ends
     #[command(hide = true)]
-    Beside(beside::Arguments),
+    SecondJob(second_job::Arguments),
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
     match &arguments.what {
-        Some(What::Layout) => layout::run(out),
-        Some(What::Plan) => plan::run(out).map_err(Failure::Output),
-        Some(What::Limits(arguments)) => crate::limits::run(arguments, out),
-        Some(What::Workloads) => list_workloads(out).map_err(Failure::Output),
-        Some(What::Compare(arguments)) => crate::compare::run(arguments, out),
-        Some(What::CompareWorker(arguments)) => crate::compare::worker::run(arguments, out),
-        Some(What::Latency(arguments)) => crate::latency::run(arguments, out),
-        Some(What::LatencyWorker(arguments)) => crate::latency::worker::run(arguments, out),
-        Some(What::Beside(arguments)) => beside::run(arguments, out),
+        Some(Benchmark::Layout) => layout::run(out),
+        Some(Benchmark::Plan) => plan::run(out).map_err(Failure::Output),
+        Some(Benchmark::Limits(arguments)) => crate::limits::run(arguments, out),
+        Some(Benchmark::Workloads) => list_workloads(out).map_err(Failure::Output),
+        Some(Benchmark::Compare(arguments)) => crate::compare::run(arguments, out),
+        Some(Benchmark::CompareWorker(arguments)) => crate::compare::worker::run(arguments, out),
+        Some(Benchmark::Latency(arguments)) => crate::latency::run(arguments, out),
+        Some(Benchmark::LatencyWorker(arguments)) => crate::latency::worker::run(arguments, out),
+        Some(Benchmark::SecondJob(arguments)) => second_job::run(arguments, out),
         None => measure(&arguments.options, out),
     }
 }
@@ -139,7 +139,7 @@ fn measure_in(world: &World, options: &Options, out: &mut impl Write) -> Result<
     let beside = world.lead(|| {
         let pause = options.beside;
         pause
-            .map(|pause| Beside::start(scratch.path(), world.ranks(), pause))
+            .map(|pause| SecondJob::start(scratch.path(), world.ranks(), pause))
             .transpose()
     })?;
     let beside = beside.flatten();
@@ -178,7 +178,7 @@ fn check_outputs(options: &Options, targets: &[Target]) -> Result<(), Failure> {
 fn finish(
     options: &Options,
     comparisons: &[Comparison],
-    beside: Option<Beside>,
+    beside: Option<SecondJob>,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     match options.format() {
@@ -223,7 +223,7 @@ fn compare(
     let mut session = Session::new(&*job, world, scratch.path(), kept, options)?;
     let raw = std::iter::once(Method::raw());
     let mut rows: Vec<_> = raw.chain(methods.iter().cloned()).map(Row::new).collect();
-    let fitness = Fitness(pario::plan_facts(scratch.facts(), world.nodes().to_vec()));
+    let fitness = MethodFitness(pario::plan_facts(scratch.facts(), world.nodes().to_vec()));
     session.find_unfit(&mut rows, &fitness);
     let repeats = u64::from(options.repeats());
     for round in 0..=repeats {

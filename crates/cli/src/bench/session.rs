@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pario::{ErrorKind, File, Info};
 
 use super::cold;
-use super::fitness::Fitness;
+use super::fitness::MethodFitness;
 use super::method::{Calls, Method};
 use super::options::Options;
 use super::outcome::{Outcome, Stop, calls_elapsed, elapsed, open_close_elapsed, transfer_share};
@@ -15,7 +15,7 @@ use super::trial::{Record, Trial};
 use super::world::World;
 use crate::failure::Failure;
 use crate::measure::capacity::{Kept, file_space};
-use crate::measure::{Direction, Holes, Memory, Need, Share, Stored, turns};
+use crate::measure::{Direction, Holes, Memory, Need, Share, Stored, alternating};
 use crate::workload::Job;
 
 /// Whether the kernel's cache is emptied before reads.
@@ -74,7 +74,7 @@ impl<'a> Session<'a> {
     }
 
     /// Marks what the methods of the rows cannot do.
-    pub(crate) fn find_unfit(&self, rows: &mut [Row], fitness: &Fitness) {
+    pub(crate) fn find_unfit(&self, rows: &mut [Row], fitness: &MethodFitness) {
         let memories: Vec<_> = self.memories.iter().map(lock).collect();
         let steps: Vec<_> = memories.iter().map(|it| it.steps.as_slice()).collect();
         for row in rows {
@@ -97,7 +97,7 @@ impl<'a> Session<'a> {
         for memory in &self.memories {
             lock(memory).fill(self.job, round);
         }
-        for place in turns(round, rows.len()) {
+        for place in alternating(round, rows.len()) {
             let row = &mut rows[place];
             let is_recorded = record == Record::Whole || row.method.calls != Calls::Raw;
             if is_recorded && row.is_worth_repeating() {

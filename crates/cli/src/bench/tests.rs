@@ -51,7 +51,7 @@ fn striped_files_have_aggregators_per_server() {
     let methods = "one-per-server,resonant,resonant-prefetch,two-phase+group-cyclic,\
                    two-phase+static-cyclic,two-phase+by-server,two-phase+persistent";
     for workload in ["demo", "steps", "noncontig:elements=64"] {
-        let sizes = "--scale 0.02 --repeat 1 --hint pario_mimic_striping=4096,3";
+        let sizes = "--scale 0.02 --repeat 1 --hint pario_assume_striping=4096,3";
         let text = bench(&format!("-w {workload} -m {methods} {sizes}")).unwrap();
         assert_eq!(verified(&text), 8, "{text}");
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use pario::{File, Info, Mode, Owned, Source, Target, Transport, View};
-use pario_driver::{Around, Log, Operation};
+use pario_driver::{Log, Operation, WrappedDriver};
 
 use super::method::{Calls, Method};
 use super::outcome::{Outcome, Stop};
@@ -155,7 +155,7 @@ impl Trial<'_> {
             return Ok(File::open(comm, self.name(), mode, info)?);
         };
         let resolved = pario_driver::resolve(self.name(), None)?;
-        let driver = Arc::new(Around::new(resolved.driver, log.clone()));
+        let driver = Arc::new(WrappedDriver::new(resolved.driver, log.clone()));
         Ok(File::open_with(comm, driver, resolved.path, mode, info)?)
     }
 

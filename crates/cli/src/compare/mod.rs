@@ -20,7 +20,7 @@ use indicatif::ProgressBar;
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::measure::capacity::{Kept, file_space};
-use crate::measure::{Direction, Memory, Need, Scratch, progress_bar, turns};
+use crate::measure::{Direction, Memory, Need, Scratch, alternating, progress_bar};
 use crate::output::{self, JsonOption, check_file, save};
 use crate::run::library;
 use crate::workload;
@@ -297,7 +297,7 @@ impl Case<'_> {
         let progress = progress_bar(u64::from(repeats) * contenders.len() as u64 * figures);
         let mut done = 0;
         for repeat in 0..repeats {
-            for place in turns(u64::from(repeat), contenders.len()) {
+            for place in alternating(u64::from(repeat), contenders.len()) {
                 let contender = contenders[place];
                 let name = full_name(&comparison.mpis[contender.mpi], contender.side);
                 progress.set_message(format!("{} ranks, {name}", self.ranks));

@@ -19,7 +19,7 @@ use crate::compare::protocol::Line;
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::measure::capacity::Kept;
-use crate::measure::{Need, Scratch, progress_bar, turns};
+use crate::measure::{Need, Scratch, alternating, progress_bar};
 use crate::output::{self, JsonOption};
 use crate::run::library;
 use crate::workload;
@@ -168,7 +168,7 @@ impl Case<'_> {
                 let mut section = Section::new(&mpi.name, ranks, rows);
                 progress.set_message(section.title());
                 for repeat in 0..repeats {
-                    for place in turns(u64::from(repeat), Side::ALL.len()) {
+                    for place in alternating(u64::from(repeat), Side::ALL.len()) {
                         let side = Side::ALL[place];
                         self.run(mpi, side, &mut section, &mut latencies.faults);
                         progress.inc(1);

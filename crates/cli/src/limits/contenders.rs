@@ -1,12 +1,12 @@
 //! What is measured.
 
+use super::method::Method;
+use super::method::calls::{Counted, direct, preallocated, pwrite, vectored};
+use super::method::kernel_copy::scatter;
+use super::method::mapped::{huge_page_stores, non_temporal_stores, stores};
+use super::method::reads::{mapped, memcpy, pread, pread_untouched};
+use super::method::ring::{Pace, submit};
 use super::pattern::Pattern;
-use super::way::Way;
-use super::way::calls::{Counted, direct, preallocated, pwrite, vectored};
-use super::way::kernel_copy::scatter;
-use super::way::mapped::{huge_page_stores, non_temporal_stores, stores};
-use super::way::reads::{mapped, memcpy, pread, pread_untouched};
-use super::way::ring::{Pace, submit};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -29,7 +29,7 @@ pub(super) struct Contender {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) pattern: Pattern,
-    pub(super) way: Way,
+    pub(super) method: Method,
 }
 
 /// What a contender does, and with which files.
@@ -73,21 +73,21 @@ impl Kind {
     }
 }
 
-const fn contender(name: &'static str, kind: Kind, pattern: Pattern, way: Way) -> Contender {
+const fn contender(name: &'static str, kind: Kind, pattern: Pattern, method: Method) -> Contender {
     Contender {
         name,
         kind,
         pattern,
-        way,
+        method,
     }
 }
 
-const fn write(name: &'static str, pattern: Pattern, way: Way) -> Contender {
-    contender(name, Kind::Write, pattern, way)
+const fn write(name: &'static str, pattern: Pattern, method: Method) -> Contender {
+    contender(name, Kind::Write, pattern, method)
 }
 
-const fn read(name: &'static str, pattern: Pattern, way: Way) -> Contender {
-    contender(name, Kind::Read, pattern, way)
+const fn read(name: &'static str, pattern: Pattern, method: Method) -> Contender {
+    contender(name, Kind::Read, pattern, method)
 }
 
 const EIGHT_IN_FLIGHT: Pace = Pace {

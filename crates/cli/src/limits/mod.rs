@@ -5,12 +5,12 @@
 mod contenders;
 mod huge_pages;
 mod mapping;
+mod method;
 mod pattern;
 mod report;
 mod session;
 mod threads;
 mod verify;
-mod way;
 
 use std::io::Write;
 use std::path::PathBuf;

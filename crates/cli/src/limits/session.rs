@@ -6,10 +6,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::contenders::{Contender, Kind, State};
+use super::method::{Stage, Stop};
 use super::verify;
-use super::way::{Stage, Stop};
 use crate::failure::Failure;
-use crate::measure::{Buffer, Fault, PAGE, Place, Samples, content, turns};
+use crate::measure::{Buffer, Fault, PAGE, Place, Samples, alternating, content};
 
 /// The round of the file's bytes; there is only one.
 const ROUND: u64 = 1;
@@ -98,7 +98,7 @@ impl Session {
         rows: &mut [Row],
         mut done: impl FnMut(),
     ) -> Result<(), Failure> {
-        for place in turns(u64::from(round), rows.len()) {
+        for place in alternating(u64::from(round), rows.len()) {
             self.turn(&mut rows[place], Purpose::Time)?;
             done();
         }
@@ -129,7 +129,7 @@ impl Session {
                 &self.read
             }
         };
-        let took = (contender.way)(&mut Stage {
+        let took = (contender.method)(&mut Stage {
             path,
             pattern: contender.pattern,
             source: self.source.bytes(),
@@ -207,7 +207,7 @@ fn clear(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::super::contenders::CONTENDERS;
-    use super::super::way::{Outcome, Took, Way};
+    use super::super::method::{Method, Outcome, Timing};
     use super::*;
 
     const SIZE: u64 = 8 << 20;
@@ -246,7 +246,7 @@ mod tests {
         if !stage.path.exists() {
             fs::write(stage.path, stage.source).map_err(Stop::failed("write"))?;
         }
-        Ok(Took::default())
+        Ok(Timing::default())
     }
 
     /// Finds no space.
@@ -255,12 +255,12 @@ mod tests {
         Err(Stop::failed("write")(error))
     }
 
-    fn failure(way: Way) -> Failure {
+    fn failure(method: Method) -> Failure {
         let contender = Box::leak(Box::new(Contender {
             name: "other",
             kind: Kind::Write,
             pattern: CONTENDERS[0].pattern,
-            way,
+            method,
         }));
         let folder = tempfile::tempdir().unwrap();
         let mut session = Session::new(SIZE, folder.path()).unwrap();

@@ -15,7 +15,7 @@ pub(super) const CYCLIC: Workload = Workload {
         setting.check_bytes(&[block, DOUBLE])?;
         let count = setting.items(block * DOUBLE);
         setting.check_bytes(&[block, DOUBLE, count])?;
-        Ok(Box::new(Dealt {
+        Ok(Box::new(CyclicJob {
             ranks: setting.ranks,
             block,
             count,
@@ -23,14 +23,14 @@ pub(super) const CYCLIC: Workload = Workload {
     },
 };
 
-struct Dealt {
+struct CyclicJob {
     ranks: u32,
     block: u64,
     /// Blocks of a rank.
     count: u64,
 }
 
-impl Job for Dealt {
+impl Job for CyclicJob {
     fn sizes(&self) -> String {
         format!("{} blocks of {} doubles per rank", self.count, self.block)
     }

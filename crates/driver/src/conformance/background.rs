@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// A callback that takes longer than this does not come.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where an outcome will arrive.
 struct Pending(mpsc::Receiver<Outcome>);
@@ -43,7 +43,7 @@ impl Pending {
     fn outcome(self) -> Outcome {
         let outcome = self
             .0
-            .recv_timeout(PATIENCE)
+            .recv_timeout(TIMEOUT)
             .expect("a submission is called back");
         assert!(self.0.recv().is_err(), "a submission is called back once");
         outcome
@@ -155,7 +155,7 @@ fn chain(subject: &Subject) {
     let file = subject.create();
     let (sender, receiver) = mpsc::channel();
     link(file.clone(), 0, sender);
-    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(LINKS), "no link failed");
+    assert_eq!(receiver.recv_timeout(TIMEOUT), Ok(LINKS), "no link failed");
     let expected: Vec<u8> = (0..LINKS).map(|number| number as u8).collect();
     assert_eq!(read(&*file, 0, LINKS as usize), expected);
     subject.finish(&*file);
@@ -176,7 +176,7 @@ fn locks_in_callback(subject: &Subject) {
         file.submit(batch, Box::new(done));
         assert!(guard.is_empty());
         drop(guard);
-        receiver.recv_timeout(PATIENCE).unwrap();
+        receiver.recv_timeout(TIMEOUT).unwrap();
         assert_eq!(results.lock().unwrap().len(), 1);
     }
     subject.finish(&*file);
@@ -220,7 +220,7 @@ fn close_from_callback(subject: &Subject) {
     let theirs = file.clone();
     let done = move |_| sender.send(theirs.close()).unwrap();
     file.submit(Batch::write(0, b"last"), Box::new(done));
-    receiver.recv_timeout(PATIENCE).unwrap().unwrap();
+    receiver.recv_timeout(TIMEOUT).unwrap().unwrap();
     let file = subject.open(Access::Read);
     assert_eq!(read(&*file, 0, 9), b"last");
     subject.finish(&*file);

@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     Check,
-    background::PATIENCE,
+    background::TIMEOUT,
     process::Child,
     subject::{Subject, read, write},
 };
@@ -203,5 +203,5 @@ fn background_write(file: &dyn Handle, offset: u64) {
     let (sender, receiver) = mpsc::channel();
     let done = move |outcome: Outcome| sender.send(outcome.bytes).unwrap();
     file.submit(Batch::write(offset, b"data"), Box::new(done));
-    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(4));
+    assert_eq!(receiver.recv_timeout(TIMEOUT), Ok(4));
 }

@@ -9,8 +9,8 @@ use std::{
 use super::Node;
 use crate::{
     Access, Advice, Batch, Client, Coherence, Completion, Direction, Facts, FileSystem, Handle,
-    LockMode, Outcome, Promptness, RangeLock, background,
-    closing::{Closing, Pass, lock},
+    Latency, LockMode, Outcome, RangeLock, background,
+    closing::{Closing, ResourceGuard, lock},
     lock::Ticket,
 };
 
@@ -46,13 +46,13 @@ impl MemoryHandle {
     }
 
     /// A pass for a transfer.
-    fn enter_to_move(&self, batch: &Batch<'_>) -> io::Result<Pass<Arc<Node>>> {
+    fn enter_to_move(&self, batch: &Batch<'_>) -> io::Result<ResourceGuard<Arc<Node>>> {
         let pass = self.enter(batch.direction())?;
         batch.require_addressable()?;
         Ok(pass)
     }
 
-    fn enter(&self, direction: Direction) -> io::Result<Pass<Arc<Node>>> {
+    fn enter(&self, direction: Direction) -> io::Result<ResourceGuard<Arc<Node>>> {
         let pass = self.node.enter()?;
         self.access.require(direction)?;
         Ok(pass)
@@ -99,8 +99,8 @@ impl Handle for MemoryHandle {
         }));
     }
 
-    fn promptness(&self, _direction: Direction) -> Promptness {
-        Promptness::Memory
+    fn latency(&self, _direction: Direction) -> Latency {
+        Latency::Memory
     }
 
     fn size(&self) -> io::Result<u64> {

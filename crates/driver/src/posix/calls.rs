@@ -23,7 +23,7 @@ pub enum SystemCall {
 
 /// What happens to a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CallAction {
     /// It is made.
     Proceed,
     /// It is made with no more than this many bytes (at least one).
@@ -37,7 +37,7 @@ pub enum Verdict {
 /// other way to meet them on purpose.
 pub trait Interference: Send + Sync + Debug {
     /// Asked before each system call with the bytes it would move.
-    fn before(&self, call: SystemCall, bytes: usize) -> Verdict;
+    fn before(&self, call: SystemCall, bytes: usize) -> CallAction;
 }
 
 /// Makes system calls.
@@ -82,13 +82,13 @@ impl Calls {
         call: impl FnOnce(usize) -> io::Result<T>,
     ) -> io::Result<T> {
         let verdict = match &self.interference {
-            None => Verdict::Proceed,
+            None => CallAction::Proceed,
             Some(interference) => interference.before(kind, bytes),
         };
         match verdict {
-            Verdict::Proceed => call(bytes),
-            Verdict::Shorten(limit) => call(bytes.min(limit.max(1))),
-            Verdict::Fail(errno) => Err(io::Error::from_raw_os_error(errno)),
+            CallAction::Proceed => call(bytes),
+            CallAction::Shorten(limit) => call(bytes.min(limit.max(1))),
+            CallAction::Fail(errno) => Err(io::Error::from_raw_os_error(errno)),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     calls::Calls,
-    direct::{self, Direct, Route},
+    direct::{self, Descriptors, Direct},
     sys,
     transfer::{self, step},
 };
@@ -90,7 +90,7 @@ impl Descriptor {
         let (calls, buffered) = (&self.calls, self.buffered());
         if let Some(direct) = self.direct(batch) {
             return direct::run(
-                &Route {
+                &Descriptors {
                     calls,
                     buffered,
                     direct,

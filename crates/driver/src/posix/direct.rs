@@ -33,7 +33,7 @@ pub(super) struct Direct {
 }
 
 /// The two descriptors of a transfer.
-pub(super) struct Route<'f> {
+pub(super) struct Descriptors<'f> {
     pub(super) calls: &'f Calls,
     pub(super) buffered: BorrowedFd<'f>,
     pub(super) direct: &'f Direct,
@@ -71,13 +71,13 @@ impl Direct {
 }
 
 /// Moves a batch.
-pub(super) fn run(route: &Route<'_>, batch: &Batch<'_>) -> Outcome {
+pub(super) fn run(descriptors: &Descriptors<'_>, batch: &Batch<'_>) -> Outcome {
     let mut cursor = Cursor::default();
     let mut vector = Vector::new(batch.direction());
     let mut bounce = Bounce::default();
     let mut moved = 0;
     while vector.load(batch, cursor) {
-        match route.step(&mut vector, &mut bounce) {
+        match descriptors.step(&mut vector, &mut bounce) {
             Ok(0) => break,
             Ok(bytes) => {
                 cursor.advance(batch, bytes);
@@ -89,7 +89,7 @@ pub(super) fn run(route: &Route<'_>, batch: &Batch<'_>) -> Outcome {
     Outcome::moved(moved)
 }
 
-impl Route<'_> {
+impl Descriptors<'_> {
     /// Moves the first part of a run that goes one way; zero is the end of
     /// the file.
     fn step(&self, vector: &mut Vector<'_>, bounce: &mut Bounce) -> io::Result<usize> {

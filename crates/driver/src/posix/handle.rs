@@ -5,14 +5,14 @@ use std::{fmt, io, ops::Range, path::Path};
 use super::{
     calls::{Calls, SystemCall},
     descriptor::{Descriptor, ListMethod},
-    locks::{Locks, Patience},
+    locks::{Locks, OnConflict},
     preallocate, sys, transfer,
 };
 use crate::{
     Advice, AsyncMethod, Batch, Completion, Direction, Facts, FileIdentity, FileSystem, Handle,
-    IoMode, LockMode, OpenHow, Outcome, Promptness, RangeLock, background,
+    IoMode, Latency, LockMode, OpenHow, Outcome, RangeLock, background,
     batch::beyond_files,
-    closing::{Closing, Pass},
+    closing::{Closing, ResourceGuard},
     detect, uring,
 };
 
@@ -59,21 +59,21 @@ impl PosixHandle {
 
     /// A pass, unless a lock of this handle's is stuck: someone waits for it,
     /// so the next call of whatever kind reports it.
-    fn enter(&self) -> io::Result<Pass<Descriptor>> {
+    fn enter(&self) -> io::Result<ResourceGuard<Descriptor>> {
         let pass = self.file.enter()?;
         self.locks.check_released(&pass)?;
         Ok(pass)
     }
 
     /// A pass for a call that changes the file.
-    fn enter_to_change(&self) -> io::Result<Pass<Descriptor>> {
+    fn enter_to_change(&self) -> io::Result<ResourceGuard<Descriptor>> {
         let pass = self.enter()?;
         self.how.access.require(Direction::Write)?;
         Ok(pass)
     }
 
     /// A pass for a transfer.
-    fn enter_to_move(&self, batch: &Batch<'_>) -> io::Result<Pass<Descriptor>> {
+    fn enter_to_move(&self, batch: &Batch<'_>) -> io::Result<ResourceGuard<Descriptor>> {
         let pass = self.enter()?;
         self.how.access.require(batch.direction())?;
         batch.require_addressable()?;
@@ -123,13 +123,13 @@ impl Handle for PosixHandle {
 
     /// Libraries that intercept libc may not know the call that reads what is
     /// cached; who asks for the pool wants them to see everything.
-    fn promptness(&self, direction: Direction) -> Promptness {
+    fn latency(&self, direction: Direction) -> Latency {
         let known = match self.how.mode(direction) {
-            IoMode::Direct => Promptness::Unknown,
-            IoMode::Buffered => self.facts.file_system.promptness(direction),
+            IoMode::Direct => Latency::Unknown,
+            IoMode::Buffered => self.facts.file_system.latency(direction),
         };
         match (known, self.how.asynchronous) {
-            (Promptness::WhereCached, AsyncMethod::Pool) => Promptness::Unknown,
+            (Latency::WhereCached, AsyncMethod::Pool) => Latency::Unknown,
             _ => known,
         }
     }
@@ -171,12 +171,12 @@ impl Handle for PosixHandle {
     }
 
     fn lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<RangeLock> {
-        let lock = self.locks.take(&self.file, range, mode, Patience::Wait)?;
+        let lock = self.locks.take(&self.file, range, mode, OnConflict::Wait)?;
         Ok(lock.expect("a patient request ends with the lock or an error"))
     }
 
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
-        self.locks.take(&self.file, range, mode, Patience::Try)
+        self.locks.take(&self.file, range, mode, OnConflict::Try)
     }
 
     fn check(&self) -> io::Result<()> {

@@ -20,7 +20,7 @@ use crate::{Access, Direction, LockMode, RangeLock, closing::Closing, lock::Rang
 
 /// What to do about a conflicting lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Patience {
+pub(super) enum OnConflict {
     Wait,
     Try,
 }
@@ -53,7 +53,7 @@ impl Locks {
         file: &Closing<Descriptor>,
         range: Range<u64>,
         mode: LockMode,
-        patience: Patience,
+        on_conflict: OnConflict,
     ) -> io::Result<Option<RangeLock>> {
         let pass = file.enter()?;
         self.check_released(&pass)?;
@@ -61,21 +61,21 @@ impl Locks {
         if range.is_empty() {
             return Ok(Some(RangeLock::nothing(range, mode)));
         }
-        let ticket = match patience {
-            Patience::Wait => self.table.acquire(range.clone(), mode),
-            Patience::Try => match self.table.try_acquire(range.clone(), mode) {
+        let ticket = match on_conflict {
+            OnConflict::Wait => self.table.acquire(range.clone(), mode),
+            OnConflict::Try => match self.table.try_acquire(range.clone(), mode) {
                 Some(ticket) => ticket,
                 None => return Ok(None),
             },
         };
         let fd = pass.buffered();
-        match self.take_from_kernel(fd, &range, self.kernel_lock(mode), patience) {
+        match self.take_from_kernel(fd, &range, self.kernel_lock(mode), on_conflict) {
             Ok(true) => {
-                let (table, door) = (self.table.clone(), file.door());
+                let (table, weak) = (self.table.clone(), file.weak());
                 let calls = self.calls.clone();
                 let release = move || {
                     // Closing has released all.
-                    let pass = door.enter();
+                    let pass = weak.enter();
                     table.release(ticket, |part| match &pass {
                         Some(pass) => unlock(&calls, pass.buffered(), part),
                         None => Ok(()),
@@ -128,14 +128,14 @@ impl Locks {
         fd: BorrowedFd<'_>,
         range: &Range<u64>,
         kernel: KernelLock,
-        patience: Patience,
+        on_conflict: OnConflict,
     ) -> io::Result<bool> {
         let mut wait = LockWait::new();
         loop {
             let taken = self.calls.make(SystemCall::Lock, 0, |_| {
                 sys::lock_try(fd, range.clone(), kernel)
             })?;
-            if taken || patience == Patience::Try {
+            if taken || on_conflict == OnConflict::Try {
                 return Ok(taken);
             }
             wait.pause(range, || sys::lock_in_the_way(fd, range.clone(), kernel))?;

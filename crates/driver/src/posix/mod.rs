@@ -10,7 +10,7 @@ mod preallocate;
 pub(crate) mod sys;
 mod transfer;
 
-pub use calls::{Interference, SystemCall, Verdict};
+pub use calls::{CallAction, Interference, SystemCall};
 pub(crate) use descriptor::{Descriptor, ListMethod};
 
 use std::{io, path::Path, sync::Arc};

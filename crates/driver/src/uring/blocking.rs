@@ -13,12 +13,12 @@ use super::{
 use crate::{Batch, Outcome, closing::lock, per_process::PerProcess, vector::Vector};
 
 /// Rings that no transfer uses.
-type Stock = Vec<Box<Ring>>;
+type IdleRings = Vec<Box<Ring>>;
 
 /// Rings kept for the next transfer; more are made while more threads are at it.
 const RINGS_KEPT: usize = 8;
 
-static RINGS: PerProcess<Mutex<Stock>> = PerProcess::new();
+static RINGS: PerProcess<Mutex<IdleRings>> = PerProcess::new();
 
 /// Moves a batch through a ring. `step` makes the plain system call for a
 /// window of one run, where a ring has nothing to offer, and for all runs
@@ -28,14 +28,14 @@ pub(crate) fn transfer<'a>(
     batch: &Batch<'a>,
     step: impl FnMut(&mut Vector<'a>) -> io::Result<usize>,
 ) -> Outcome {
-    let mut loan = Loan::Untried;
+    let mut loan = BorrowedRing::Untried;
     let outcome = transfer_with(&mut loan, fd, batch, step);
     loan.end();
     outcome
 }
 
 fn transfer_with<'a>(
-    loan: &mut Loan,
+    loan: &mut BorrowedRing,
     fd: BorrowedFd<'_>,
     batch: &Batch<'a>,
     mut step: impl FnMut(&mut Vector<'a>) -> io::Result<usize>,
@@ -51,7 +51,7 @@ fn transfer_with<'a>(
         } else if progress.vectors().len() > 0 {
             let Some(ring) = loan.ring() else { continue };
             if run_window(ring, fd, &mut progress).is_err() {
-                *loan = Loan::Impossible;
+                *loan = BorrowedRing::Impossible;
             }
         }
         if let Next::Finished(outcome) = progress.settle(batch) {
@@ -66,38 +66,38 @@ fn result_of(bytes: usize) -> i32 {
 }
 
 /// A ring of the process's stock, for one transfer.
-enum Loan {
+enum BorrowedRing {
     Untried,
     Lent(Box<Ring>),
     Impossible,
 }
 
-impl Loan {
+impl BorrowedRing {
     /// How many runs to move at a time.
     fn window(&self) -> usize {
         match self {
-            Loan::Untried | Loan::Lent(_) => WINDOW_MAX,
-            Loan::Impossible => 1,
+            BorrowedRing::Untried | BorrowedRing::Lent(_) => WINDOW_MAX,
+            BorrowedRing::Impossible => 1,
         }
     }
 
     fn ring(&mut self) -> Option<&mut Ring> {
-        if let Loan::Untried = self {
+        if let BorrowedRing::Untried = self {
             let kept = lock(RINGS.get_or_make(Mutex::default)).pop();
             *self = match kept.map_or_else(|| Ring::new(WINDOW_MAX as u32).map(Box::new), Ok) {
-                Ok(ring) => Loan::Lent(ring),
-                Err(_) => Loan::Impossible,
+                Ok(ring) => BorrowedRing::Lent(ring),
+                Err(_) => BorrowedRing::Impossible,
             };
         }
         match self {
-            Loan::Lent(ring) => Some(ring),
-            Loan::Untried | Loan::Impossible => None,
+            BorrowedRing::Lent(ring) => Some(ring),
+            BorrowedRing::Untried | BorrowedRing::Impossible => None,
         }
     }
 
     /// Returns a ring that is still good.
     fn end(self) {
-        if let Loan::Lent(ring) = self {
+        if let BorrowedRing::Lent(ring) = self {
             let mut rings = lock(RINGS.get_or_make(Mutex::default));
             if rings.len() < RINGS_KEPT {
                 rings.push(ring);
@@ -166,7 +166,7 @@ mod tests {
         assert!(run_window(&mut sabotaged(), file.as_fd(), &mut progress).is_err());
         assert!(matches!(progress.settle(&batch), Next::Window));
 
-        let mut loan = Loan::Lent(sabotaged());
+        let mut loan = BorrowedRing::Lent(sabotaged());
         let steps = Cell::new(0);
         let outcome = transfer_with(&mut loan, file.as_fd(), &batch, |vector| {
             steps.set(steps.get() + 1);
@@ -174,7 +174,7 @@ mod tests {
         });
         assert_eq!(outcome.into_result().unwrap(), 6);
         assert_eq!(steps.get(), 3);
-        assert!(matches!(loan, Loan::Impossible));
+        assert!(matches!(loan, BorrowedRing::Impossible));
         let mut bytes = [0; 22];
         file.read_exact_at(&mut bytes, 0).unwrap();
         assert_eq!(

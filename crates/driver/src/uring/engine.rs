@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     Batch, Completion, Outcome,
-    closing::{Pass, lock},
+    closing::{ResourceGuard, lock},
     per_process::PerProcess,
     posix::{Descriptor, sys},
 };
@@ -46,7 +46,7 @@ static ENGINE: PerProcess<Engine> = PerProcess::new();
 /// A batch on its way.
 pub(crate) struct Operation {
     /// Keeps the file open.
-    file: Pass<Descriptor>,
+    file: ResourceGuard<Descriptor>,
     batch: Batch<'static>,
     progress: Progress<'static>,
     /// Requests of the current window that have not completed.
@@ -55,7 +55,11 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
-    pub(crate) fn new(file: Pass<Descriptor>, batch: Batch<'static>, done: Completion) -> Self {
+    pub(crate) fn new(
+        file: ResourceGuard<Descriptor>,
+        batch: Batch<'static>,
+        done: Completion,
+    ) -> Self {
         Operation {
             file,
             batch,

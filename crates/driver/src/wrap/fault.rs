@@ -7,7 +7,7 @@ use std::{
 
 use super::{Call, Operation, Wrapped, Wrapper};
 use crate::{
-    Batch, Completion, Handle, Interference, Outcome, SystemCall, Verdict, background,
+    Batch, CallAction, Completion, Handle, Interference, Outcome, SystemCall, background,
     closing::lock,
 };
 
@@ -199,7 +199,7 @@ fn after(bytes: u64, rest: Outcome) -> Outcome {
 }
 
 impl Interference for Faults {
-    fn before(&self, call: SystemCall, bytes: usize) -> Verdict {
+    fn before(&self, call: SystemCall, bytes: usize) -> CallAction {
         let operation = match call {
             SystemCall::Read => Operation::Read,
             SystemCall::Write => Operation::Write,
@@ -210,15 +210,15 @@ impl Interference for Faults {
             SystemCall::Unlock => Operation::Unlock,
         };
         match self.next(operation) {
-            None => Verdict::Proceed,
-            Some(Fault::Error(errno)) => Verdict::Fail(errno),
-            Some(Fault::Partial(errno)) if bytes < 2 => Verdict::Fail(errno),
+            None => CallAction::Proceed,
+            Some(Fault::Error(errno)) => CallAction::Fail(errno),
+            Some(Fault::Partial(errno)) if bytes < 2 => CallAction::Fail(errno),
             Some(Fault::Partial(errno)) => {
                 self.fail_nth(1, &[operation], Fault::Error(errno));
-                Verdict::Shorten(bytes / 2)
+                CallAction::Shorten(bytes / 2)
             }
-            Some(Fault::Short) => Verdict::Shorten(bytes / 2),
-            Some(Fault::Interruption) => Verdict::Fail(libc::EINTR),
+            Some(Fault::Short) => CallAction::Shorten(bytes / 2),
+            Some(Fault::Interruption) => CallAction::Fail(libc::EINTR),
         }
     }
 }

@@ -12,7 +12,7 @@ use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
 
 use crate::{
     Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, FileIdentity, Handle,
-    LockMode, OpenHow, Outcome, Promptness, RangeLock,
+    Latency, LockMode, OpenHow, Outcome, RangeLock,
 };
 
 /// What a driver is asked to do.
@@ -93,7 +93,7 @@ pub trait Wrapper: Clone + Debug + Send + Sync + 'static {
     fn transfer(&self, file: &Wrapped<dyn Handle>, batch: &Batch<'_>) -> Outcome;
 
     /// How promptly short transfers go around a file that is so prompt.
-    fn promptness(&self, inner: Promptness) -> Promptness {
+    fn latency(&self, inner: Latency) -> Latency {
         inner
     }
 
@@ -113,28 +113,28 @@ pub struct Wrapped<H: ?Sized> {
 /// A driver around another one.
 ///
 /// ```
-/// use pario_driver::{Around, Driver, Fault, Faults, Memory, Operation};
+/// use pario_driver::{WrappedDriver, Driver, Fault, Faults, Memory, Operation};
 /// use std::{path::Path, sync::Arc};
 /// let faults = Faults::new();
-/// let driver = Around::new(Arc::new(Memory::separate()), faults.clone());
+/// let driver = WrappedDriver::new(Arc::new(Memory::separate()), faults.clone());
 /// faults.fail_nth(1, &[Operation::Delete], Fault::Error(5));
 /// assert!(driver.delete(Path::new("file")).is_err());
 /// assert_eq!(faults.fired(), 1);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Around<W> {
+pub struct WrappedDriver<W> {
     inner: Arc<dyn Driver>,
     wrapper: W,
 }
 
-impl<W: Wrapper> Around<W> {
+impl<W: Wrapper> WrappedDriver<W> {
     /// Wraps a driver.
     pub fn new(inner: Arc<dyn Driver>, wrapper: W) -> Self {
-        Around { inner, wrapper }
+        WrappedDriver { inner, wrapper }
     }
 }
 
-impl<W: Wrapper> Driver for Around<W> {
+impl<W: Wrapper> Driver for WrappedDriver<W> {
     fn name(&self) -> &'static str {
         W::NAME
     }
@@ -154,7 +154,7 @@ impl<W: Wrapper> Driver for Around<W> {
             path: Arc::from(path),
             inner,
         };
-        Ok(Arc::new(AroundHandle {
+        Ok(Arc::new(WrappedHandle {
             file,
             wrapper: self.wrapper.clone(),
         }))
@@ -172,12 +172,12 @@ impl<W: Wrapper> Driver for Around<W> {
 
 /// A handle of a wrapped driver.
 #[derive(Debug)]
-struct AroundHandle<W> {
+struct WrappedHandle<W> {
     file: Wrapped<dyn Handle>,
     wrapper: W,
 }
 
-impl<W: Wrapper> AroundHandle<W> {
+impl<W: Wrapper> WrappedHandle<W> {
     fn call<T>(
         &self,
         operation: Operation,
@@ -193,7 +193,7 @@ impl<W: Wrapper> AroundHandle<W> {
     }
 }
 
-impl<W: Wrapper> Handle for AroundHandle<W> {
+impl<W: Wrapper> Handle for WrappedHandle<W> {
     fn transfer(&self, batch: &Batch<'_>) -> Outcome {
         self.wrapper.transfer(&self.file, batch)
     }
@@ -204,13 +204,10 @@ impl<W: Wrapper> Handle for AroundHandle<W> {
 
     /// What is only prompt where data is cached goes to the background, as the
     /// wrapper sees transfers there.
-    fn promptness(&self, direction: Direction) -> Promptness {
-        match self
-            .wrapper
-            .promptness(self.file.inner.promptness(direction))
-        {
-            Promptness::Memory => Promptness::Memory,
-            _ => Promptness::Unknown,
+    fn latency(&self, direction: Direction) -> Latency {
+        match self.wrapper.latency(self.file.inner.latency(direction)) {
+            Latency::Memory => Latency::Memory,
+            _ => Latency::Unknown,
         }
     }
 

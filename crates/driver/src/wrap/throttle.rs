@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{Call, Wrapped, Wrapper};
-use crate::{Batch, Completion, Handle, Outcome, Promptness, background, closing::lock};
+use crate::{Batch, Completion, Handle, Latency, Outcome, background, closing::lock};
 
 /// Nothing takes longer, so that points in time can be added up.
 const TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
@@ -79,8 +79,8 @@ impl Wrapper for Throttle {
         self.run(batch.bytes(), || file.inner.transfer(batch))
     }
 
-    fn promptness(&self, _inner: Promptness) -> Promptness {
-        Promptness::Unknown
+    fn latency(&self, _inner: Latency) -> Latency {
+        Latency::Unknown
     }
 
     fn submit(&self, file: &Wrapped<dyn Handle>, batch: Batch<'static>, done: Completion) {

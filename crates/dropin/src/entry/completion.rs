@@ -14,13 +14,13 @@ use super::next::passing_functions;
 use super::{HandlePointer, Logical, Raw, StatusPointer};
 use crate::call::{self, SUCCESS};
 use crate::failure::Failure;
-use crate::requests::{self, Delivery, Ours};
+use crate::requests::{self, Delivery, ParioRequests};
 
 /// Runs the work of a function that got requests of pario's, and delivers the
 /// errors of those that are over: not within the work, whose panics are caught,
 /// since a handler may throw an exception of C++'s.
 fn handle(
-    ours: &Ours,
+    ours: &ParioRequests,
     work: impl FnOnce() -> Result<c_int, Failure>,
     deliver: impl FnOnce(c_int) -> c_int,
 ) -> c_int {
@@ -39,10 +39,14 @@ fn handle(
 ///
 /// # Safety
 /// There are `count` handles of the host's at `requests`.
-unsafe fn ours(function: &'static str, count: c_int, requests: *const c_void) -> Option<Ours> {
+unsafe fn ours(
+    function: &'static str,
+    count: c_int,
+    requests: *const c_void,
+) -> Option<ParioRequests> {
     match requests::is_any_outstanding() || is_weak() {
         // SAFETY: promised by the caller.
-        true => unsafe { Ours::among(function, count, requests) },
+        true => unsafe { ParioRequests::among(function, count, requests) },
         false => None,
     }
 }
@@ -162,7 +166,7 @@ passing_functions! {
 
     "Request_get_status" fn request_get_status(request: Raw, flag: *mut Logical, status: StatusPointer)
     unless {
-        let found = requests::is_any_outstanding().then(|| Ours::by_value(NAME, request));
+        let found = requests::is_any_outstanding().then(|| ParioRequests::by_value(NAME, request));
         found.flatten().map(|ours| handle(&ours, || {
             ours.advance()?;
             Ok((ours.host.functions.request_get_status)(request, flag, status))

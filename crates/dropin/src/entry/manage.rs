@@ -207,14 +207,14 @@ file_functions! {
     "File_set_size" fn set_size(fh, bytes: Offset) |open| {
         match memory::unsigned(bytes, "the size") {
             Ok(bytes) => Ok(open.file.set_size(bytes)?),
-            Err(error) => Err(open.file.decline("set_size", error).into()),
+            Err(error) => Err(open.file.fail_collectively("set_size", error).into()),
         }
     }
 
     "File_preallocate" fn preallocate(fh, bytes: Offset) |open| {
         match memory::unsigned(bytes, "the size") {
             Ok(bytes) => Ok(open.file.preallocate(bytes)?),
-            Err(error) => Err(open.file.decline("preallocate", error).into()),
+            Err(error) => Err(open.file.fail_collectively("preallocate", error).into()),
         }
     }
 

@@ -49,7 +49,7 @@ file_functions! {
     "File_seek_shared" fn seek_shared(fh, offset: Offset, from: c_int) |open| {
         match whence(call::host()?, from) {
             Ok(from) => Ok(open.file.seek_shared(offset, from)?),
-            Err(error) => Err(open.file.decline("seek_shared", error).into()),
+            Err(error) => Err(open.file.fail_collectively("seek_shared", error).into()),
         }
     }
 

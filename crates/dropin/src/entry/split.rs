@@ -29,7 +29,7 @@ unsafe fn begin(
         kind,
         buffer: data.buffer.address as usize,
         split,
-        attendance: open.transport.attend_background(),
+        registration: open.transport.progress_in_background(),
     });
     Ok(())
 }

@@ -66,7 +66,7 @@ fn set_view(open: &OpenFile, arguments: Arguments, hints: Raw) -> Outcome {
     let hints = info::read(host, hints).unwrap_or_default();
     let view = match arguments.view(host) {
         Ok(view) => view,
-        Err(error) => return Err(open.file.decline("set_view", error).into()),
+        Err(error) => return Err(open.file.fail_collectively("set_view", error).into()),
     };
     open.file.set_view_with(&view, &hints)?;
     let flavour = host.flavour();

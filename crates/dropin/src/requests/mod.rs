@@ -8,26 +8,26 @@
 //!
 //! Errors cannot go through the host: it would call the handler of a
 //! communicator. So the host is told of success only, and the function that
-//! completes a request delivers the error ([`Ours`]).
+//! completes a request delivers the error ([`ParioRequests`]).
 
+mod backoff;
 mod callbacks;
 mod ours;
-mod pause;
 mod started;
 mod table;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pario_mpi::{Attendance, Host, Moved, MpiTransport, Request};
+use pario_mpi::{Host, Moved, MpiTransport, ProgressRegistration, Request};
 
 use crate::failure::Failure;
 use crate::files::OpenFile;
 
-pub(crate) use ours::{Delivery, Ours};
+pub(crate) use ours::{Delivery, ParioRequests};
 pub(crate) use table::is_any_outstanding;
 
-use pause::Pause;
+use backoff::Backoff;
 use started::Started;
 
 /// A split collective call between its begin and its end.
@@ -40,25 +40,25 @@ pub(crate) struct ActiveSplit {
     pub(crate) split: engine::Split<u8>,
     /// Lets the host carry the call's messages.
     #[expect(dead_code, reason = "kept for its drop")]
-    pub(crate) attendance: Option<Attendance>,
+    pub(crate) registration: Option<ProgressRegistration>,
 }
 
 impl ActiveSplit {
     /// Waits until the call is over, while messages move on.
     pub(crate) fn wait(&self, transport: &MpiTransport) {
         if transport.is_one_node() {
-            self.split.help();
-            if self.split.wait_for(pause::YIELD_FOR) {
+            self.split.progress();
+            if self.split.wait_for(backoff::YIELD_FOR) {
                 return;
             }
         }
-        let mut pause = Pause::new();
+        let mut backoff = Backoff::new();
         while !self.split.wait_for(Duration::ZERO) {
-            let moved = pario_mpi::carry_attended().or(transport.make_progress());
+            let moved = pario_mpi::progress_registered().or(transport.make_progress());
             if moved == Moved::Something {
-                pause.restart();
+                backoff.restart();
             }
-            pause.rest(|bound| {
+            backoff.rest(|bound| {
                 self.split.wait_for(bound);
             });
         }
@@ -96,7 +96,7 @@ pub(crate) fn enter(
 pub(crate) fn finish_all_locally() {
     let end = Instant::now() + LAST_WAIT;
     for started in table::remove_all() {
-        while !started.wait_for(pause::LONGEST_SLEEP) && Instant::now() < end {}
+        while !started.wait_for(backoff::LONGEST_SLEEP) && Instant::now() < end {}
         started.abandon();
     }
 }

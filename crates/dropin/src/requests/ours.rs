@@ -5,9 +5,9 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::thread;
 
-use pario_mpi::{ErrorClass, Host, Moved, Request, carry_attended, is_weak};
+use pario_mpi::{ErrorClass, Host, Moved, Request, is_weak, progress_registered};
 
-use super::pause::Pause;
+use super::backoff::Backoff;
 use super::started::Started;
 use super::table;
 use crate::call::SUCCESS;
@@ -24,7 +24,7 @@ pub(crate) enum Delivery {
 
 /// The requests that a function got, as far as they are pario's.
 #[derive(Debug)]
-pub(crate) struct Ours {
+pub(crate) struct ParioRequests {
     pub(crate) host: &'static Host,
     /// The function, for messages.
     pub(crate) function: &'static str,
@@ -32,7 +32,7 @@ pub(crate) struct Ours {
     found: Vec<(usize, Arc<Started>)>,
 }
 
-impl Ours {
+impl ParioRequests {
     /// Those among `count` requests at an address. `None` if pario has nothing
     /// to do with the call.
     ///
@@ -42,7 +42,7 @@ impl Ours {
         function: &'static str,
         count: c_int,
         requests: *const c_void,
-    ) -> Option<Ours> {
+    ) -> Option<ParioRequests> {
         let host = Host::current().ok()?;
         let count = usize::try_from(count)
             .ok()
@@ -54,7 +54,7 @@ impl Ours {
     }
 
     /// As [`among`](Self::among) for one request that C passed by value.
-    pub(crate) fn by_value(function: &'static str, request: u64) -> Option<Ours> {
+    pub(crate) fn by_value(function: &'static str, request: u64) -> Option<ParioRequests> {
         let host = Host::current().ok()?;
         let request = Request(host.flavour().from_register(request));
         Self::of(function, host, std::iter::once(request))
@@ -64,11 +64,11 @@ impl Ours {
         function: &'static str,
         host: &'static Host,
         handles: impl Iterator<Item = Request>,
-    ) -> Option<Ours> {
+    ) -> Option<ParioRequests> {
         let found = table::find(handles);
         // A rank that waits for messages of its own keeps pario's moving where
         // nobody else does.
-        (!found.is_empty() || is_weak()).then_some(Ours {
+        (!found.is_empty() || is_weak()).then_some(ParioRequests {
             host,
             function,
             found,
@@ -82,7 +82,7 @@ impl Ours {
 
     /// Moves messages on, and tells the host what is over.
     pub(crate) fn advance(&self) -> Result<Moved, Failure> {
-        let moved = carry_attended();
+        let moved = progress_registered();
         let moved = match self.found.first() {
             Some((_, first)) => moved.or(first.make_progress()),
             None => moved,
@@ -93,17 +93,17 @@ impl Ours {
 
     /// Advances and rests until `look` has a result.
     pub(crate) fn poll<T>(&self, mut look: impl FnMut() -> Option<T>) -> Result<T, Failure> {
-        let mut pause = Pause::new();
+        let mut backoff = Backoff::new();
         loop {
             let moved = self.advance()?;
             if let Some(result) = look() {
                 return Ok(result);
             }
             if moved == Moved::Something {
-                pause.restart();
+                backoff.restart();
             }
             let running = self.found.iter().find(|(_, started)| !started.is_over());
-            pause.rest(|bound| match running {
+            backoff.rest(|bound| match running {
                 Some((_, started)) => {
                     started.wait_for(bound);
                 }

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use pario_mpi::{Attendance, Host, Moved, MpiTransport, Request};
+use pario_mpi::{Host, Moved, MpiTransport, ProgressRegistration, Request};
 
 use crate::errhandler;
 use crate::failure::Failure;
 use crate::files::{self, FileId, Found, OpenFile};
 
-use super::pause::YIELD_FOR;
+use super::backoff::YIELD_FOR;
 
 /// An operation behind a request of the host's.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct Started {
 enum Stage {
     Running {
         request: engine::Request<u8>,
-        attendance: Option<Attendance>,
+        registration: Option<ProgressRegistration>,
     },
     Over {
         bytes: u64,
@@ -67,7 +67,7 @@ impl Started {
     pub(super) fn new(open: &OpenFile, request: engine::Request<u8>) -> Started {
         let stage = Stage::Running {
             request,
-            attendance: open.transport.attend_background(),
+            registration: open.transport.progress_in_background(),
         };
         Started::at(stage, open)
     }
@@ -139,7 +139,7 @@ impl Started {
             return false;
         }
         if let Stage::Running { request, .. } = &*self.stage() {
-            request.help();
+            request.progress();
         }
         self.wait_for(YIELD_FOR)
     }
@@ -148,11 +148,11 @@ impl Started {
     /// move on as before: other ranks may wait for them.
     pub(super) fn abandon(&self) {
         let stage = std::mem::replace(&mut *self.stage(), Stage::Abandoned);
-        if let (Stage::Running { attendance, .. }, Found::Ours(open)) =
+        if let (Stage::Running { registration, .. }, Found::Ours(open)) =
             (stage, files::find(self.file))
-            && attendance.is_some()
+            && registration.is_some()
         {
-            *open.freed.lock().unwrap_or_else(PoisonError::into_inner) = attendance;
+            *open.freed.lock().unwrap_or_else(PoisonError::into_inner) = registration;
         }
     }
 

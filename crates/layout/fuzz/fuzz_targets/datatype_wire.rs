@@ -13,13 +13,13 @@ fuzz_target!(|bytes: &[u8]| {
     };
     assert_eq!(datatype.to_wire(), bytes);
     let native = datatype
-        .lower(&Basic::size)
-        .expect("it has been lowered before");
+        .flatten(&Basic::size)
+        .expect("it has been flattened before");
     assert_eq!(&native, datatype.layout());
     let twice = |basic: Basic| 2 * basic.size();
     let signature = datatype.signature();
     assert_eq!(signature.size_in(&Basic::size), Some(datatype.size()));
-    if let Ok(layout) = datatype.lower(&twice) {
+    if let Ok(layout) = datatype.flatten(&twice) {
         assert_eq!(signature.size_in(&twice), Some(layout.size()));
     }
     for element in 0..LOOKED_AT.min(signature.elements()) {

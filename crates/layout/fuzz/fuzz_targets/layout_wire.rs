@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pario_layout::{Layout, Monotony};
+use pario_layout::{Layout, Monotonicity};
 
 /// Data bytes and runs looked at in each layout.
 const LOOKED_AT: u64 = 64;
@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
         };
         let below = layout.bytes_below(offset);
         assert!(below <= k);
-        assert!(layout.order() == Monotony::Unordered || below == k);
+        assert!(layout.order() == Monotonicity::Unordered || below == k);
     }
     for data in [0..LOOKED_AT, near_the_end, 0..size, size / 3..u64::MAX] {
         let (start, end) = (data.start, data.end);

@@ -4,7 +4,7 @@ mod check;
 mod construct;
 mod contents;
 mod darray;
-mod lower;
+mod flatten;
 mod pair;
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub use darray::{Darray, Distribution};
 pub use pair::Pair;
 
 use crate::{Basic, Layout, MAX_DEPTH, Signature, TypeError};
-use lower::Lowered;
+use flatten::Flattened;
 
 /// An MPI datatype: an immutable tree of constructors. Cloning is cheap.
 ///
@@ -25,7 +25,7 @@ pub struct Datatype(Arc<Node>);
 #[derive(Debug)]
 struct Node {
     constructor: Constructor,
-    native: Lowered,
+    native: Flattened,
     signature: Signature,
     depth: u16,
 }
@@ -149,11 +149,11 @@ impl Datatype {
             return Err(TypeError::depth());
         }
         let mut native = |of: &Datatype| Ok(of.0.native.clone());
-        let lowered = lower::lower(&constructor, &Basic::size, &mut native)?;
+        let flattened = flatten::flatten(&constructor, &Basic::size, &mut native)?;
         let signature = construct::signature(&constructor)?;
         Ok(Self(Arc::new(Node {
             constructor,
-            native: lowered,
+            native: flattened,
             signature,
             depth,
         })))
@@ -218,8 +218,8 @@ impl Datatype {
     /// sizes; those they count in bytes do not. With the native sizes this is
     /// [`layout`](Self::layout). The padding of structures follows the sizes too: an element
     /// whose size is not native is aligned as far as its size allows.
-    pub fn lower(&self, size_of: &dyn Fn(Basic) -> u64) -> Result<Layout, TypeError> {
-        Ok(lower::lower_tree(self, size_of)?.layout)
+    pub fn flatten(&self, size_of: &dyn Fn(Basic) -> u64) -> Result<Layout, TypeError> {
+        Ok(flatten::flatten_tree(self, size_of)?.layout)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lists of dense pieces.
 
 use super::build::peaks;
-use super::{Kind, Ladder, Node, Placed, Shape};
+use super::{Kind, Node, Placed, SearchIndex, Shape};
 use crate::TypeError;
 
 /// Collects dense pieces in data order and joins those that touch. What the shape needs to know
@@ -119,9 +119,9 @@ impl BlockList {
         };
         let peaks = if self.rising { None } else { peaks(ends()) };
         let to_ladder = if self.increasing {
-            Ladder::sorted
+            SearchIndex::sorted
         } else {
-            Ladder::unsorted
+            SearchIndex::unsorted
         };
         Node {
             size: self.size,
@@ -134,7 +134,7 @@ impl BlockList {
             kind: Kind::Blocks {
                 peaks,
                 offsets: to_ladder(self.offsets),
-                starts: Ladder::sorted(self.starts),
+                starts: SearchIndex::sorted(self.starts),
             },
         }
         .share()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BlockList, Kind, Ladder, Node, Part, Peaks, Placed, Shape};
+use super::{BlockList, Kind, Node, Part, Peaks, Placed, SearchIndex, Shape};
 use crate::{MAX_DEPTH, TypeError};
 
 /// Parts of up to this many pieces are flattened into one list of blocks: small structures get
@@ -106,9 +106,9 @@ impl Shape {
             |pair: &[i64]| i128::from(pair[1]) - i128::from(pair[0]) >= i128::from(child.high);
         let increasing = child.increasing && offsets.windows(2).all(spaced);
         let to_ladder = if increasing {
-            Ladder::sorted
+            SearchIndex::sorted
         } else {
-            Ladder::unsorted
+            SearchIndex::unsorted
         };
         let node = Node {
             size,
@@ -150,7 +150,7 @@ pub(super) fn peaks(ends: impl Iterator<Item = i64> + Clone) -> Peaks {
         peak = peak.max(end);
         peak
     });
-    Some(Ladder::sorted(running.collect()))
+    Some(SearchIndex::sorted(running.collect()))
 }
 
 /// Joins placed shapes in data order; `None` if there is none.

@@ -12,16 +12,16 @@
 
 mod blocks;
 mod build;
-mod ladder;
 mod lookup;
+mod search_index;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(crate) use blocks::BlockList;
 pub(crate) use build::sequence;
-pub(crate) use ladder::Ladder;
 pub(crate) use lookup::{Entry, first_reaching, pieces_of_copies};
+pub(crate) use search_index::SearchIndex;
 
 /// A pattern of data bytes, in data order.
 #[derive(Clone, Debug)]
@@ -66,14 +66,14 @@ pub(crate) enum Kind {
     },
     /// One shape at irregular places.
     Copies {
-        offsets: Ladder<i64>,
+        offsets: SearchIndex<i64>,
         child: Shape,
         peaks: Peaks,
     },
     /// Dense pieces of different lengths; `starts` counts the data bytes before each.
     Blocks {
-        offsets: Ladder<i64>,
-        starts: Ladder<u64>,
+        offsets: SearchIndex<i64>,
+        starts: SearchIndex<u64>,
         peaks: Peaks,
     },
     /// Different shapes.
@@ -93,7 +93,7 @@ pub(crate) struct Part {
 
 /// For irregular kinds whose ends do not rise from entry to entry: the highest end so far, which
 /// does, so that "the first entry that reaches past x" is a binary search for them too.
-pub(crate) type Peaks = Option<Ladder<i64>>;
+pub(crate) type Peaks = Option<SearchIndex<i64>>;
 
 impl std::ops::Deref for Shape {
     type Target = Node;
@@ -182,7 +182,7 @@ impl Shape {
         }
         // An `Arc` keeps two counters in front of the value.
         let own = size_of::<Node>() + 2 * size_of::<usize>();
-        let peak_bytes = |peaks: &Peaks| peaks.as_ref().map_or(0, Ladder::heap_bytes);
+        let peak_bytes = |peaks: &Peaks| peaks.as_ref().map_or(0, SearchIndex::heap_bytes);
         own + match &self.kind {
             Kind::Dense => 0,
             Kind::Repeat { child, .. } => child.heap_bytes(seen),

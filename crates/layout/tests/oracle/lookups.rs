@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use fastrand::Rng;
-use pario_layout::{Basic, Datatype, Layout, Monotony, Overlap};
+use pario_layout::{Basic, Datatype, Layout, Monotonicity, Overlap};
 
 use crate::spec::{Flavour, Spec, flavour, random};
 use crate::typemap::{TypeMap, type_map};
@@ -76,9 +76,9 @@ fn check_bounds(layout: &Layout, map: &TypeMap, tile: &Tile) {
 fn check_order(layout: &Layout, tile: &Tile) {
     let order = |rises: bool| {
         if rises {
-            Monotony::Increasing
+            Monotonicity::Increasing
         } else {
-            Monotony::Unordered
+            Monotonicity::Unordered
         }
     };
     let rises = tile.bytes.is_sorted_by(|a, b| a < b);
@@ -236,10 +236,10 @@ fn lowering_scales_what_counts_elements() {
         let flavour = flavour(rng);
         let spec = random(rng, flavour);
         let datatype = spec.build();
-        assert_eq!(&datatype.lower(&Basic::size).unwrap(), datatype.layout());
+        assert_eq!(&datatype.flatten(&Basic::size).unwrap(), datatype.layout());
         let map = type_map(&spec, &other_size);
         let tile = Tile::new(&map, &other_size);
-        let layout = datatype.lower(&other_size).unwrap();
+        let layout = datatype.flatten(&other_size).unwrap();
         check_bounds(&layout, &map, &tile);
         check_lookups(&layout, &tile);
         assert_eq!(

@@ -88,7 +88,7 @@ impl Host {
     pub fn encode(&self, datatype: &pario_layout::Datatype) -> Result<Encoded<'_>, EncodeError> {
         let mut made: Vec<Encoded<'_>> = Vec::new();
         for (datatype, contents) in datatype.contents() {
-            let maker = Maker {
+            let maker = Encoder {
                 host: self,
                 parts: &made,
             };
@@ -112,7 +112,7 @@ fn with_bounds_of<'a>(
     let (lower_bound, extent) = (datatype.lower_bound(), datatype.extent());
     match host.type_extent(made.datatype)? == (lower_bound, extent) {
         true => Ok(made),
-        false => Maker { host, parts: &[] }.resized(lower_bound, extent, made.datatype),
+        false => Encoder { host, parts: &[] }.resized(lower_bound, extent, made.datatype),
     }
 }
 
@@ -136,12 +136,12 @@ macro_rules! construct {
 }
 
 /// Applies constructors to datatypes that have been made already.
-struct Maker<'a, 'b> {
+struct Encoder<'a, 'b> {
     host: &'a Host,
     parts: &'b [Encoded<'a>],
 }
 
-impl<'a> Maker<'a, '_> {
+impl<'a> Encoder<'a, '_> {
     fn own(&self, datatype: Datatype) -> Encoded<'a> {
         Encoded {
             host: self.host,

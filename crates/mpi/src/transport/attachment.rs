@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use pario_transport::Result;
 
 use super::MpiTransport;
-use super::mpi_wire::host_error;
+use super::mpi_point_to_point::host_error;
 use crate::{Comm, Host};
 
 /// The key of the attribute.

@@ -2,7 +2,7 @@
 
 use pario_transport::{Process, Result};
 
-use super::mpi_wire::host_error;
+use super::mpi_point_to_point::host_error;
 use super::permission::Callers;
 use crate::{Host, Threads};
 

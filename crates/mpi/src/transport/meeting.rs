@@ -11,7 +11,7 @@ use std::sync::Arc;
 use pario_transport::{Rank, Result, Transport, TransportError, node::Reserved};
 
 use super::attachment::Attachment;
-use super::mpi_wire::host_error;
+use super::mpi_point_to_point::host_error;
 use super::permission::InsideCall;
 use super::process_group::{ProcessGroup, take_number};
 use super::retired::{self, OwnedGroup};

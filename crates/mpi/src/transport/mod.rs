@@ -7,33 +7,33 @@
 //! moving, and sleeps in between.
 
 mod attachment;
-mod bridge;
 mod gather;
-mod hooks;
 mod host_progress;
 mod meeting;
-mod mpi_wire;
+mod mpi_endpoint;
+mod mpi_point_to_point;
 mod permission;
 mod placement;
+mod point_to_point;
 mod process_group;
+mod progress;
 mod registry;
 mod retired;
-mod wire;
 
 use std::sync::Arc;
 
 use pario_transport::{
-    Node, Patience, Rank, Result, Segment, Tag, Transport, TransportError, generic, node,
+    Backoff, Node, Rank, Result, Segment, Tag, Transport, TransportError, generic, node,
 };
 
-pub use bridge::Moved;
-pub use hooks::{Attendance, carry_attended, is_weak};
 pub use meeting::Met;
+pub use mpi_endpoint::Moved;
 pub use permission::{Callers, InsideCall, end};
 pub use placement::PRETENDED_NODES;
+pub use progress::{ProgressRegistration, is_weak, progress_registered};
 
-use bridge::Bridge;
 use meeting::CHOOSER;
+use mpi_endpoint::MpiEndpoint;
 use process_group::ProcessGroup;
 
 use crate::{Comm, Group, Host};
@@ -102,7 +102,7 @@ impl MpiTransport {
     /// call the MPI. Keeps the progress of the MPI itself moving, too.
     pub fn make_progress(&self) -> Moved {
         match &self.group.link {
-            Some(link) => link.carry(),
+            Some(link) => link.progress(),
             None => {
                 self.group.progress.make();
                 Moved::Nothing
@@ -115,9 +115,9 @@ impl MpiTransport {
     /// MPI lets others do that ([`is_weak`]). `None` where nothing needs to be
     /// done. The calling thread may call the MPI.
     #[must_use]
-    pub fn attend_background(&self) -> Option<Attendance> {
+    pub fn progress_in_background(&self) -> Option<ProgressRegistration> {
         match &self.group.link {
-            Some(link) if !self.is_one_node() => Attendance::of(link),
+            Some(link) if !self.is_one_node() => ProgressRegistration::of(link),
             _ => None,
         }
     }
@@ -176,7 +176,7 @@ impl MpiTransport {
     }
 
     /// Messages over the MPI, which exist wherever a rank is not nearby.
-    fn link(&self) -> &Arc<Bridge> {
+    fn link(&self) -> &Arc<MpiEndpoint> {
         let link = self.group.link.as_ref();
         link.expect("ranks that share no memory have a communicator")
     }
@@ -255,13 +255,13 @@ impl Transport for MpiTransport {
         if let Some((node, from)) = self.nearby(from) {
             return self.on_node(node.receive(from, tag));
         }
-        let attend = || match &self.node {
-            Some(node) => self.on_node(node.attend()),
+        let progress = || match &self.node {
+            Some(node) => self.on_node(node.progress()),
             None => Ok(()),
         };
-        let patience = self.patience();
+        let backoff = self.backoff();
         self.link()
-            .receive(self.context, from, tag, patience, attend)
+            .receive(self.context, from, tag, backoff, progress)
     }
 
     fn try_receive(&self, from: Rank, tag: Tag) -> Result<Option<Vec<u8>>> {
@@ -272,20 +272,20 @@ impl Transport for MpiTransport {
         }
     }
 
-    fn attend(&self) -> Result<()> {
+    fn progress(&self) -> Result<()> {
         match (&self.node, &self.group.link) {
-            (Some(node), _) => self.on_node(node.attend()),
+            (Some(node), _) => self.on_node(node.progress()),
             (None, Some(link)) => {
-                link.carry();
+                link.progress();
                 link.check()
             }
             (None, None) => Ok(()),
         }
     }
 
-    fn patience(&self) -> Patience {
+    fn backoff(&self) -> Backoff {
         let node = self.node.as_ref();
-        node.map_or(bridge::PATIENCE, |node| node.patience())
+        node.map_or(mpi_endpoint::BACKOFF, |node| node.backoff())
     }
 
     fn check(&self, rank: Rank) -> Result<()> {

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 
 use pario_transport::{Node, Rank, Result};
 
-use super::mpi_wire::host_error;
+use super::mpi_point_to_point::host_error;
 use crate::{Comm, Host, MpiError};
 
 /// Pretends that the ranks run on that many nodes, in blocks: for tests and

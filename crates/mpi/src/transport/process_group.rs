@@ -8,14 +8,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pario_transport::{Meanwhile, Rank, Result, Segment, TransportError, generic, node};
+use pario_transport::{ProgressHook, Rank, Result, Segment, TransportError, generic, node};
 
-use super::bridge::{self, Bridge};
 use super::host_progress::HostProgress;
-use super::mpi_wire::{MpiWire, host_error};
+use super::mpi_endpoint::{self, MpiEndpoint};
+use super::mpi_point_to_point::{MpiPointToPoint, host_error};
 use super::placement::Placement;
 use super::retired::OwnedGroup;
-use super::{MpiTransport, hooks};
+use super::{MpiTransport, progress};
 use crate::{Comm, Group, Host};
 
 /// A number that no group has had whose first process this is.
@@ -33,7 +33,7 @@ pub(super) struct ProcessGroup {
     pub(super) size: u32,
     pub(super) placement: Placement,
     /// Messages over the MPI; none where all ranks share memory.
-    pub(super) link: Option<Arc<Bridge>>,
+    pub(super) link: Option<Arc<MpiEndpoint>>,
     /// The communicator that they go over.
     pub(super) comm: Option<Comm>,
     /// The ranks of this node, if they share memory.
@@ -78,7 +78,7 @@ impl ProcessGroup {
         }
         let near = Placement::node_of_this_rank(host, comm, rank, size)?;
         let placement = Placement::find(host, comm, near)?;
-        let memory = share_memory(MpiWire::over(host, near)?, progress)?;
+        let memory = share_memory(MpiPointToPoint::over(host, near)?, progress)?;
         let met = ProcessGroup {
             number,
             rank,
@@ -101,9 +101,9 @@ impl ProcessGroup {
     }
 
     fn with_link(self, host: &'static Host, comm: Comm) -> Result<ProcessGroup> {
-        let wire = MpiWire::private(host, comm)?;
-        let comm = wire.comm();
-        let link = Bridge::new(Box::new(wire), self.progress.callers());
+        let point_to_point = MpiPointToPoint::private(host, comm)?;
+        let comm = point_to_point.comm();
+        let link = MpiEndpoint::new(Box::new(point_to_point), self.progress.callers());
         Ok(ProcessGroup {
             link: Some(Arc::new(link)),
             comm: Some(comm),
@@ -119,11 +119,11 @@ impl ProcessGroup {
         let (ranks, me) = self.placement.on_my_node(self.rank);
         let link = self.link.as_ref().map(Arc::downgrade);
         let progress = self.progress;
-        let meanwhile = Meanwhile::new(move || {
+        let progress_hook = ProgressHook::new(move || {
             let link = link.as_ref().and_then(std::sync::Weak::upgrade);
             let working = match link {
                 Some(link) => {
-                    link.carry();
+                    link.progress();
                     link.check()
                 }
                 None => {
@@ -131,11 +131,11 @@ impl ProcessGroup {
                     Ok(())
                 }
             };
-            hooks::carry_attended();
+            progress::progress_registered();
             working
         });
-        let patience = bridge::PATIENCE.among(ranks);
-        let node = node::join(memory, ranks, me, patience, meanwhile)?;
+        let backoff = mpi_endpoint::BACKOFF.among(ranks);
+        let node = node::join(memory, ranks, me, backoff, progress_hook)?;
         Ok(ProcessGroup {
             node: Some(node),
             ..self
@@ -182,8 +182,14 @@ impl ProcessGroup {
 }
 
 /// Memory of the ranks of a node, which talk over `wire` to get it.
-fn share_memory(wire: MpiWire, progress: HostProgress) -> Result<Option<Segment>> {
-    let link = Arc::new(Bridge::new(Box::new(wire), progress.callers()));
+fn share_memory(
+    point_to_point: MpiPointToPoint,
+    progress: HostProgress,
+) -> Result<Option<Segment>> {
+    let link = Arc::new(MpiEndpoint::new(
+        Box::new(point_to_point),
+        progress.callers(),
+    ));
     let ranks = link.size();
     if ranks > node::RANKS_MAX {
         return Ok(None);
@@ -196,7 +202,7 @@ fn share_memory(wire: MpiWire, progress: HostProgress) -> Result<Option<Segment>
 
 impl MpiTransport {
     /// The ranks of a node while they share no memory yet.
-    fn on_one_node(link: Arc<Bridge>, progress: HostProgress) -> MpiTransport {
+    fn on_one_node(link: Arc<MpiEndpoint>, progress: HostProgress) -> MpiTransport {
         let (rank, size) = (link.rank(), link.size());
         let group = ProcessGroup {
             number: 0,

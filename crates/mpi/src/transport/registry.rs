@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pario_transport::Result;
 
-use super::mpi_wire::host_error;
+use super::mpi_point_to_point::host_error;
 use super::process_group::ProcessGroup;
 use crate::host::Comparison;
 use crate::{Group, Host};

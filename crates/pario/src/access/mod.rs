@@ -5,17 +5,17 @@
 //! or data is stored in another representation.
 
 mod batches;
-mod choose;
 mod direct;
 mod list;
+mod page_aliasing;
+mod select;
 mod sieve;
 mod span;
 mod staging;
-mod trailing;
 mod transfer;
 
-pub(crate) use choose::ReadModifyWrite;
-pub use choose::{Choice, Way};
+pub(crate) use select::ReadModifyWrite;
+pub use select::{AccessMethod, Selection};
 pub(crate) use staging::Buffers;
 pub(crate) use transfer::{Moved, Transfer};
 
@@ -55,10 +55,10 @@ trait Method {
     fn run(&self, job: &Job<'_>, buffer: &mut [u8]) -> Outcome;
 }
 
-fn method(way: Way) -> &'static dyn Method {
-    match way {
-        Way::Direct => &direct::Direct,
-        Way::List => &list::List,
-        Way::Sieve => &sieve::Sieve,
+fn method(method: AccessMethod) -> &'static dyn Method {
+    match method {
+        AccessMethod::Direct => &direct::Direct,
+        AccessMethod::List => &list::List,
+        AccessMethod::Sieve => &sieve::Sieve,
     }
 }

@@ -6,7 +6,7 @@ use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
-use super::trailing::PAGE_BYTES;
+use super::page_aliasing::PAGE_BYTES;
 
 /// Idle buffers a file keeps: one for each of the two steps of an access
 /// (conversion and sieving) is what a rank uses again and again.
@@ -16,9 +16,9 @@ const IDLE_BYTES_MAX: usize = 8 << 20;
 
 /// Buffers start so far behind the start of a page. What they are copied to
 /// and from mostly starts at a page or shortly behind one, as pages of the
-/// file and large allocations do: neither [trails] the other.
+/// file and large allocations do: neither [aliases] the other.
 ///
-/// [trails]: super::trailing::trails
+/// [aliases]: super::page_aliasing::aliases
 const PHASE: usize = PAGE_BYTES / 4;
 /// Room to start there.
 const SLACK: usize = PAGE_BYTES + PHASE;

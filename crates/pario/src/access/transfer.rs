@@ -5,16 +5,15 @@ use std::{io, ops::Range};
 use pario_datarep::Converter;
 use pario_driver::{Batch, Direction, Handle, LockMode, Outcome, RangeLock};
 use pario_hints::Hints;
-use pario_layout::{Layout, Monotony};
+use pario_layout::{Layout, Monotonicity};
 
 use super::{
-    Buffers, Choice, Job, Locking, ReadModifyWrite, Way,
-    choose::{self, Pattern},
-    method,
+    AccessMethod, Buffers, Job, Locking, ReadModifyWrite, Selection, method,
+    page_aliasing::aliases,
+    select::{self, Pattern},
     span::{FileSpan, MemorySpan, Pieces},
-    trailing::trails,
 };
-use crate::{Error, ErrorKind, Result, buffer::Memory, operation::file_range, view::Lowered};
+use crate::{Error, ErrorKind, Result, buffer::Memory, operation::file_range, view::FlattenedView};
 
 /// Scattered memory is gathered into a staging buffer if its pieces are
 /// smaller than this on average: copying them costs less than handing each to
@@ -32,7 +31,7 @@ const ELEMENT_BYTES_MAX: u64 = 4096;
 pub(crate) struct Transfer<'a> {
     pub(crate) handle: &'a dyn Handle,
     pub(crate) direction: Direction,
-    pub(crate) view: &'a Lowered,
+    pub(crate) view: &'a FlattenedView,
     /// First data byte of the view.
     pub(crate) first: u64,
     pub(crate) memory: &'a Memory,
@@ -60,7 +59,7 @@ enum Staging {
 }
 
 /// How a view stores a memory's elements, where that is not as they are.
-fn converter(view: &Lowered, memory: &Memory) -> Result<Option<Converter>> {
+fn converter(view: &FlattenedView, memory: &Memory) -> Result<Option<Converter>> {
     if view.representation().is_identity() {
         return Ok(None);
     }
@@ -70,7 +69,7 @@ fn converter(view: &Lowered, memory: &Memory) -> Result<Option<Converter>> {
 
 impl Transfer<'_> {
     /// The bytes that a memory's data takes in the file.
-    pub(crate) fn file_bytes(view: &Lowered, memory: &Memory) -> Result<u64> {
+    pub(crate) fn file_bytes(view: &FlattenedView, memory: &Memory) -> Result<u64> {
         match converter(view, memory)? {
             None => Ok(memory.bytes()),
             Some(converter) => {
@@ -81,7 +80,7 @@ impl Transfer<'_> {
     }
 
     /// Whether a view stores a memory's data as it is.
-    pub(crate) fn is_unconverted(view: &Lowered, memory: &Memory) -> bool {
+    pub(crate) fn is_unconverted(view: &FlattenedView, memory: &Memory) -> bool {
         matches!(converter(view, memory), Ok(None))
     }
 
@@ -96,16 +95,16 @@ impl Transfer<'_> {
         }
     }
 
-    pub(crate) fn way(&self) -> Way {
+    pub(crate) fn method(&self) -> AccessMethod {
         match Transfer::file_bytes(self.view, self.memory) {
-            Ok(bytes) => choose::way(&self.pattern(bytes), self.hints),
-            Err(_) => Way::Direct,
+            Ok(bytes) => select::method(&self.pattern(bytes), self.hints),
+            Err(_) => AccessMethod::Direct,
         }
     }
 
-    pub(crate) fn explain(&self) -> Choice {
+    pub(crate) fn explain(&self) -> Selection {
         let bytes = Transfer::file_bytes(self.view, self.memory).unwrap_or(0);
-        choose::explain(self.pattern(bytes), self.hints)
+        select::explain(self.pattern(bytes), self.hints)
     }
 
     /// Moves the data.
@@ -137,15 +136,17 @@ impl Transfer<'_> {
             None => self.memory.bytes(),
             Some(_) => Transfer::file_bytes(self.view, self.memory)?,
         };
-        let way = choose::way(&self.pattern(bytes), self.hints);
+        let method = select::method(&self.pattern(bytes), self.hints);
         let staging = match converter {
             Some(converter) => Staging::Converted(converter),
-            None if way != Way::Sieve && (self.gathers() || self.trails(bytes)) => Staging::Packed,
+            None if method != AccessMethod::Sieve && (self.gathers() || self.aliases(bytes)) => {
+                Staging::Packed
+            }
             None => Staging::None,
         };
-        let window_bytes = match (way, self.direction) {
-            (Way::Sieve, Direction::Read) => self.hints.ind_rd_buffer_size,
-            (Way::Sieve, Direction::Write) => self.hints.ind_wr_buffer_size,
+        let window_bytes = match (method, self.direction) {
+            (AccessMethod::Sieve, Direction::Read) => self.hints.ind_rd_buffer_size,
+            (AccessMethod::Sieve, Direction::Write) => self.hints.ind_wr_buffer_size,
             _ => 0,
         };
         // No larger than what it is for.
@@ -155,7 +156,7 @@ impl Transfer<'_> {
         };
         let stage = Stage {
             transfer: self,
-            way,
+            method,
             window_bytes,
             file_bytes: bytes,
         };
@@ -170,7 +171,7 @@ impl Transfer<'_> {
     /// done on the way and no hint asks for another one. Small accesses are mostly so, and are no longer than what
     /// it takes to choose.
     fn straight(&self) -> Option<Batch<'_>> {
-        let plain = choose::asked(self.direction, self.hints).is_none()
+        let plain = select::asked(self.direction, self.hints).is_none()
             && self.locking == Locking::None
             && self.view.layout().is_dense()
             && self.view.representation().is_identity();
@@ -178,7 +179,7 @@ impl Transfer<'_> {
             return None;
         }
         let piece = MemorySpan::of(self.memory).at(self.view.displacement() + self.first)?;
-        if trails(self.direction, piece.offset, piece.address(), piece.len) {
+        if aliases(self.direction, piece.offset, piece.address(), piece.len) {
             return None;
         }
         let mut batch = Batch::new(self.direction);
@@ -207,7 +208,7 @@ impl Transfer<'_> {
             && self.locking == Locking::None
             && Transfer::is_unconverted(self.view, self.memory)
             && !self.gathers();
-        if !plain || self.way() == Way::Sieve {
+        if !plain || self.method() == AccessMethod::Sieve {
             return None;
         }
         let (file, memory) = (self.file(self.memory.bytes()), MemorySpan::of(self.memory));
@@ -245,17 +246,17 @@ impl Transfer<'_> {
 
     /// Whether a copy more is faster than the kernel's copy to or from memory
     /// as it lies. Pieces mostly lie alike, so the first one tells.
-    fn trails(&self, bytes: u64) -> bool {
+    fn aliases(&self, bytes: u64) -> bool {
         let mut pieces = Pieces::new(&self.file(bytes), &MemorySpan::of(self.memory));
         pieces
             .next()
-            .is_some_and(|piece| trails(self.direction, piece.offset, piece.address(), piece.len))
+            .is_some_and(|piece| aliases(self.direction, piece.offset, piece.address(), piece.len))
     }
 
     fn pattern(&self, bytes: u64) -> Pattern {
         let layout = self.view.layout();
         let data = self.first..self.first + bytes;
-        let increasing = layout.order() == Monotony::Increasing;
+        let increasing = layout.order() == Monotonicity::Increasing;
         let (pieces, span) = if layout.is_dense() {
             (1, bytes)
         } else {
@@ -294,7 +295,7 @@ impl Transfer<'_> {
 /// A transfer with its choices made.
 struct Stage<'a> {
     transfer: &'a Transfer<'a>,
-    way: Way,
+    method: AccessMethod,
     window_bytes: u64,
     file_bytes: u64,
 }
@@ -312,7 +313,7 @@ impl Stage<'_> {
             hints: transfer.hints,
             locking: transfer.locking,
         };
-        method(self.way).run(&job, window)
+        method(self.method).run(&job, window)
     }
 
     /// In atomic mode, the lock on all of the access. Only with the staging

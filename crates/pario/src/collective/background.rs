@@ -1,5 +1,5 @@
 //! Nonblocking and split collective calls: started here, and carried out in a
-//! lane of their own.
+//! context of their own.
 //!
 //! Calls that need no exchange (`deferred.rs`) are carried out when they start,
 //! if they are short. All others wait in a queue (`queue.rs`). All ranks start
@@ -13,9 +13,9 @@ use std::{
 };
 
 use super::{
-    Lane,
-    deferred::{Deferred, Turn},
-    foregone::Terms,
+    CollectiveContext,
+    deferred::{Deferred, DeferredCall},
+    independent::CallSettings,
     queue::{Queue, Urgency},
     run_ordered, run_prepared,
 };
@@ -24,10 +24,10 @@ use crate::{
     buffer::Memory,
     file::Inner,
     operation::{Call, Operation, Position},
-    request::{CarriedOut, Completion, InFlight, Keep},
+    request::{Completion, InFlight, KeepAlive, Placement},
 };
 
-/// The background lane of a file.
+/// The background context of a file.
 #[derive(Debug)]
 pub(crate) struct Background {
     queue: Arc<Queue>,
@@ -35,10 +35,10 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    pub(crate) fn new(lane: Lane) -> Background {
+    pub(crate) fn new(context: CollectiveContext) -> Background {
         Background {
-            deferred: Deferred::new(&lane.comm),
-            queue: Arc::new(Queue::new(lane)),
+            deferred: Deferred::new(&context.comm),
+            queue: Arc::new(Queue::new(context)),
         }
     }
 }
@@ -56,17 +56,17 @@ pub(crate) fn start_all(
     file: &Arc<Inner>,
     call: Call,
     memory: Memory,
-    keep: Keep,
+    keep: KeepAlive,
 ) -> Result<InFlight> {
-    let terms = Terms::now(file);
+    let settings = CallSettings::now(file);
     let is_large = memory.bytes() > file.hints().pario_inline_bytes;
     let work = match call.position {
         // Its offset is found out together.
         Position::Ordered(_) => Work::Ordered(memory),
         _ => {
             let prepared = Operation::prepare(file, call, memory);
-            match file.background.next_deferred(file, call, &terms) {
-                Some(turn) => Work::Deferred(prepared, Arc::new(turn)),
+            match file.background.next_deferred(file, call, &settings) {
+                Some(call_state) => Work::Deferred(prepared, Arc::new(call_state)),
                 None => Work::Together(prepared),
             }
         }
@@ -74,7 +74,7 @@ pub(crate) fn start_all(
     let started = Started {
         file: file.clone(),
         call,
-        terms,
+        settings,
         keep,
         urgency: match is_large {
             true => Urgency::Now,
@@ -93,8 +93,13 @@ impl Background {
         }
     }
 
-    fn next_deferred(&self, file: &Arc<Inner>, call: Call, terms: &Terms) -> Option<Turn> {
-        self.deferred.as_ref()?.next(file, call.name, terms)
+    fn next_deferred(
+        &self,
+        file: &Arc<Inner>,
+        call: Call,
+        settings: &CallSettings,
+    ) -> Option<DeferredCall> {
+        self.deferred.as_ref()?.next(file, call.name, settings)
     }
 }
 
@@ -105,47 +110,49 @@ enum Work {
     /// The call, by all ranks together.
     Together(Result<Operation>),
     /// This rank's own transfer.
-    Deferred(Result<Operation>, Arc<Turn>),
+    Deferred(Result<Operation>, Arc<DeferredCall>),
 }
 
 struct Started {
     file: Arc<Inner>,
     call: Call,
-    terms: Terms,
-    keep: Keep,
+    settings: CallSettings,
+    keep: KeepAlive,
     urgency: Urgency,
 }
 
 impl Started {
     fn begin(self, work: Work) -> Result<InFlight> {
         let (request, under_way) = self.file.pending.start();
-        if let Work::Deferred(prepared, turn) = &work
-            && turn.is_first()
-            && let Some(result) = at_once(prepared)
+        if let Work::Deferred(prepared, call_state) = &work
+            && call_state.is_first()
+            && let Some(result) = can_run_inline(prepared)
         {
-            turn.finish(&result);
-            let completion = Completion::awaiting(turn.clone());
+            call_state.finish(&result);
+            let completion = Completion::awaiting(call_state.clone());
             completion.complete(result);
             return Ok(InFlight {
                 completion: Arc::new(completion),
                 _pending: request,
-                carried_out: CarriedOut::Inline,
+                carried_out: Placement::Inline,
             });
         }
         let queue = &self.file.background.queue;
         let completion = Arc::new(match &work {
-            Work::Deferred(_, turn) => Completion::awaiting(turn.clone()).queued(queue.clone()),
+            Work::Deferred(_, call_state) => {
+                Completion::awaiting(call_state.clone()).queued(queue.clone())
+            }
             _ => Completion::default().queued(queue.clone()),
         });
         let in_flight = InFlight {
             completion: completion.clone(),
             _pending: request,
-            carried_out: CarriedOut::InBackground,
+            carried_out: Placement::InBackground,
         };
         let queue = queue.clone();
         let urgency = self.urgency;
-        let job = move |lane: &Lane| {
-            let result = self.carry_out(lane, work);
+        let job = move |context: &CollectiveContext| {
+            let result = self.carry_out(context, work);
             drop(self.keep);
             drop(under_way);
             completion.complete(result);
@@ -154,25 +161,28 @@ impl Started {
         Ok(in_flight)
     }
 
-    fn carry_out(&self, lane: &Lane, work: Work) -> Result<Status> {
+    fn carry_out(&self, context: &CollectiveContext, work: Work) -> Result<Status> {
         let Started {
-            file, call, terms, ..
+            file,
+            call,
+            settings,
+            ..
         } = self;
-        let turn = match &work {
-            Work::Deferred(_, turn) => Some(turn.clone()),
+        let call_state = match &work {
+            Work::Deferred(_, call_state) => Some(call_state.clone()),
             _ => None,
         };
         let work = AssertUnwindSafe(|| match work {
-            Work::Ordered(memory) => run_ordered(file, lane, *call, memory, Ok(())),
-            Work::Together(prepared) => run_prepared(file, lane, *call, terms, prepared),
+            Work::Ordered(memory) => run_ordered(file, context, *call, memory, Ok(())),
+            Work::Together(prepared) => run_prepared(file, context, *call, settings, prepared),
             Work::Deferred(prepared, _) => prepared.and_then(|operation| operation.run()),
         });
         let result = panic::catch_unwind(work).unwrap_or_else(|_| {
             let error = Error::new(ErrorKind::Io, "the operation panicked");
             Err(file.name_error(error, call.name))
         });
-        if let Some(turn) = turn {
-            turn.finish(&result);
+        if let Some(call_state) = call_state {
+            call_state.finish(&result);
         }
         result
     }
@@ -180,9 +190,9 @@ impl Started {
 
 /// The result of a call that takes no longer than to hand it over: errors of
 /// arguments are known at once.
-fn at_once(prepared: &Result<Operation>) -> Option<Result<Status>> {
+fn can_run_inline(prepared: &Result<Operation>) -> Option<Result<Status>> {
     match prepared {
-        Ok(operation) => operation.at_once(),
+        Ok(operation) => operation.can_run_inline(),
         Err(error) => Some(Err(error.clone())),
     }
 }

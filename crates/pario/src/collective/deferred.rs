@@ -1,7 +1,7 @@
 //! Agreement on calls that need no other exchange, without a meeting of the
 //! ranks.
 //!
-//! In calls that are foregone (`foregone.rs`) every rank moves its own data, and
+//! In calls that are independent (`independent.rs`) every rank moves its own data, and
 //! all that is left to agree on is whether some rank failed. Nonblocking and
 //! split calls do that by counting: such calls of a file are numbered, which all
 //! ranks do alike because they start them in the same order, and each rank has a
@@ -21,10 +21,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pario_transport::{Event, Patience, Rank, Segment, Tag, Transport, TransportError, Waiter};
+use pario_transport::{Backoff, Event, Rank, Segment, Tag, Transport, TransportError, Waiter};
 
-use super::foregone::{Freedom, Terms};
-use crate::{Error, Result, Status, file::Inner, request::Verdict};
+use super::independent::{CallSettings, IndependentPath};
+use crate::{Error, Result, Status, file::Inner, request::Agreement};
 
 const FAILURE: Tag = Tag(7);
 
@@ -49,7 +49,7 @@ pub(crate) struct Deferred {
 
 #[derive(Debug, Default)]
 struct State {
-    freedom: Freedom,
+    independent_path: IndependentPath,
     started: u64,
     /// The last call that this rank has finished.
     finished: u64,
@@ -108,19 +108,22 @@ impl Deferred {
         self.words.event(EVENT_AT)
     }
 
-    /// The next call of the file, if it is foregone.
+    /// The next call of the file, if it is independent.
     pub(super) fn next(
         self: &Arc<Self>,
         file: &Arc<Inner>,
         name: &'static str,
-        terms: &Terms,
-    ) -> Option<Turn> {
+        settings: &CallSettings,
+    ) -> Option<DeferredCall> {
         let mut state = self.state();
-        if !state.freedom.is_foregone(file, &*self.comm, terms) {
+        if !state
+            .independent_path
+            .is_independent(file, &*self.comm, settings)
+        {
             return None;
         }
         state.started += 1;
-        Some(Turn {
+        Some(DeferredCall {
             deferred: self.clone(),
             number: state.started,
             file: file.clone(),
@@ -216,7 +219,7 @@ impl Deferred {
 
     /// Returns when the other ranks have been told everything, or cannot be.
     pub(super) fn announce_all(&self) {
-        while !self.announce_rest() && self.comm.attend().is_ok() {
+        while !self.announce_rest() && self.comm.progress().is_ok() {
             std::thread::yield_now();
         }
     }
@@ -224,7 +227,7 @@ impl Deferred {
 
 /// One call of one rank.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct DeferredCall {
     deferred: Arc<Deferred>,
     number: u64,
     file: Arc<Inner>,
@@ -233,7 +236,7 @@ pub(super) struct Turn {
     looks: AtomicU32,
 }
 
-impl Turn {
+impl DeferredCall {
     /// Whether this rank has finished all calls before it.
     pub(super) fn is_first(&self) -> bool {
         self.deferred.state().finished + 1 == self.number
@@ -276,9 +279,9 @@ impl Turn {
     }
 }
 
-impl Verdict for Turn {
+impl Agreement for DeferredCall {
     fn look(&self) -> Option<Result<()>> {
-        let verdict = match self.deferred.missing(self.number) {
+        let agreement = match self.deferred.missing(self.number) {
             None => self.deferred.failure(self.number),
             Some(_) => {
                 self.deferred.announce_rest();
@@ -286,33 +289,33 @@ impl Verdict for Turn {
                 let looks = self.looks.fetch_add(1, Ordering::Relaxed);
                 if looks.is_multiple_of(LOOKS_PER_ATTENTION) {
                     // A loss is told below, if it matters for this call.
-                    let _ = self.deferred.comm.attend();
+                    let _ = self.deferred.comm.progress();
                 }
                 Err(self.loss()?.into())
             }
         };
-        Some(verdict.map_err(|error| self.name_error(error)))
+        Some(agreement.map_err(|error| self.name_error(error)))
     }
 
     fn wait_for(&self, bound: Option<Duration>) -> bool {
         let comm = &*self.deferred.comm;
-        let attend = || {
+        let plan_result = || {
             self.deferred.announce_rest();
-            comm.attend()
+            comm.progress()
         };
-        let patience = match bound {
-            None => comm.patience(),
-            Some(bound) => Patience {
-                yield_for: comm.patience().yield_for.min(bound),
+        let backoff = match bound {
+            None => comm.backoff(),
+            Some(bound) => Backoff {
+                yield_for: comm.backoff().yield_for.min(bound),
                 first_sleep: bound,
                 longest_sleep: bound,
                 give_up_after: Some(bound),
-                ..comm.patience()
+                ..comm.backoff()
             },
         };
         let began = Instant::now();
-        let waited = Waiter::new(&attend)
-            .patience(patience)
+        let waited = Waiter::new(&plan_result)
+            .backoff(backoff)
             .wait(self.deferred.event(), || {
                 let over = self.deferred.missing(self.number).is_none() || self.loss().is_some();
                 let late = bound.is_some_and(|bound| began.elapsed() >= bound);

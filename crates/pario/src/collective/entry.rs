@@ -4,7 +4,7 @@
 use pario_plan::Access;
 use pario_transport::Transport;
 
-use super::Progress;
+use super::PlanResult;
 use crate::{Error, ErrorKind, Result, Status, agree, operation::Operation};
 
 /// What one rank says before a call.
@@ -85,10 +85,14 @@ pub(super) fn exchange(comm: &dyn Transport, prepared: &Result<Operation>) -> Re
 
 /// Ends a call that moved the ranks' data together. A rank's count is the
 /// prefix of its data below the first byte that someone could not move.
-pub(super) fn finish(comm: &dyn Transport, mine: &Access, progress: Progress) -> Result<Status> {
-    let stop = progress.stop.unwrap_or(u64::MAX);
+pub(super) fn finish(
+    comm: &dyn Transport,
+    mine: &Access,
+    plan_result: PlanResult,
+) -> Result<Status> {
+    let stop = plan_result.stop.unwrap_or(u64::MAX);
     let mut message = stop.to_le_bytes().to_vec();
-    if let Some(error) = &progress.error {
+    if let Some(error) = &plan_result.error {
         message.extend(error.to_wire());
     }
     let all = comm.all_gather(&message)?;
@@ -102,7 +106,7 @@ pub(super) fn finish(comm: &dyn Transport, mine: &Access, progress: Progress) ->
         .position(|message| message.len() > size_of::<u64>());
     match failed {
         None => Ok(Status::new(count)),
-        Some(rank) => Err(match progress.error {
+        Some(rank) => Err(match plan_result.error {
             Some(error) if rank == comm.rank().index() => error,
             _ => Error::from_wire(
                 &all[rank][size_of::<u64>()..],

@@ -10,13 +10,13 @@ use std::{borrow::Cow, iter::Peekable};
 
 use pario_driver::Direction;
 use pario_layout::Layout;
-use pario_plan::{Access, Schedule, Turn, Window};
-use pario_transport::{Rank, SEND_ROOM, Tag};
+use pario_plan::{Access, Schedule, ScheduledWindow, Window};
+use pario_transport::{Rank, SEND_HEADROOM, Tag};
 
 use super::{
-    Progress, Work,
+    PlanResult, Work,
     planning::Exchange,
-    route::{Bundles, Route, Routes},
+    route::{NodeMessages, Route, Routes},
     window_io::{self, WindowIo},
 };
 use crate::{
@@ -32,7 +32,7 @@ const NODE: Tag = Tag(2);
 const BUNDLE: Tag = Tag(3);
 
 /// Moves all windows; says how far those that this rank owns got.
-pub(super) fn run(work: &Work<'_>, exchange: Exchange) -> Result<Progress> {
+pub(super) fn run(work: &Work<'_>, exchange: Exchange) -> Result<PlanResult> {
     let mut ranks = Messages {
         work,
         me: work.comm.rank().0,
@@ -40,7 +40,7 @@ pub(super) fn run(work: &Work<'_>, exchange: Exchange) -> Result<Progress> {
         dense: Layout::dense(1),
         io: WindowIo::new(work.operation, work.accesses, work.holes),
         window: Vec::new(),
-        progress: Progress::default(),
+        plan_result: PlanResult::default(),
     };
     let mut schedule = work.rounds.schedule(work.accesses).peekable();
     while schedule.peek().is_some() {
@@ -50,12 +50,12 @@ pub(super) fn run(work: &Work<'_>, exchange: Exchange) -> Result<Progress> {
             Direction::Read => ranks.read_round(&round)?,
         }
     }
-    Ok(ranks.progress)
+    Ok(ranks.plan_result)
 }
 
 /// A window and the ranks that have data in it, ascending.
 struct Part {
-    turn: Turn,
+    item: ScheduledWindow,
     owner: u32,
     ranks: Vec<u32>,
 }
@@ -75,7 +75,7 @@ struct Messages<'a> {
     dense: Layout,
     io: WindowIo<'a>,
     window: Vec<u8>,
-    progress: Progress,
+    plan_result: PlanResult,
 }
 
 impl Messages<'_> {
@@ -83,20 +83,20 @@ impl Messages<'_> {
     fn next_round(&self, schedule: &mut Peekable<Schedule<'_>>) -> Vec<Part> {
         let mut round: Vec<Part> = Vec::new();
         let mut after = 0;
-        while let Some(turn) = schedule.next_if(|turn| turn.aggregator >= after) {
-            after = turn.aggregator + 1;
+        while let Some(item) = schedule.next_if(|item| item.aggregator >= after) {
+            after = item.aggregator + 1;
             let has_data = |rank: &u32| {
-                window_io::bytes_in(&self.work.accesses[*rank as usize], &turn.window) > 0
+                window_io::bytes_in(&self.work.accesses[*rank as usize], &item.window) > 0
             };
             round.push(Part {
-                owner: self.work.rounds.aggregators[turn.aggregator].rank,
+                owner: self.work.rounds.aggregators[item.aggregator].rank,
                 ranks: self
                     .work
-                    .members(turn.aggregator)
+                    .members(item.aggregator)
                     .into_iter()
                     .filter(has_data)
                     .collect(),
-                turn,
+                item,
             });
         }
         round
@@ -104,12 +104,12 @@ impl Messages<'_> {
 
     /// Whether this rank exchanges a message for a window.
     fn takes_part(&self, part: &Part) -> bool {
-        part.owner != self.me && (self.routes.says_nothing_aloud() || part.serves(self.me))
+        part.owner != self.me && (self.routes.sends_empty() || part.serves(self.me))
     }
 
     /// The ranks that exchange messages with the owner.
     fn speakers<'p>(&self, part: &'p Part) -> Cow<'p, [u32]> {
-        match self.routes.says_nothing_aloud() {
+        match self.routes.sends_empty() {
             true => Cow::Owned((0..self.work.comm.size()).collect()),
             false => Cow::Borrowed(&part.ranks),
         }
@@ -128,12 +128,16 @@ impl Messages<'_> {
         }
         for part in round.iter().filter(|part| part.owner == self.me) {
             let mut window = std::mem::take(&mut self.window);
-            window.resize(part.turn.window.bytes() as usize, 0);
+            window.resize(part.item.window.bytes() as usize, 0);
             self.collect(part, &mut window)?;
             let buffer = WindowBuffer::new(&mut window);
-            self.work.await_turn(part.turn.aggregator);
-            self.io
-                .write(&part.turn.window, &part.ranks, buffer, &mut self.progress);
+            self.work.await_start(part.item.aggregator);
+            self.io.write(
+                &part.item.window,
+                &part.ranks,
+                buffer,
+                &mut self.plan_result,
+            );
             self.window = window;
         }
         Ok(())
@@ -145,9 +149,9 @@ impl Messages<'_> {
         if led.is_empty() {
             return Ok(());
         }
-        let bytes = |rank: &u32| window_io::bytes_in(self.access(*rank), &part.turn.window);
+        let bytes = |rank: &u32| window_io::bytes_in(self.access(*rank), &part.item.window);
         let bytes: u64 = led.iter().map(bytes).sum();
-        let mut bundle = Vec::with_capacity(bytes as usize + SEND_ROOM);
+        let mut bundle = Vec::with_capacity(bytes as usize + SEND_HEADROOM);
         for rank in led {
             match rank == self.me {
                 true => bundle.extend(self.pack_mine(part)),
@@ -159,18 +163,18 @@ impl Messages<'_> {
 
     /// As the owner: puts every rank's bytes into the window, in rank order.
     fn collect(&self, part: &Part, window: &mut [u8]) -> Result<()> {
-        let mut bundles = Bundles::default();
+        let mut node_messages = NodeMessages::default();
         for rank in self.speakers(part).iter().copied() {
             if rank == self.me {
                 self.exchange_mine(part, window, u64::MAX);
                 continue;
             }
             let access = self.access(rank);
-            let expected = window_io::bytes_in(access, &part.turn.window) as usize;
+            let expected = window_io::bytes_in(access, &part.item.window) as usize;
             let mut packed = match self.routes.of(rank, self.me) {
                 Route::Direct => self.receive(rank, DATA)?,
                 Route::Through(leader) => {
-                    bundles.take(leader, expected, || self.receive(leader, BUNDLE))?
+                    node_messages.take(leader, expected, || self.receive(leader, BUNDLE))?
                 }
             };
             if !part.serves(rank) {
@@ -179,7 +183,7 @@ impl Messages<'_> {
             self.place(
                 Direction::Write,
                 access,
-                &part.turn.window,
+                &part.item.window,
                 &mut packed,
                 window,
                 u64::MAX,
@@ -191,12 +195,15 @@ impl Messages<'_> {
     fn read_round(&mut self, round: &[Part]) -> Result<()> {
         for part in round.iter().filter(|part| part.owner == self.me) {
             let mut window = std::mem::take(&mut self.window);
-            window.resize(part.turn.window.bytes() as usize, 0);
+            window.resize(part.item.window.bytes() as usize, 0);
             let buffer = WindowBuffer::new(&mut window);
-            self.work.await_turn(part.turn.aggregator);
-            let end = self
-                .io
-                .read(&part.turn.window, &part.ranks, buffer, &mut self.progress);
+            self.work.await_start(part.item.aggregator);
+            let end = self.io.read(
+                &part.item.window,
+                &part.ranks,
+                buffer,
+                &mut self.plan_result,
+            );
             self.distribute(part, &mut window, end)?;
             self.window = window;
         }
@@ -218,7 +225,7 @@ impl Messages<'_> {
     /// file had them. In a bundle each part is preceded by its length: only
     /// the owner knows where the file ended.
     fn distribute(&self, part: &Part, window: &mut [u8], end: u64) -> Result<()> {
-        let mut bundles: Vec<(u32, Vec<u8>)> = Vec::new();
+        let mut node_messages: Vec<(u32, Vec<u8>)> = Vec::new();
         for rank in self.speakers(part).iter().copied() {
             if rank == self.me {
                 self.exchange_mine(part, window, end);
@@ -227,13 +234,13 @@ impl Messages<'_> {
             let access = self.access(rank);
             let mut packed = Vec::new();
             if part.serves(rank) {
-                let available = window_io::bytes_below_in(access, &part.turn.window, end) as usize;
-                packed.reserve_exact(available + SEND_ROOM);
+                let available = window_io::bytes_below_in(access, &part.item.window, end) as usize;
+                packed.reserve_exact(available + SEND_HEADROOM);
                 packed.resize(available, 0);
                 self.place(
                     Direction::Read,
                     access,
-                    &part.turn.window,
+                    &part.item.window,
                     &mut packed,
                     window,
                     end,
@@ -242,17 +249,19 @@ impl Messages<'_> {
             match self.routes.of(rank, self.me) {
                 Route::Direct => self.send(rank, DATA, packed)?,
                 Route::Through(leader) => {
-                    let known = bundles.iter().position(|(node, _)| *node == leader);
-                    let place = known.unwrap_or(bundles.len());
+                    let known = node_messages.iter().position(|(node, _)| *node == leader);
+                    let place = known.unwrap_or(node_messages.len());
                     if known.is_none() {
-                        bundles.push((leader, Vec::new()));
+                        node_messages.push((leader, Vec::new()));
                     }
-                    bundles[place].1.extend((packed.len() as u64).to_le_bytes());
-                    bundles[place].1.extend(packed);
+                    node_messages[place]
+                        .1
+                        .extend((packed.len() as u64).to_le_bytes());
+                    node_messages[place].1.extend(packed);
                 }
             }
         }
-        bundles
+        node_messages
             .into_iter()
             .try_for_each(|(leader, bundle)| self.send(leader, BUNDLE, bundle))
     }
@@ -295,7 +304,7 @@ impl Messages<'_> {
             direction,
             self.work.mine(),
             &memory,
-            &part.turn.window,
+            &part.item.window,
             buffer,
             end,
         );
@@ -307,11 +316,11 @@ impl Messages<'_> {
             return Vec::new();
         }
         let memory = MemorySpan::of(self.work.operation.memory());
-        let bytes = window_io::bytes_in(self.work.mine(), &part.turn.window) as usize;
-        let mut packed = Vec::with_capacity(bytes + SEND_ROOM);
+        let bytes = window_io::bytes_in(self.work.mine(), &part.item.window) as usize;
+        let mut packed = Vec::with_capacity(bytes + SEND_HEADROOM);
         packed.resize(bytes, 0);
         let mut rest = packed.as_mut_slice();
-        for (_, data) in window_io::data_parts(self.work.mine(), &part.turn.window, u64::MAX) {
+        for (_, data) in window_io::data_parts(self.work.mine(), &part.item.window, u64::MAX) {
             let (here, after) = rest.split_at_mut((data.end - data.start) as usize);
             memory
                 .slice(data.start, data.end - data.start)
@@ -325,7 +334,7 @@ impl Messages<'_> {
     fn unpack_mine(&self, part: &Part, packed: &[u8]) {
         let memory = MemorySpan::of(self.work.operation.memory());
         let mut rest = packed;
-        for (_, data) in window_io::data_parts(self.work.mine(), &part.turn.window, u64::MAX) {
+        for (_, data) in window_io::data_parts(self.work.mine(), &part.item.window, u64::MAX) {
             let len = (data.end - data.start).min(rest.len() as u64);
             let (here, after) = rest.split_at(len as usize);
             memory.slice(data.start, len).unpack_from(here);

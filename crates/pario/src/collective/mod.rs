@@ -2,19 +2,18 @@
 //! carry it out, and agree on the result.
 //!
 //! Two exchanges frame a call (`entry.rs`): one small message a rank before,
-//! one after; of calls that are foregone (`foregone.rs`) only the second.
+//! one after; of calls that are independent (`independent.rs`) only the second.
 //! Between them no collective takes place, but for a write
 //! that may rewrite holes, which asks first whether it is alone
-//! (`entrance.rs`); what a rank needs to know of the others it computes from
+//! (`write_guard.rs`); what a rank needs to know of the others it computes from
 //! their views, which were exchanged when they were set.
 
 mod atomic;
 mod background;
+mod context;
 mod deferred;
-mod entrance;
 mod entry;
-mod foregone;
-mod lane;
+mod independent;
 mod messages;
 mod ordered;
 mod planning;
@@ -26,16 +25,17 @@ mod shared;
 mod timed;
 mod window_io;
 mod windows;
+mod write_guard;
 
 pub(crate) use background::{Background, start_all};
-pub(crate) use lane::Lane;
+pub(crate) use context::CollectiveContext;
 pub(crate) use ordered::run_ordered;
 pub(crate) use queue::Queue;
 
 use std::{sync::Arc, thread, time::Duration};
 
 use pario_driver::Direction;
-use pario_plan::{Access, Issuer, Members, Plan, Rounds};
+use pario_plan::{Access, Members, Plan, Rounds, WindowWriter};
 use pario_transport::Transport;
 
 use crate::{
@@ -44,14 +44,14 @@ use crate::{
     file::Inner,
     operation::{Call, Operation},
 };
-use entrance::Entrance;
-use foregone::Terms;
+use independent::CallSettings;
 pub use planning::plan_facts;
 use planning::{Holes, Planned};
+use write_guard::CollectiveWriteGuard;
 
 /// How far a plan got that moves the ranks' data together.
 #[derive(Debug, Default)]
-struct Progress {
+struct PlanResult {
     /// The first byte of the file that this rank could not move for the
     /// ranks: an error, or the end of the file.
     stop: Option<u64>,
@@ -59,7 +59,7 @@ struct Progress {
     error: Option<Error>,
 }
 
-impl Progress {
+impl PlanResult {
     /// Notes that bytes from `stop` on were not moved.
     fn stop_at(&mut self, stop: u64, error: Option<Error>) {
         if self.stop.is_none_or(|earlier| stop < earlier) {
@@ -92,7 +92,7 @@ impl Work<'_> {
     }
 
     /// Lets an aggregator's turn among those of its server come.
-    fn await_turn(&self, aggregator: usize) {
+    fn await_start(&self, aggregator: usize) {
         let delay_us = self.rounds.aggregators[aggregator].delay_us;
         if delay_us > 0 {
             thread::sleep(Duration::from_micros(delay_us));
@@ -109,39 +109,47 @@ impl Work<'_> {
 }
 
 /// Carries out a collective call.
-pub(crate) fn run(file: &Arc<Inner>, lane: &Lane, call: Call, memory: Memory) -> Result<Status> {
+pub(crate) fn run(
+    file: &Arc<Inner>,
+    context: &CollectiveContext,
+    call: Call,
+    memory: Memory,
+) -> Result<Status> {
     let prepared = file
         .check_no_split()
         .and_then(|()| Operation::prepare(file, call, memory));
-    run_prepared(file, lane, call, &Terms::now(file), prepared)
+    run_prepared(file, context, call, &CallSettings::now(file), prepared)
 }
 
 /// `terms` are those that the call began with.
 fn run_prepared(
     file: &Arc<Inner>,
-    lane: &Lane,
+    context: &CollectiveContext,
     call: Call,
-    terms: &Terms,
+    settings: &CallSettings,
     prepared: Result<Operation>,
 ) -> Result<Status> {
-    let comm = &*lane.comm;
-    let foregone = {
-        let mut state = lane.state();
-        state.was_foregone = state.freedom.is_foregone(file, comm, terms);
-        state.was_foregone
+    let comm = &*context.comm;
+    let independent = {
+        let mut state = context.state();
+        state.was_independent = state.independent_path.is_independent(file, comm, settings);
+        state.was_independent
     };
-    let result = match foregone {
+    let result = match independent {
         true => entry::finish_individual(comm, prepared.and_then(|operation| operation.run())),
-        false => {
-            entry::exchange(comm, &prepared).and_then(|entries| execute(lane, &prepared?, &entries))
-        }
+        false => entry::exchange(comm, &prepared)
+            .and_then(|entries| execute(context, &prepared?, &entries)),
     };
     result.map_err(|error| file.name_error(error, call.name))
 }
 
-fn execute(lane: &Lane, operation: &Operation, entries: &[entry::Entry]) -> Result<Status> {
-    let comm = &*lane.comm;
-    let mut state = lane.state();
+fn execute(
+    context: &CollectiveContext,
+    operation: &Operation,
+    entries: &[entry::Entry],
+) -> Result<Status> {
+    let comm = &*context.comm;
+    let mut state = context.state();
     let is_plain = entries.iter().all(entry::Entry::is_plain);
     if is_plain && state.memory.knows_individual(operation, entries) {
         return entry::finish_individual(comm, operation.run());
@@ -166,26 +174,26 @@ fn execute(lane: &Lane, operation: &Operation, entries: &[entry::Entry]) -> Resu
         Plan::Rounds(rounds) => {
             // In shared windows anyone issues the transfer, which is right
             // only where anyone may.
-            let windows = match (exchange, rounds.issuer) {
-                (planning::Exchange::Shared, Issuer::Anyone) => {
+            let windows = match (exchange, rounds.writer) {
+                (planning::Exchange::Shared, WindowWriter::Anyone) => {
                     state.windows(comm, rounds.window_bytes)?
                 }
                 _ => None,
             };
             // The pass is held until all ranks are done: one may still rewrite
             // holes when this one is through.
-            let entrance = Entrance::of_windows(comm, operation, &rounds)?;
-            let work = work(&rounds, entrance.holes);
-            let progress = match windows {
+            let guard = CollectiveWriteGuard::of_windows(comm, operation, &rounds)?;
+            let work = work(&rounds, guard.holes);
+            let plan_result = match windows {
                 Some(windows) => shared::run(&work, windows)?,
                 None => messages::run(&work, exchange)?,
             };
-            entry::finish(comm, mine, progress)
+            entry::finish(comm, mine, plan_result)
         }
         Plan::Segments(segments) => {
-            let _entrance = Entrance::ordinary(operation);
-            let progress = segments::run(comm, operation, &accesses, &segments)?;
-            entry::finish(comm, mine, progress)
+            let _entrance = CollectiveWriteGuard::ordinary(operation);
+            let plan_result = segments::run(comm, operation, &accesses, &segments)?;
+            entry::finish(comm, mine, plan_result)
         }
         Plan::PrivateSieve { buffer_bytes } => {
             entry::finish_individual(comm, operation.run_sieved(buffer_bytes))

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Lane, foregone::Terms, run_prepared};
+use super::{CollectiveContext, independent::CallSettings, run_prepared};
 use crate::{
     Error, Result, Status,
     access::Transfer,
@@ -18,19 +18,19 @@ use crate::{
 /// start.
 pub(crate) fn run_ordered(
     file: &Arc<Inner>,
-    lane: &Lane,
+    context: &CollectiveContext,
     call: Call,
     memory: Memory,
     allowed: Result<()>,
 ) -> Result<Status> {
-    let offset = offset(file, lane, call, &memory, allowed)
+    let offset = offset(file, context, call, &memory, allowed)
         .map_err(|error| file.name_error(error, call.name))?;
     let call = Call {
         position: Position::Ordered(offset),
         ..call
     };
     let prepared = Operation::prepare(file, call, memory);
-    run_prepared(file, lane, call, &Terms::now(file), prepared)
+    run_prepared(file, context, call, &CallSettings::now(file), prepared)
 }
 
 /// Where this rank's part starts: behind the parts of the ranks before it.
@@ -38,12 +38,12 @@ pub(crate) fn run_ordered(
 /// using it alone when another came here.
 fn offset(
     file: &Arc<Inner>,
-    lane: &Lane,
+    context: &CollectiveContext,
     call: Call,
     memory: &Memory,
     allowed: Result<()>,
 ) -> Result<u64> {
-    let comm = &*lane.comm;
+    let comm = &*context.comm;
     let view = file.view();
     let mine = allowed
         .and_then(|()| check_allowed(file, &view, call))

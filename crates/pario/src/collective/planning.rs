@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pario_driver::Direction;
-use pario_hints::{Hints, Rmw, Sieving, Way};
+use pario_hints::{AccessMethod, Hints, Rmw, Sieving};
 pub(super) use pario_plan::Exchange;
 use pario_plan::{
     Access, Answers, Asked, Case, Client, Decision, Facts, History, LockProtocol, Members, Plan,
@@ -14,12 +14,12 @@ use pario_transport::{Rank, Transport};
 use super::entry::Entry;
 use crate::{Error, Mode, Result, operation::Operation, warning::warn};
 
-/// What plans leave for later calls of a lane. The same on all ranks, because
+/// What plans leave for later calls of a context. The same on all ranks, because
 /// it comes from agreed data.
 #[derive(Debug, Default)]
 pub(super) struct PlanMemory {
     history: History,
-    ground: Option<Ground>,
+    inputs: Option<PlanInputs>,
     decided: Option<Decided>,
     /// The views for which a warning was given last: once is enough.
     warned: Option<u64>,
@@ -27,21 +27,21 @@ pub(super) struct PlanMemory {
 
 /// What all calls with the same hints rest on.
 #[derive(Debug)]
-struct Ground {
+struct PlanInputs {
     hints: Arc<Hints>,
     facts: Facts,
     read: Tuning,
     write: Tuning,
 }
 
-impl Ground {
-    fn new(operation: &Operation, comm: &dyn Transport) -> Ground {
+impl PlanInputs {
+    fn new(operation: &Operation, comm: &dyn Transport) -> PlanInputs {
         let hints = operation.hints();
         let rewriting = match holes(operation) {
             Holes::Leave => Rewriting::Forbidden,
             Holes::Rewrite | Holes::RewriteLocked => Rewriting::Allowed,
         };
-        Ground {
+        PlanInputs {
             hints: hints.clone(),
             facts: facts(operation, comm),
             read: Tuning::from_hints(hints, pario_plan::Direction::Read),
@@ -71,7 +71,8 @@ struct Decided {
 
 impl Decided {
     fn is_of(&self, operation: &Operation, lengths: impl Iterator<Item = u64>) -> bool {
-        (self.direction, self.views) == (operation.direction(), operation.view().peers().family)
+        (self.direction, self.views)
+            == (operation.direction(), operation.view().rank_views().family)
             && self.lengths.iter().copied().eq(lengths)
     }
 }
@@ -90,8 +91,8 @@ impl PlanMemory {
             Direction::Write => "writes",
         };
         let algorithm = decision.algorithm.name();
-        let verdicts = &decision.algorithms.verdicts;
-        let verdict = verdicts.iter().find(|(name, _)| *name == algorithm);
+        let answers = &decision.algorithms.answers;
+        let verdict = answers.iter().find(|(name, _)| *name == algorithm);
         let reason = verdict.map_or("", |(_, verdict)| verdict.reason());
         Some(match is_individual {
             true => format!("{verb} by {algorithm}: {reason}"),
@@ -106,8 +107,8 @@ impl PlanMemory {
     /// Whether it is known, without a look at the ranks' views, that every
     /// rank moves its own data.
     pub(super) fn knows_individual(&self, operation: &Operation, entries: &[Entry]) -> bool {
-        let known = match (&self.ground, &self.decided) {
-            (Some(ground), Some(decided)) if ground.is_of(operation) => decided,
+        let known = match (&self.inputs, &self.decided) {
+            (Some(inputs), Some(decided)) if inputs.is_of(operation) => decided,
             _ => return false,
         };
         known.is_individual && known.is_of(operation, entries.iter().map(|entry| entry.len))
@@ -129,7 +130,7 @@ impl Planned {
 
 /// What each rank moves.
 pub(super) fn accesses(operation: &Operation, entries: &[Entry]) -> Result<Vec<Access>> {
-    let peers = operation.view().peers();
+    let peers = operation.view().rank_views();
     let views = peers.shapes.iter().zip(&peers.displacements);
     let accesses = views.zip(entries).map(|((shape, displacement), entry)| {
         Access::new(*displacement, shape.layout.clone(), entry.first, entry.len)
@@ -150,25 +151,25 @@ pub(super) fn plan(
 ) -> Planned {
     let PlanMemory {
         history,
-        ground,
+        inputs,
         decided,
         warned,
     } = memory;
-    if ground.as_ref().is_none_or(|it| !it.is_of(operation)) {
+    if inputs.as_ref().is_none_or(|it| !it.is_of(operation)) {
         *decided = None;
     }
-    let ground = match ground {
+    let inputs = match inputs {
         Some(known) if known.is_of(operation) => known,
-        other => other.insert(Ground::new(operation, comm)),
+        other => other.insert(PlanInputs::new(operation, comm)),
     };
     let (direction, tuning) = match operation.direction() {
-        Direction::Read => (pario_plan::Direction::Read, &ground.read),
-        Direction::Write => (pario_plan::Direction::Write, &ground.write),
+        Direction::Read => (pario_plan::Direction::Read, &inputs.read),
+        Direction::Write => (pario_plan::Direction::Write, &inputs.write),
     };
-    let case = Case::new(direction, accesses, &ground.facts, tuning, history);
+    let case = Case::new(direction, accesses, &inputs.facts, tuning, history);
     let lengths = || accesses.iter().map(Access::len);
     let known = decided.take().filter(|it| it.is_of(operation, lengths()));
-    let views = operation.view().peers().family;
+    let views = operation.view().rank_views().family;
     let decision = known.map_or_else(
         || {
             let decision = pario_plan::decide(&case);
@@ -208,9 +209,9 @@ fn warn_of(decision: &Decision) {
         ("pario_algorithm", &decision.algorithms),
         ("pario_partition", &decision.partitions),
     ];
-    for (hint, Answers { verdicts, asked }) in choices {
+    for (hint, Answers { answers, asked }) in choices {
         if let Some(Asked::Unknown(name)) = asked {
-            let names: Vec<_> = verdicts.iter().map(|(name, _)| *name).collect();
+            let names: Vec<_> = answers.iter().map(|(name, _)| *name).collect();
             let names = names.join(", ");
             warn(&format!(
                 "the hint {hint} names {name:?}, which does not exist; allowed are {names}"
@@ -221,7 +222,7 @@ fn warn_of(decision: &Decision) {
 
 fn facts(operation: &Operation, comm: &dyn Transport) -> Facts {
     let nodes = (0..comm.size()).map(|rank| comm.node_of(Rank(rank)).0);
-    plan_facts(operation.handle().facts(), nodes.collect()).mimicking(operation.hints())
+    plan_facts(operation.handle().facts(), nodes.collect()).with_assumptions(operation.hints())
 }
 
 /// What the planner needs to know of a file's file system, for ranks on these
@@ -281,7 +282,10 @@ pub(super) fn holes(operation: &Operation) -> Holes {
     let mode = operation.mode();
     let hints = operation.hints();
     let unwanted = hints.romio_ds_write == Sieving::Disable
-        || matches!(hints.pario_way_write, Way::Direct | Way::List);
+        || matches!(
+            hints.pario_write_method,
+            AccessMethod::Direct | AccessMethod::List
+        );
     if unwanted || !mode.can_read() {
         Holes::Leave
     } else if hints.pario_rmw == Rmw::Locked {

@@ -5,16 +5,16 @@
 
 use std::sync::mpsc;
 
-use super::{Progress, Work, window_io::WindowIo};
+use super::{PlanResult, Work, window_io::WindowIo};
 use crate::{Result, Status, access::WindowBuffer};
 
 /// Reads this rank's data, after its agent's requests if it is one.
 pub(super) fn run(work: &Work<'_>) -> Result<Status> {
     let me = work.comm.rank().0;
-    let turns: Vec<_> = work
+    let scheduled: Vec<_> = work
         .rounds
         .schedule(work.accesses)
-        .filter(|turn| work.rounds.aggregators[turn.aggregator].rank == me)
+        .filter(|item| work.rounds.aggregators[item.aggregator].rank == me)
         .collect();
     std::thread::scope(|scope| {
         let (started, first_request) = mpsc::channel();
@@ -22,16 +22,16 @@ pub(super) fn run(work: &Work<'_>) -> Result<Status> {
             let io = WindowIo::new(work.operation, work.accesses, work.holes);
             let mut buffer = Vec::new();
             let mut said = Some(started);
-            for turn in &turns {
-                buffer.resize(turn.window.bytes() as usize, 0);
-                work.await_turn(turn.aggregator);
+            for item in &scheduled {
+                buffer.resize(item.window.bytes() as usize, 0);
+                work.await_start(item.aggregator);
                 // Closing the channel is the word: the request follows.
                 said.take();
-                let members = work.members(turn.aggregator);
+                let members = work.members(item.aggregator);
                 // What goes wrong here is met again by whoever needs the data.
-                let mut ignored = Progress::default();
+                let mut ignored = PlanResult::default();
                 io.read(
-                    &turn.window,
+                    &item.window,
                     &members,
                     WindowBuffer::new(&mut buffer),
                     &mut ignored,

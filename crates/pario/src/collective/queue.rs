@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Lane;
+use super::CollectiveContext;
 
 /// How long a small call is left to the program, which may be about to wait.
 const GRACE: Duration = Duration::from_micros(200);
@@ -34,7 +34,7 @@ pub(super) enum Urgency {
     Soon,
 }
 
-type Work = Box<dyn FnOnce(&Lane) + Send>;
+type Work = Box<dyn FnOnce(&CollectiveContext) + Send>;
 
 struct Job {
     work: Work,
@@ -44,7 +44,7 @@ struct Job {
 #[derive(Default)]
 struct Jobs {
     waiting: VecDeque<Job>,
-    thread: Attention,
+    thread: ThreadState,
     /// Whether the thread is to take what is there, due or not.
     hurry: bool,
     closed: bool,
@@ -52,7 +52,7 @@ struct Jobs {
 
 /// What the thread does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Attention {
+enum ThreadState {
     #[default]
     NotStarted,
     /// It will look by itself.
@@ -61,22 +61,22 @@ enum Attention {
     Asleep,
 }
 
-/// Calls of one file in one lane.
+/// Calls of one file in one context.
 pub(crate) struct Queue {
-    lane: Lane,
+    context: CollectiveContext,
     jobs: Mutex<Jobs>,
     changed: Condvar,
     /// Held by whoever carries calls out: one after the other.
-    turn: Mutex<()>,
+    running: Mutex<()>,
 }
 
 impl Queue {
-    pub(super) fn new(lane: Lane) -> Queue {
+    pub(super) fn new(context: CollectiveContext) -> Queue {
         Queue {
-            lane,
+            context,
             jobs: Mutex::default(),
             changed: Condvar::new(),
-            turn: Mutex::default(),
+            running: Mutex::default(),
         }
     }
 
@@ -93,17 +93,17 @@ impl Queue {
         };
         let mut jobs = self.jobs();
         jobs.waiting.push_back(Job { work, due });
-        if jobs.thread == Attention::NotStarted {
+        if jobs.thread == ThreadState::NotStarted {
             if self.start().is_err() {
                 // The other ranks wait for this one's part, so an error here
                 // would leave them waiting.
                 drop(jobs);
-                self.help(|| false);
+                self.run_waiting(|| false);
                 return;
             }
-            jobs.thread = Attention::Looking;
+            jobs.thread = ThreadState::Looking;
         }
-        if jobs.thread == Attention::Asleep || urgency == Urgency::Now {
+        if jobs.thread == ThreadState::Asleep || urgency == Urgency::Now {
             self.changed.notify_one();
         }
     }
@@ -116,19 +116,19 @@ impl Queue {
 
     /// Carries calls out on the calling thread, until `done` or there are none.
     /// If another thread is at it, that one goes on to the end.
-    pub(crate) fn help(&self, done: impl Fn() -> bool) {
+    pub(crate) fn run_waiting(&self, done: impl Fn() -> bool) {
         while !done() {
-            let turn = match self.turn.try_lock() {
-                Ok(turn) => turn,
-                Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+            let running = match self.running.try_lock() {
+                Ok(running) => running,
+                Err(TryLockError::Poisoned(running)) => running.into_inner(),
                 Err(TryLockError::WouldBlock) => return self.hurry(),
             };
             let next = self.jobs().waiting.pop_front();
             match next {
-                Some(job) => (job.work)(&self.lane),
+                Some(job) => (job.work)(&self.context),
                 None => return,
             }
-            drop(turn);
+            drop(running);
         }
     }
 
@@ -150,13 +150,13 @@ impl Queue {
     /// What the thread does.
     fn serve(&self) {
         while self.await_due() {
-            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
             // Someone who helped may have taken what was due; what came after
             // it is taken as well.
             loop {
                 let next = self.jobs().waiting.pop_front();
                 match next {
-                    Some(job) => (job.work)(&self.lane),
+                    Some(job) => (job.work)(&self.context),
                     None => break,
                 }
             }
@@ -183,10 +183,10 @@ impl Queue {
                 false => 0,
             };
             if idle_looks > IDLE_LOOKS {
-                jobs.thread = Attention::Asleep;
+                jobs.thread = ThreadState::Asleep;
                 let woken = self.changed.wait(jobs);
                 jobs = woken.unwrap_or_else(PoisonError::into_inner);
-                jobs.thread = Attention::Looking;
+                jobs.thread = ThreadState::Looking;
                 idle_looks = 0;
                 continue;
             }

@@ -33,7 +33,7 @@ impl Routes {
     }
 
     /// Whether ranks send messages even where they have nothing to say.
-    pub(super) fn says_nothing_aloud(&self) -> bool {
+    pub(super) fn sends_empty(&self) -> bool {
         self.exchange == Exchange::AllToAll
     }
 
@@ -56,11 +56,11 @@ impl Routes {
 
 /// Messages that hold the parts of several ranks, taken apart in rank order.
 #[derive(Debug, Default)]
-pub(super) struct Bundles {
+pub(super) struct NodeMessages {
     rest: HashMap<u32, std::vec::IntoIter<u8>>,
 }
 
-impl Bundles {
+impl NodeMessages {
     /// The next `bytes` of a leader's message, which is received at first
     /// need.
     pub(super) fn take(

@@ -7,7 +7,7 @@ use pario_layout::Layout;
 use pario_plan::{Access, Group, Segments};
 use pario_transport::{Rank, Tag, Transport};
 
-use super::{Progress, window_io};
+use super::{PlanResult, window_io};
 use crate::{
     Error, Result,
     access::{MemorySpan, Pieces},
@@ -23,15 +23,15 @@ pub(super) fn run(
     operation: &Operation,
     accesses: &[Access],
     segments: &Segments,
-) -> Result<Progress> {
+) -> Result<PlanResult> {
     let me = comm.rank().0;
-    let mut progress = Progress::default();
+    let mut plan_result = PlanResult::default();
     let Some(group) = segments
         .groups
         .iter()
         .find(|group| group.members.contains(&me))
     else {
-        return Ok(progress);
+        return Ok(plan_result);
     };
     let ranks = Ranks {
         comm,
@@ -44,11 +44,11 @@ pub(super) fn run(
     };
     for cycle in 0..segments.cycles {
         match operation.direction() {
-            Direction::Write => ranks.write(cycle, &mut progress)?,
-            Direction::Read => ranks.read(cycle, &mut progress)?,
+            Direction::Write => ranks.write(cycle, &mut plan_result)?,
+            Direction::Read => ranks.read(cycle, &mut plan_result)?,
         }
     }
-    Ok(progress)
+    Ok(plan_result)
 }
 
 struct Ranks<'a> {
@@ -92,7 +92,7 @@ impl Ranks<'_> {
             .unpack_from(&packed[..len as usize]);
     }
 
-    fn write(&self, cycle: u64, progress: &mut Progress) -> Result<()> {
+    fn write(&self, cycle: u64, plan_result: &mut PlanResult) -> Result<()> {
         if !self.aggregates() {
             if !self.data(self.me, cycle).is_empty() {
                 let packed = self.pack_mine(cycle);
@@ -112,11 +112,11 @@ impl Ranks<'_> {
             };
             parts.push((rank, packed));
         }
-        self.move_parts(cycle, &mut parts, progress);
+        self.move_parts(cycle, &mut parts, plan_result);
         Ok(())
     }
 
-    fn read(&self, cycle: u64, progress: &mut Progress) -> Result<()> {
+    fn read(&self, cycle: u64, plan_result: &mut PlanResult) -> Result<()> {
         if !self.aggregates() {
             if !self.data(self.me, cycle).is_empty() {
                 let packed = self.comm.receive(Rank(self.group.aggregator), SEGMENT)?;
@@ -131,7 +131,7 @@ impl Ranks<'_> {
                 parts.push((rank, vec![0; (data.end - data.start) as usize]));
             }
         }
-        let end = self.move_parts(cycle, &mut parts, progress);
+        let end = self.move_parts(cycle, &mut parts, plan_result);
         for (rank, packed) in &parts {
             let access = &self.accesses[*rank as usize];
             let data = self.data(*rank, cycle);
@@ -147,7 +147,12 @@ impl Ranks<'_> {
 
     /// Moves the ranks' packed parts in the order of the file; returns the
     /// first byte that was not moved.
-    fn move_parts(&self, cycle: u64, parts: &mut [(u32, Vec<u8>)], progress: &mut Progress) -> u64 {
+    fn move_parts(
+        &self,
+        cycle: u64,
+        parts: &mut [(u32, Vec<u8>)],
+        plan_result: &mut PlanResult,
+    ) -> u64 {
         let mut pieces = Vec::new();
         for (rank, packed) in parts.iter_mut() {
             let access = &self.accesses[*rank as usize];
@@ -174,13 +179,13 @@ impl Ranks<'_> {
             // start below the end that this one met.
             rest = &rest[index + 1..];
             let Some(error) = error else {
-                progress.stop_at(stop, None);
+                plan_result.stop_at(stop, None);
                 end = end.min(stop);
                 continue;
             };
             let error = Error::from(error).at_offset(stop);
             let stop = rest.first().map_or(stop, |piece| stop.min(piece.offset));
-            progress.stop_at(stop, Some(error));
+            plan_result.stop_at(stop, Some(error));
             return end.min(stop);
         }
         end

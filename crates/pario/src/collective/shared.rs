@@ -5,33 +5,33 @@
 use std::collections::VecDeque;
 
 use pario_driver::{Direction, FileSystem};
-use pario_plan::Turn;
+use pario_plan::ScheduledWindow;
 
 use super::{
-    Progress, Work,
+    PlanResult, Work,
     planning::Holes,
     window_io::{self, WindowIo},
-    windows::{Arrival, Chance, Windows},
+    windows::{Arrival, WaitOutcome, Windows},
 };
 use crate::{Result, access::MemorySpan};
 
 /// Moves all windows; says how far the ones that this rank issued got.
-pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<Progress> {
+pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<PlanResult> {
     let io = WindowIo::new(work.operation, work.accesses, work.holes);
     let mut ranks = Ranks {
         work,
         windows,
         writers: writers(work, windows.slots() as u32),
         io,
-        progress: Progress::default(),
+        plan_result: PlanResult::default(),
     };
     let end = match work.operation.direction() {
         Direction::Write => ranks.write()?,
         Direction::Read => ranks.read()?,
     };
-    let progress = ranks.progress;
+    let plan_result = ranks.plan_result;
     windows.set_next(end);
-    Ok(progress)
+    Ok(plan_result)
 }
 
 /// How many ranks write at the same time: one where the kernel lets one writer
@@ -55,22 +55,22 @@ fn writers(work: &Work<'_>, slots: u32) -> u32 {
 /// have to write.
 #[derive(Default)]
 struct Recent {
-    turns: VecDeque<(Turn, u64)>,
+    scheduled: VecDeque<(ScheduledWindow, u64)>,
 }
 
 impl Recent {
-    fn push(&mut self, turn: Turn, number: u64, slots: u64) {
-        if self.turns.len() as u64 == slots {
-            self.turns.pop_front();
+    fn push(&mut self, item: ScheduledWindow, number: u64, slots: u64) {
+        if self.scheduled.len() as u64 == slots {
+            self.scheduled.pop_front();
         }
-        self.turns.push_back((turn, number));
+        self.scheduled.push_back((item, number));
     }
 
-    fn turn(&self, number: u64) -> &Turn {
-        let mut turns = self.turns.iter();
-        let found = turns.find(|(_, other)| *other == number);
-        let (turn, _) = found.expect("a window is full only after this rank copied to it");
-        turn
+    fn item(&self, number: u64) -> &ScheduledWindow {
+        let mut scheduled = self.scheduled.iter();
+        let found = scheduled.find(|(_, other)| *other == number);
+        let (item, _) = found.expect("a window is full only after this rank copied to it");
+        item
     }
 }
 
@@ -81,7 +81,7 @@ struct Ranks<'a> {
     /// The most ranks that write at the same time.
     writers: u32,
     io: WindowIo<'a>,
-    progress: Progress,
+    plan_result: PlanResult,
 }
 
 impl Ranks<'_> {
@@ -90,10 +90,10 @@ impl Ranks<'_> {
         let mut number = self.windows.next();
         self.windows.start_writing(number);
         let mut recent = Recent::default();
-        for turn in self.work.rounds.schedule(self.work.accesses) {
+        for item in self.work.rounds.schedule(self.work.accesses) {
             self.await_free(number, &recent)?;
-            self.copy(&turn, number, u64::MAX);
-            recent.push(turn, number, self.windows.slots());
+            self.copy(&item, number, u64::MAX);
+            recent.push(item, number, self.windows.slots());
             self.windows.deliver(number);
             number += 1;
             // One that waits writes while this rank copies on.
@@ -104,7 +104,7 @@ impl Ranks<'_> {
             }
         }
         // Others may still be writing windows that hold this rank's data.
-        for (_, unfinished) in &recent.turns {
+        for (_, unfinished) in &recent.scheduled {
             self.await_free(unfinished + self.windows.slots(), &recent)?;
         }
         Ok(number)
@@ -117,19 +117,19 @@ impl Ranks<'_> {
                 .windows
                 .wait_free(self.work.comm, number, self.writers)?
             {
-                Chance::Go => return Ok(()),
-                Chance::Write(full) => self.write_window(full, recent),
+                WaitOutcome::Go => return Ok(()),
+                WaitOutcome::Write(full) => self.write_window(full, recent),
             }
         }
     }
 
     /// Writes a window that is full.
     fn write_window(&mut self, number: u64, recent: &Recent) {
-        let turn = recent.turn(number);
-        let buffer = self.windows.buffer(number, turn.window.bytes() as usize);
-        let members = self.work.members(turn.aggregator);
+        let item = recent.item(number);
+        let buffer = self.windows.buffer(number, item.window.bytes() as usize);
+        let members = self.work.members(item.aggregator);
         self.io
-            .write(&turn.window, &members, buffer, &mut self.progress);
+            .write(&item.window, &members, buffer, &mut self.plan_result);
         self.windows.complete_write(number);
     }
 
@@ -142,11 +142,11 @@ impl Ranks<'_> {
             let wanted = self.windows.slots() as usize - upcoming.len();
             upcoming.extend(schedule.by_ref().take(wanted));
             self.fill_ahead(number, &upcoming);
-            let Some(turn) = upcoming.pop_front() else {
+            let Some(item) = upcoming.pop_front() else {
                 return Ok(number);
             };
             self.windows.wait_filled(self.work.comm, number)?;
-            self.copy(&turn, number, self.windows.end(number));
+            self.copy(&item, number, self.windows.end(number));
             if self.windows.arrive(number) == Arrival::Last {
                 self.windows.complete(number);
             }
@@ -156,33 +156,33 @@ impl Ranks<'_> {
 
     /// While the next window is not there, fills those of the following ones
     /// that are free and that no other rank has undertaken to fill.
-    fn fill_ahead(&mut self, number: u64, upcoming: &VecDeque<Turn>) {
-        for (turn, number_ahead) in upcoming.iter().zip(number..) {
+    fn fill_ahead(&mut self, number: u64, upcoming: &VecDeque<ScheduledWindow>) {
+        for (item, number_ahead) in upcoming.iter().zip(number..) {
             if self.windows.is_filled(number) {
                 return;
             }
             if self.windows.claim(number_ahead) {
                 let buffer = self
                     .windows
-                    .buffer(number_ahead, turn.window.bytes() as usize);
-                let members = self.work.members(turn.aggregator);
+                    .buffer(number_ahead, item.window.bytes() as usize);
+                let members = self.work.members(item.aggregator);
                 let end = self
                     .io
-                    .read(&turn.window, &members, buffer, &mut self.progress);
+                    .read(&item.window, &members, buffer, &mut self.plan_result);
                 self.windows.fill(number_ahead, end);
             }
         }
     }
 
     /// Copies this rank's bytes below `end` between its memory and a window.
-    fn copy(&self, turn: &Turn, number: u64, end: u64) {
+    fn copy(&self, item: &ScheduledWindow, number: u64, end: u64) {
         let work = self.work;
-        if !work.serves(turn.aggregator, work.comm.rank().0) {
+        if !work.serves(item.aggregator, work.comm.rank().0) {
             return;
         }
-        let buffer = self.windows.buffer(number, turn.window.bytes() as usize);
+        let buffer = self.windows.buffer(number, item.window.bytes() as usize);
         let memory = MemorySpan::of(work.operation.memory());
         let direction = work.operation.direction();
-        window_io::exchange(direction, work.mine(), &memory, &turn.window, buffer, end);
+        window_io::exchange(direction, work.mine(), &memory, &item.window, buffer, end);
     }
 }

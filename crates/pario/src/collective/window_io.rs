@@ -4,14 +4,14 @@
 use std::{io, ops::Range};
 
 use pario_driver::{Batch, Direction, LockMode, Outcome};
-use pario_hints::{Sieving, Way};
+use pario_hints::{AccessMethod, Sieving};
 use pario_plan::{
     Access, Window,
     coverage::{self, Proof},
     schedule,
 };
 
-use super::{Progress, planning::Holes};
+use super::{PlanResult, planning::Holes};
 use crate::{
     Error,
     access::{FileSpan, MemorySpan, WindowBuffer},
@@ -45,13 +45,13 @@ impl<'a> WindowIo<'a> {
         window: &Window,
         members: &[u32],
         buffer: WindowBuffer<'_>,
-        progress: &mut Progress,
+        plan_result: &mut PlanResult,
     ) {
         for (place, extent) in window.placed() {
             let part = extent_part(buffer, place, &extent);
             let runs = self.runs(members, &extent);
             if let Err((stop, error)) = self.write_runs(&extent, part, &runs) {
-                progress.stop_at(stop, Some(Error::from(error).at_offset(stop)));
+                plan_result.stop_at(stop, Some(Error::from(error).at_offset(stop)));
                 return;
             }
         }
@@ -64,7 +64,7 @@ impl<'a> WindowIo<'a> {
         window: &Window,
         members: &[u32],
         buffer: WindowBuffer<'_>,
-        progress: &mut Progress,
+        plan_result: &mut PlanResult,
     ) -> u64 {
         for (place, extent) in window.placed() {
             let part = extent_part(buffer, place, &extent);
@@ -77,7 +77,7 @@ impl<'a> WindowIo<'a> {
                 let Outcome { bytes, error } = self.transfer(Direction::Read, some, &extent, part);
                 if bytes < some.iter().map(|run| run.end - run.start).sum() {
                     let end = offset_in(some, bytes);
-                    progress.stop_at(end, error.map(|error| Error::from(error).at_offset(end)));
+                    plan_result.stop_at(end, error.map(|error| Error::from(error).at_offset(end)));
                     return end;
                 }
             }
@@ -90,10 +90,11 @@ impl<'a> WindowIo<'a> {
     fn read_runs(&self, members: &[u32], useful: Range<u64>) -> Vec<Range<u64>> {
         let hints = self.operation.hints();
         let of_members = || members.iter().map(|rank| &self.accesses[*rank as usize]);
-        let whole = match (hints.pario_way_read, hints.romio_ds_read) {
-            (Way::Sieve, _) | (Way::Automatic, Sieving::Enable) => true,
-            (Way::Direct | Way::List, _) | (Way::Automatic, Sieving::Disable) => false,
-            (Way::Automatic, Sieving::Automatic) => {
+        let whole = match (hints.pario_read_method, hints.romio_ds_read) {
+            (AccessMethod::Sieve, _) | (AccessMethod::Automatic, Sieving::Enable) => true,
+            (AccessMethod::Direct | AccessMethod::List, _)
+            | (AccessMethod::Automatic, Sieving::Disable) => false,
+            (AccessMethod::Automatic, Sieving::Automatic) => {
                 let pieces = |access: &Access| access.stats_in(useful.clone()).pieces;
                 let pieces: u64 = of_members().map(pieces).sum();
                 (useful.end - useful.start) / pieces.max(1) <= hints.pario_sieve_extent

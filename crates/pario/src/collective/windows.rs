@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use pario_transport::{Event, Patience, Segment, Transport, Waiter};
+use pario_transport::{Backoff, Event, Segment, Transport, Waiter};
 
 use crate::{Result, access::WindowBuffer};
 
@@ -60,9 +60,9 @@ mod ring {
 /// that.
 const YIELD_FOR: Duration = Duration::from_micros(300);
 
-fn patience(comm: &dyn Transport) -> Patience {
-    let usual = comm.patience();
-    Patience {
+fn backoff(comm: &dyn Transport) -> Backoff {
+    let usual = comm.backoff();
+    Backoff {
         yield_for: usual.yield_for.max(YIELD_FOR),
         ..usual
     }
@@ -81,7 +81,7 @@ pub(crate) struct Windows {
 
 /// What a rank that waited may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Chance {
+pub(crate) enum WaitOutcome {
     /// Use the window that it waited for.
     Go,
     /// Write this window, which it has undertaken to do.
@@ -225,21 +225,21 @@ impl Windows {
         comm: &dyn Transport,
         number: u64,
         writers: u32,
-    ) -> Result<Chance> {
-        let chance = || match self.is_free(number) {
-            true => Some(Chance::Go),
-            false => self.claim_write(writers).map(Chance::Write),
+    ) -> Result<WaitOutcome> {
+        let wait_outcome = || match self.is_free(number) {
+            true => Some(WaitOutcome::Go),
+            false => self.claim_write(writers).map(WaitOutcome::Write),
         };
-        if let Some(chance) = chance() {
-            return Ok(chance);
+        if let Some(wait_outcome) = wait_outcome() {
+            return Ok(wait_outcome);
         }
         let idle = self.segment.atomic_u32(ring::IDLE);
         idle.fetch_add(1, AcqRel);
-        let attend = || comm.attend();
+        let plan_result = || comm.progress();
         let event = self.segment.event(ring::EVENT);
-        let found = Waiter::new(&attend)
-            .patience(patience(comm))
-            .wait(event, || Ok(chance()));
+        let found = Waiter::new(&plan_result)
+            .backoff(backoff(comm))
+            .wait(event, || Ok(wait_outcome()));
         idle.fetch_sub(1, AcqRel);
         Ok(found?)
     }
@@ -250,9 +250,9 @@ impl Windows {
     }
 
     fn wait(&self, comm: &dyn Transport, number: u64, ready: impl Fn() -> bool) -> Result<()> {
-        let attend = || comm.attend();
-        Waiter::new(&attend)
-            .patience(patience(comm))
+        let plan_result = || comm.progress();
+        Waiter::new(&plan_result)
+            .backoff(backoff(comm))
             .wait(self.event(number), || Ok(ready().then_some(())))?;
         Ok(())
     }

@@ -89,9 +89,9 @@ impl<T: Element> Split<T> {
         self.request.wait_for(bound)
     }
 
-    /// As [`Request::help`], for the end of a call.
-    pub fn help(&self) {
-        self.request.help();
+    /// As [`Request::progress`], for the end of a call.
+    pub fn progress(&self) {
+        self.request.progress();
     }
 
     /// Ends the call: waits for its result and gives the buffer back.

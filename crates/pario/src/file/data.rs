@@ -2,11 +2,11 @@
 
 use super::File;
 use crate::{
-    Choice, Element, Owned, Request, Result, Source, Status, Target,
+    Element, Owned, Request, Result, Selection, Source, Status, Target,
     buffer::Memory,
     collective,
     operation::{Call, Operation, Position},
-    request::{InFlight, Keep},
+    request::{InFlight, KeepAlive},
 };
 
 /// At an explicit offset, in etypes of the view. The pointers stay.
@@ -165,7 +165,7 @@ impl File {
         &self,
         offset: u64,
         target: impl Into<Target<'a>>,
-    ) -> Result<Choice> {
+    ) -> Result<Selection> {
         let call = Call::read("explain_read_at", Position::At(offset));
         Ok(self.prepare(call, target.into().memory)?.explain())
     }
@@ -175,7 +175,7 @@ impl File {
         &self,
         offset: u64,
         source: impl Into<Source<'a>>,
-    ) -> Result<Choice> {
+    ) -> Result<Selection> {
         let call = Call::write("explain_write_at", Position::At(offset));
         Ok(self.prepare(call, source.into().memory)?.explain())
     }
@@ -190,15 +190,15 @@ impl File {
     }
 
     fn run_all(&self, call: Call, memory: Memory) -> Result<Status> {
-        collective::run(&self.inner, &self.inner.lane, call, memory)
+        collective::run(&self.inner, &self.inner.context, call, memory)
     }
 
     fn run_ordered(&self, call: Call, memory: Memory) -> Result<Status> {
         let inner = &self.inner;
-        collective::run_ordered(inner, &inner.lane, call, memory, inner.check_no_split())
+        collective::run_ordered(inner, &inner.context, call, memory, inner.check_no_split())
     }
 
-    pub(crate) fn start(&self, call: Call, memory: Memory, keep: Keep) -> Result<InFlight> {
+    pub(crate) fn start(&self, call: Call, memory: Memory, keep: KeepAlive) -> Result<InFlight> {
         Ok(self.prepare(call, memory)?.start(keep))
     }
 

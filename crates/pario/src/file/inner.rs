@@ -18,10 +18,10 @@ use crate::{
     Error, ErrorKind, Mode, Result,
     access::Buffers,
     agree,
-    collective::{Background, Lane},
-    gate::{Gate, Pending},
+    collective::{Background, CollectiveContext},
     shared_pointer::SharedPointer,
-    view::Lowered,
+    view::FlattenedView,
+    writer_lock::{Pending, WriterLock},
 };
 
 /// How often a rank that waits for operations of its own looks after messages.
@@ -41,10 +41,10 @@ pub(crate) struct Inner {
     pub(crate) handle: Arc<dyn Handle>,
     pub(crate) shared_pointer: SharedPointer,
     pub(crate) buffers: Buffers,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) writer_lock: Arc<WriterLock>,
     pub(crate) pending: Pending,
     /// Where blocking collective calls take place.
-    pub(crate) lane: Lane,
+    pub(crate) context: CollectiveContext,
     /// Where nonblocking and split ones do.
     pub(crate) background: Background,
     /// Whether a split collective call is active.
@@ -56,7 +56,7 @@ pub(crate) struct Inner {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) hints: RwLock<Arc<Hints>>,
-    pub(crate) view: RwLock<Arc<Lowered>>,
+    pub(crate) view: RwLock<Arc<FlattenedView>>,
     /// The individual pointer, in etypes.
     pub(crate) pointer: Mutex<u64>,
     pub(crate) atomicity: RwLock<Atomicity>,
@@ -72,7 +72,7 @@ impl Inner {
             .clone()
     }
 
-    pub(crate) fn view(&self) -> Arc<Lowered> {
+    pub(crate) fn view(&self) -> Arc<FlattenedView> {
         self.state
             .view
             .read()
@@ -134,7 +134,7 @@ impl Inner {
     /// Waits until no operation is under way, while messages move on.
     pub(super) fn wait_for_operations(&self) -> Result<()> {
         while !self.pending.wait_for_operations(ATTEND_EVERY) {
-            self.comm.attend()?;
+            self.comm.progress()?;
         }
         self.background.announce_all();
         Ok(())

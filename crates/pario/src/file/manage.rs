@@ -8,7 +8,7 @@ use pario_layout::Datatype;
 use pario_transport::Rank;
 
 use super::{Atomicity, File, Inner, open::advise};
-use crate::{Error, ErrorKind, Result, agree, view::lower};
+use crate::{Error, ErrorKind, Result, agree, view::flatten};
 
 impl File {
     /// The size in bytes.
@@ -124,8 +124,8 @@ impl File {
     /// Takes part in a collective call other than a data access with an error
     /// in its arguments, so that all ranks get it and none waits for this one.
     /// *Collective*, with the ranks that make the call. Data accesses take
-    /// [refused](crate::Source::refused) memory instead.
-    pub fn decline(&self, operation: &'static str, error: Error) -> Error {
+    /// [failed](crate::Source::failed) memory instead.
+    pub fn fail_collectively(&self, operation: &'static str, error: Error) -> Error {
         match self.inner.agree::<()>(operation, Err(error)) {
             Err(error) => error,
             Ok(()) => unreachable!("this rank's own failure is among those agreed on"),
@@ -139,7 +139,7 @@ impl File {
         if representation.is_identity() {
             return Ok(datatype.extent());
         }
-        lower(datatype, &**representation)
+        flatten(datatype, &**representation)
             .map(|layout| layout.extent())
             .map_err(|error| self.inner.name_error(error, "type_extent"))
     }
@@ -152,7 +152,7 @@ impl File {
     /// How the last blocking collective access was carried out, and why;
     /// nothing before the first.
     pub fn explain_last_all(&self) -> Option<String> {
-        self.inner.lane.explain()
+        self.inner.context.explain()
     }
 
     /// Which driver, shared pointer and hints are in force, and why.

@@ -23,10 +23,10 @@ use crate::{
     Error, ErrorKind, Mode, Result,
     access::Buffers,
     agree,
-    collective::{Background, Lane},
-    gate::{Gate, Pending},
+    collective::{Background, CollectiveContext},
     shared_pointer::{Preference, SharedPointer},
-    view::Lowered,
+    view::FlattenedView,
+    writer_lock::{Pending, WriterLock},
 };
 
 const ROOT: Rank = Rank(0);
@@ -181,9 +181,9 @@ fn open_together(
     };
     Ok(File {
         inner: Arc::new(Inner {
-            background: Background::new(Lane::new(background)),
+            background: Background::new(CollectiveContext::new(background)),
             split: Arc::default(),
-            lane: Lane::new(comm.clone()),
+            context: CollectiveContext::new(comm.clone()),
             comm,
             path: path.to_owned(),
             driver_path,
@@ -193,7 +193,7 @@ fn open_together(
             handle,
             shared_pointer,
             buffers: Buffers::new(hints.pario_inflight_bytes),
-            gate: Arc::new(Gate::default()),
+            writer_lock: Arc::new(WriterLock::default()),
             pending: Pending::default(),
             state: State {
                 hints: RwLock::new(Arc::new(hints)),
@@ -381,14 +381,14 @@ fn prepare(
     hints: &Hints,
     handle: &dyn Handle,
     path: &Path,
-) -> Result<(SharedPointer, Lowered, u64)> {
+) -> Result<(SharedPointer, FlattenedView, u64)> {
     let preference = match hints.pario_shared_pointer {
         pario_hints::SharedPointer::Automatic => Preference::Automatic,
         pario_hints::SharedPointer::Memory => Preference::Memory,
         pario_hints::SharedPointer::File => Preference::SideFile,
     };
     let shared_pointer = SharedPointer::new(&**comm, preference, path)?;
-    let view = Lowered::bytes(comm.size())?;
+    let view = FlattenedView::bytes(comm.size())?;
     if !mode.contains(Mode::APPEND) {
         return Ok((shared_pointer, view, 0));
     }

@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pario_driver::{Access, FileIdentity, Handle, Sameness};
+use pario_driver::{Access, FileComparison, FileIdentity, Handle};
 use pario_transport::{Rank, Transport};
 
 use super::open::Names;
@@ -155,13 +155,13 @@ fn compare(all: &[Vec<u8>]) -> Finding {
         let first = &all[ROOT.index()];
         let sameness = match (identity(first), identity(other)) {
             (Some(first), Some(other)) => first.compare(&other),
-            _ if other == first => Sameness::Same,
-            _ => Sameness::Different,
+            _ if other == first => FileComparison::Same,
+            _ => FileComparison::Different,
         };
         match sameness {
-            Sameness::Same => {}
-            Sameness::Different => return Finding::Different(rank),
-            Sameness::Unknown => finding = Finding::Unknown,
+            FileComparison::Same => {}
+            FileComparison::Different => return Finding::Different(rank),
+            FileComparison::Unknown => finding = Finding::Unknown,
         }
     }
     finding

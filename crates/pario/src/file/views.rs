@@ -4,11 +4,11 @@ use std::sync::{Arc, PoisonError};
 
 use pario_transport::Rank;
 
-use super::peers::{self, Hinting};
+use super::rank_views::{self, Hinting};
 use super::{File, Inner};
 use crate::{
     Error, ErrorKind, Info, Mode, Result, agree,
-    view::{Displacement, Lowered, Use, View},
+    view::{Displacement, FlattenedView, Use, View},
 };
 
 impl File {
@@ -50,9 +50,9 @@ impl Inner {
         }
         let before = self.view();
         let mine = self.check_view(view).and_then(|()| {
-            let lowered = Lowered::new(view, 0, self.usage(), Some(&before))?;
-            self.prepare_turn()?;
-            Ok(lowered)
+            let flattened = FlattenedView::new(view, 0, self.usage(), Some(&before))?;
+            self.prepare_generation()?;
+            Ok(flattened)
         });
         self.adopt(mine, hinting, &before)
     }
@@ -64,9 +64,9 @@ impl Inner {
         let before = self.view();
         let mine = self.shared_pointer.load().and_then(|position| {
             let current = before.file_byte(position)?;
-            let lowered = Lowered::new(view, current, self.usage(), Some(&before))?;
-            self.prepare_turn()?;
-            Ok(lowered)
+            let flattened = FlattenedView::new(view, current, self.usage(), Some(&before))?;
+            self.prepare_generation()?;
+            Ok(flattened)
         });
         self.adopt(mine, hinting, &before)
     }
@@ -106,17 +106,22 @@ impl Inner {
         }
     }
 
-    fn prepare_turn(&self) -> Result<()> {
+    fn prepare_generation(&self) -> Result<()> {
         match self.comm.rank() {
-            Rank(0) => self.shared_pointer.prepare_turn(),
+            Rank(0) => self.shared_pointer.prepare_generation(),
             _ => Ok(()),
         }
     }
 
     /// The ranks meet, compare, and take their views.
-    fn adopt(&self, mine: Result<Lowered>, hinting: Hinting, before: &Lowered) -> Result<Hinting> {
-        let (peers, hinting) = peers::exchange(&*self.comm, &mine, hinting, before)?;
-        let view = Arc::new(mine?.with_peers(peers));
+    fn adopt(
+        &self,
+        mine: Result<FlattenedView>,
+        hinting: Hinting,
+        before: &FlattenedView,
+    ) -> Result<Hinting> {
+        let (rank_views, hinting) = rank_views::exchange(&*self.comm, &mine, hinting, before)?;
+        let view = Arc::new(mine?.with_rank_views(rank_views));
         let mut pointer = self.pointer();
         *self
             .state
@@ -124,7 +129,7 @@ impl Inner {
             .write()
             .unwrap_or_else(PoisonError::into_inner) = view;
         *pointer = 0;
-        self.shared_pointer.turn();
+        self.shared_pointer.advance_generation();
         Ok(hinting)
     }
 }

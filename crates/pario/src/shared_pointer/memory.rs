@@ -7,7 +7,7 @@ use std::{
 
 use pario_transport::Segment;
 
-use super::{Method, Turn};
+use super::{Generation, Method};
 
 /// Each place has a cache line of its own.
 const PLACE_BYTES: usize = 64;
@@ -23,8 +23,8 @@ impl Memory {
         Memory { segment }
     }
 
-    fn place(&self, turn: Turn) -> &AtomicU64 {
-        self.segment.atomic_u64(turn.place() * PLACE_BYTES)
+    fn place(&self, generation: Generation) -> &AtomicU64 {
+        self.segment.atomic_u64(generation.place() * PLACE_BYTES)
     }
 }
 
@@ -33,13 +33,17 @@ impl Method for Memory {
         "memory"
     }
 
-    fn prepare(&self, turn: Turn) -> io::Result<()> {
-        self.place(turn).store(0, Ordering::Release);
+    fn prepare(&self, generation: Generation) -> io::Result<()> {
+        self.place(generation).store(0, Ordering::Release);
         Ok(())
     }
 
-    fn update(&self, turn: Turn, change: &dyn Fn(u64) -> Option<u64>) -> io::Result<u64> {
-        let value = self.place(turn);
+    fn update(
+        &self,
+        generation: Generation,
+        change: &dyn Fn(u64) -> Option<u64>,
+    ) -> io::Result<u64> {
+        let value = self.place(generation);
         // Both results carry the value found: refusing is not failing.
         let (Ok(old) | Err(old)) = value.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
         Ok(old)

@@ -26,17 +26,21 @@ trait Method: Send + Sync + Debug {
     /// Its name, for explanations.
     fn name(&self) -> &'static str;
     /// Sees to it that a turn, to which no rank has come, starts at zero.
-    fn prepare(&self, turn: Turn) -> io::Result<()>;
+    fn prepare(&self, generation: Generation) -> io::Result<()>;
     /// Replaces the value by what `change` makes of it and returns the old one.
     /// `change` may refuse by `None`, which leaves the value.
-    fn update(&self, turn: Turn, change: &dyn Fn(u64) -> Option<u64>) -> io::Result<u64>;
+    fn update(
+        &self,
+        generation: Generation,
+        change: &dyn Fn(u64) -> Option<u64>,
+    ) -> io::Result<u64>;
 }
 
 /// How often the pointer was reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Turn(u64);
+struct Generation(u64);
 
-impl Turn {
+impl Generation {
     /// The place that is in use.
     fn place(self) -> usize {
         (self.0 % 2) as usize
@@ -59,7 +63,7 @@ pub(crate) enum Preference {
 pub(crate) struct SharedPointer {
     /// Or why there is none, for those who use it.
     method: Result<Box<dyn Method>>,
-    turns: AtomicU64,
+    generations: AtomicU64,
 }
 
 impl SharedPointer {
@@ -101,7 +105,7 @@ impl SharedPointer {
         };
         Ok(SharedPointer {
             method,
-            turns: AtomicU64::new(0),
+            generations: AtomicU64::new(0),
         })
     }
 
@@ -120,8 +124,8 @@ impl SharedPointer {
         }
     }
 
-    fn now(&self) -> Turn {
-        Turn(self.turns.load(Ordering::Relaxed))
+    fn now(&self) -> Generation {
+        Generation(self.generations.load(Ordering::Relaxed))
     }
 
     /// Where it stands.
@@ -139,7 +143,7 @@ impl SharedPointer {
         })?;
         if past.get() {
             return Err(Error::argument(format!(
-                "the shared pointer at {old} cannot move on by {by}: it would pass 2^64 - 1"
+                "the shared pointer at {old} cannot move on by {by}: it would guard 2^64 - 1"
             )));
         }
         Ok(old)
@@ -152,17 +156,17 @@ impl SharedPointer {
     }
 
     /// Rank 0, before the ranks meet.
-    pub(crate) fn prepare_turn(&self) -> Result<()> {
+    pub(crate) fn prepare_generation(&self) -> Result<()> {
         if let Ok(method) = self.method() {
-            let Turn(turn) = self.now();
-            method.prepare(Turn(turn + 1))?;
+            let Generation(generation) = self.now();
+            method.prepare(Generation(generation + 1))?;
         }
         Ok(())
     }
 
     /// Every rank, after the ranks met.
-    pub(crate) fn turn(&self) {
-        self.turns.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn advance_generation(&self) {
+        self.generations.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -182,10 +186,10 @@ mod tests {
                     taken.push((round, pointer.advance(2).unwrap()));
                 }
                 if comm.rank() == Rank(0) {
-                    pointer.prepare_turn().unwrap();
+                    pointer.prepare_generation().unwrap();
                 }
                 comm.barrier().unwrap();
-                pointer.turn();
+                pointer.advance_generation();
             }
             taken
         });

@@ -18,7 +18,7 @@ use std::{
 use pario_driver::{Access, Driver, Handle, LockMode, OpenHow, Posix};
 use pario_transport::{Rank, Transport};
 
-use super::{Method, Turn};
+use super::{Generation, Method};
 use crate::{Error, ErrorKind, Result, agree};
 
 /// A turn and the position in it.
@@ -58,16 +58,16 @@ impl SideFile {
     }
 
     /// Writes a place that is locked.
-    fn put(&self, turn: Turn, position: u64) -> io::Result<()> {
+    fn put(&self, generation: Generation, position: u64) -> io::Result<()> {
         let mut bytes = [0; PLACE_BYTES as usize];
-        bytes[..8].copy_from_slice(&turn.0.to_le_bytes());
+        bytes[..8].copy_from_slice(&generation.0.to_le_bytes());
         bytes[8..].copy_from_slice(&position.to_le_bytes());
-        self.file.write_all_at(&bytes, offset(turn))
+        self.file.write_all_at(&bytes, offset(generation))
     }
 }
 
-fn offset(turn: Turn) -> u64 {
-    turn.place() as u64 * PLACE_BYTES
+fn offset(generation: Generation) -> u64 {
+    generation.place() as u64 * PLACE_BYTES
 }
 
 impl Method for SideFile {
@@ -77,22 +77,26 @@ impl Method for SideFile {
 
     /// What is left of an earlier turn counts as zero: views are set often, and
     /// the pointer is hardly ever used.
-    fn prepare(&self, _turn: Turn) -> io::Result<()> {
+    fn prepare(&self, _turn: Generation) -> io::Result<()> {
         Ok(())
     }
 
-    fn update(&self, turn: Turn, change: &dyn Fn(u64) -> Option<u64>) -> io::Result<u64> {
-        let at = offset(turn);
+    fn update(
+        &self,
+        generation: Generation,
+        change: &dyn Fn(u64) -> Option<u64>,
+    ) -> io::Result<u64> {
+        let at = offset(generation);
         let _lock = self.locks.lock(at..at + PLACE_BYTES, LockMode::Exclusive)?;
         let mut bytes = [0; PLACE_BYTES as usize];
         self.file.read_exact_at(&mut bytes, at)?;
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-        let old = match word(0) == turn.0 {
+        let old = match word(0) == generation.0 {
             true => word(8),
             false => 0,
         };
         if let Some(new) = change(old).filter(|new| *new != old) {
-            self.put(turn, new)?;
+            self.put(generation, new)?;
         }
         Ok(old)
     }

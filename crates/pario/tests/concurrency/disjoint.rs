@@ -74,8 +74,8 @@ fn view_of(ranges: &[Range<u64>]) -> Result<View> {
 /// Hints of this rank's own, besides those that all share.
 fn info(hints: &Hints, rng: &mut fastrand::Rng) -> Info {
     let own = [
-        ("pario_way_write", *rng.choice(&WAYS).unwrap()),
-        ("pario_way_read", *rng.choice(&WAYS).unwrap()),
+        ("pario_write_method", *rng.choice(&WAYS).unwrap()),
+        ("pario_read_method", *rng.choice(&WAYS).unwrap()),
         (
             "pario_list_pieces",
             *rng.choice(&["1", "3", "1024"]).unwrap(),

@@ -48,7 +48,7 @@ fn info(algorithm: &str, exchange: &str, rmw: &str) -> Info {
         ("pario_algorithm", algorithm),
         ("pario_exchange", exchange),
         ("pario_rmw", rmw),
-        ("pario_mimic_striping", "90,2"),
+        ("pario_assume_striping", "90,2"),
         ("pario_timed_delay_us", "1"),
         ("cb_buffer_size", "100"),
         ("pario_slice_bytes", "100"),
@@ -203,7 +203,8 @@ fn writes_by_the_same_handle_into_the_holes_are_not_lost() {
 #[test]
 fn ranks_of_an_atomic_collective_write_do_not_undo_each_others_data() {
     let watchdog = Watchdog::new(STEP_MAX);
-    let info = Info::from_pairs([("pario_rmw", "locked"), ("pario_way_write", "sieve")]).unwrap();
+    let info =
+        Info::from_pairs([("pario_rmw", "locked"), ("pario_write_method", "sieve")]).unwrap();
     for round in 0..10 {
         watchdog.step(format!("round {round}"));
         let lost = lost(&driver(Locks::Kept), NEW, &info, |comm, open| {

@@ -68,7 +68,7 @@ fn complaint(
 fn hint_combinations() -> Vec<disjoint::Hints> {
     let mut combinations: Vec<disjoint::Hints> = vec![Vec::new()];
     for way in ["direct", "list", "sieve", "automatic"] {
-        combinations.push(vec![("pario_way_write", way.to_owned())]);
+        combinations.push(vec![("pario_write_method", way.to_owned())]);
     }
     for (name, values) in [
         ("pario_rmw", ["never", "locked"]),
@@ -167,8 +167,8 @@ fn atomic_info(seed: u64) -> Info {
     let ways = ["direct", "list", "sieve", "automatic"];
     let mut choose = |values: &[&'static str]| *rng.choice(values).unwrap();
     let pairs = [
-        ("pario_way_write", choose(&ways)),
-        ("pario_way_read", choose(&ways)),
+        ("pario_write_method", choose(&ways)),
+        ("pario_read_method", choose(&ways)),
         ("pario_rmw", choose(&["never", "locked"])),
         ("pario_async", choose(&["pool", "uring"])),
         ("pario_list_pieces", choose(&["1", "1024"])),
@@ -199,7 +199,10 @@ fn atomic_mode_has_a_serial_order_with_every_driver() {
 /// One call a piece, on a driver that lets others in before each.
 fn torn_apart(atomicity: Atomicity, locks: Locks, seed: u64) -> Option<String> {
     const ROUNDS: u64 = 30;
-    let ways = [("pario_way_write", "direct"), ("pario_way_read", "direct")];
+    let ways = [
+        ("pario_write_method", "direct"),
+        ("pario_read_method", "direct"),
+    ];
     let info = Info::from_pairs(ways).unwrap();
     let driver = Careless::over(Memory::separate(), locks);
     complaint(4, &driver, NEW, |comm, open| {

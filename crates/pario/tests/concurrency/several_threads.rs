@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, sync::Mutex, thread};
 
 use pario::{
-    Atomicity, Basic, Datatype, File, Info, Mode, Rank, Result, Seek, View, Way, driver::Memory,
-    threads,
+    AccessMethod, Atomicity, Basic, Datatype, File, Info, Mode, Rank, Result, Seek, View,
+    driver::Memory, threads,
 };
 
 use crate::{
@@ -65,7 +65,7 @@ fn sieved(ranks: u32, mode: Mode, rmw: &str, seed: u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     let pairs = [
-        ("pario_way_write", "sieve"),
+        ("pario_write_method", "sieve"),
         ("pario_rmw", rmw),
         ("ind_wr_buffer_size", "500"),
     ];
@@ -79,8 +79,8 @@ fn sieved(ranks: u32, mode: Mode, rmw: &str, seed: u64) {
         for round in 1..=3u8 {
             let value = |index| (index as u8).wrapping_mul(7) ^ round ^ (rank as u8) << 6;
             let data: Vec<u8> = (0..6000).map(value).collect();
-            let choice = file.explain_write_at(0, &data)?;
-            assert_eq!(choice.way(), Way::Sieve, "{choice}");
+            let selection = file.explain_write_at(0, &data)?;
+            assert_eq!(selection.method(), AccessMethod::Sieve, "{selection}");
             write_parts(&file, &data, seed)?;
             comm.barrier()?;
             let mut found = vec![0; data.len()];
@@ -244,7 +244,7 @@ fn threads_of_one_rank_are_atomic_towards_each_other() {
             let path = folder.path().join("file");
             let driver = make();
             let cells = Cells::new(&mut fastrand::Rng::with_seed(seed));
-            let info = Info::from_pairs([("pario_way_write", "direct")]).unwrap();
+            let info = Info::from_pairs([("pario_write_method", "direct")]).unwrap();
             let result = threads::run(1, |comm| {
                 let file = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;
                 let plain = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;

@@ -203,7 +203,12 @@ const BELOW: &[Trouble] = &[
 
 #[test]
 fn countdown_of_posix() {
-    count_down(SCENARIOS, Arc::new(Posix::new()), Place::Around, AROUND);
+    count_down(
+        SCENARIOS,
+        Arc::new(Posix::new()),
+        Place::WrappedDriver,
+        AROUND,
+    );
 }
 
 #[test]
@@ -213,7 +218,7 @@ fn countdown_of_system_calls_below_posix() {
 
 #[test]
 fn countdown_of_uring() {
-    count_down(SCENARIOS, Arc::new(Uring), Place::Around, AROUND);
+    count_down(SCENARIOS, Arc::new(Uring), Place::WrappedDriver, AROUND);
 }
 
 #[test]
@@ -221,7 +226,7 @@ fn countdown_of_memory() {
     count_down(
         SCENARIOS,
         Arc::new(Memory::separate()),
-        Place::Around,
+        Place::WrappedDriver,
         AROUND,
     );
 }
@@ -232,7 +237,7 @@ const METHODS: &[Trouble] = &[BROKEN_ONCE, BROKEN_FOR_GOOD, FULL_ONCE];
 #[test]
 fn countdown_of_every_collective_method_in_memory() {
     let inner = Arc::new(Memory::separate());
-    count_down(&methods::scenarios(), inner, Place::Around, METHODS);
+    count_down(&methods::scenarios(), inner, Place::WrappedDriver, METHODS);
 }
 
 #[test]

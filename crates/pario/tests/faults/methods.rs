@@ -95,7 +95,7 @@ fn scenario(algorithm: &'static str, exchange: &'static str, sieving: &Sieving) 
             ("pario_algorithm", algorithm),
             ("pario_exchange", exchange),
             ("pario_rmw", sieving.rmw),
-            ("pario_mimic_striping", "80,2"),
+            ("pario_assume_striping", "80,2"),
             ("pario_timed_delay_us", "1"),
             ("cb_buffer_size", "120"),
             ("pario_slice_bytes", "100"),

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use pario::{
     Atomicity, Error, ErrorKind, File, Info, Mode, Rank, Result, Transport,
-    driver::{Around, Driver, Fault, Faults, Operation, Posix},
+    driver::{Driver, Fault, Faults, Operation, Posix, WrappedDriver},
     threads,
 };
 
@@ -25,7 +25,10 @@ fn with_fault<R: Send>(
         if comm.rank() == Rank(faulty) {
             faults.fail_nth(1, operations, fault);
         }
-        work(&comm, Arc::new(Around::new(Arc::new(Posix::new()), faults)))
+        work(
+            &comm,
+            Arc::new(WrappedDriver::new(Arc::new(Posix::new()), faults)),
+        )
     });
     results.into_iter().map(|result| result.unwrap()).collect()
 }

@@ -49,11 +49,11 @@ fn several_faults_in_a_run_keep_the_promises_too() {
     let folder = folder();
     let path = folder.path().join("file");
     let drivers: [(Arc<dyn Driver>, Place); 5] = [
-        (Arc::new(Posix::new()), Place::Around),
+        (Arc::new(Posix::new()), Place::WrappedDriver),
         (Arc::new(Posix::new()), Place::Below),
-        (Arc::new(Uring), Place::Around),
-        (Arc::new(Mapped), Place::Around),
-        (Arc::new(Memory::separate()), Place::Around),
+        (Arc::new(Uring), Place::WrappedDriver),
+        (Arc::new(Mapped), Place::WrappedDriver),
+        (Arc::new(Memory::separate()), Place::WrappedDriver),
     ];
     for seed in seeds(400) {
         let mut rng = fastrand::Rng::with_seed(seed);

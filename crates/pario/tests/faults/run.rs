@@ -10,7 +10,7 @@ use std::{
 
 use pario::{
     ErrorKind,
-    driver::{Around, Driver, Faults, Posix},
+    driver::{Driver, Faults, Posix, WrappedDriver},
 };
 
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     /// What the driver is asked goes wrong.
-    Around,
+    WrappedDriver,
     /// The system calls below the POSIX driver go wrong.
     Below,
 }
@@ -66,7 +66,9 @@ impl<'a> Run<'a> {
     ) -> Run<'a> {
         fill(&**setting.inner, setting.path);
         let driver: Arc<dyn Driver> = match setting.place {
-            Place::Around => Arc::new(Around::new(setting.inner.clone(), faults.clone())),
+            Place::WrappedDriver => {
+                Arc::new(WrappedDriver::new(setting.inner.clone(), faults.clone()))
+            }
             Place::Below => Arc::new(Posix::new().with_interference(Arc::new(faults.clone()))),
         };
         let case = Case {

@@ -191,28 +191,34 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     ),
     scenario(
         "strided, direct",
-        &[("pario_way_write", "direct"), ("pario_way_read", "direct")],
+        &[
+            ("pario_write_method", "direct"),
+            ("pario_read_method", "direct"),
+        ],
         STRIDED,
     ),
     scenario(
         "strided, list of three",
         &[
-            ("pario_way_write", "list"),
-            ("pario_way_read", "list"),
+            ("pario_write_method", "list"),
+            ("pario_read_method", "list"),
             ("pario_list_pieces", "3"),
         ],
         STRIDED,
     ),
     scenario(
         "strided, list",
-        &[("pario_way_write", "list"), ("pario_way_read", "list")],
+        &[
+            ("pario_write_method", "list"),
+            ("pario_read_method", "list"),
+        ],
         STRIDED,
     ),
     scenario(
         "strided, sieve with locks",
         &[
-            ("pario_way_write", "sieve"),
-            ("pario_way_read", "sieve"),
+            ("pario_write_method", "sieve"),
+            ("pario_read_method", "sieve"),
             ("pario_rmw", "locked"),
             ("ind_wr_buffer_size", "50"),
             ("ind_rd_buffer_size", "60"),
@@ -225,8 +231,8 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         ranks_per_node: ALL_RANKS,
         mode: Mode::READ_WRITE.union(Mode::UNIQUE_OPEN),
         hints: Cow::Borrowed(&[
-            ("pario_way_write", "sieve"),
-            ("pario_way_read", "sieve"),
+            ("pario_write_method", "sieve"),
+            ("pario_read_method", "sieve"),
             ("ind_wr_buffer_size", "50"),
         ]),
         steps: STRIDED,
@@ -234,14 +240,14 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     scenario(
         "strided, locked but direct",
-        &[("pario_rmw", "locked"), ("pario_way_write", "direct")],
+        &[("pario_rmw", "locked"), ("pario_write_method", "direct")],
         STRIDED,
     ),
-    scenario("external32", &[("pario_way_write", "list")], EXTERNAL),
+    scenario("external32", &[("pario_write_method", "list")], EXTERNAL),
     scenario(
         "external32, sieve with locks",
         &[
-            ("pario_way_write", "sieve"),
+            ("pario_write_method", "sieve"),
             ("pario_rmw", "locked"),
             ("ind_wr_buffer_size", "50"),
         ],
@@ -307,7 +313,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     ),
     scenario(
         "atomic",
-        &[("pario_way_write", "direct")],
+        &[("pario_write_method", "direct")],
         &[
             Atomic,
             View(Pattern::Strided),
@@ -347,7 +353,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         ranks: ONE_OR_THREE,
         ranks_per_node: ALL_RANKS,
         mode: Mode::WRITE_ONLY.union(Mode::CREATE),
-        hints: Cow::Borrowed(&[("pario_way_write", "sieve"), ("pario_rmw", "locked")]),
+        hints: Cow::Borrowed(&[("pario_write_method", "sieve"), ("pario_rmw", "locked")]),
         steps: &[
             View(Pattern::Strided),
             Write(At, Dense),

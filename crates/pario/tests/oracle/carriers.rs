@@ -10,8 +10,8 @@ use std::{
 };
 
 use pario::driver::{
-    Around, Driver, Event, Interference, Log, Mapped, Memory, Operation, Posix, SystemCall,
-    Throttle, Uring, Verdict,
+    CallAction, Driver, Event, Interference, Log, Mapped, Memory, Operation, Posix, SystemCall,
+    Throttle, Uring, WrappedDriver,
 };
 
 /// A driver, wrapped or not.
@@ -61,9 +61,9 @@ impl Carrier {
             Carrier::Nagging => Arc::new(Posix::new().with_interference(Arc::new(Nag::default()))),
             Carrier::Throttled => {
                 let throttle = Throttle::new(LATENCY).bandwidth(BYTES_PER_SECOND);
-                Arc::new(Around::new(Arc::new(Posix::new()), throttle))
+                Arc::new(WrappedDriver::new(Arc::new(Posix::new()), throttle))
             }
-            Carrier::Traced => Arc::new(Around::new(Arc::new(Posix::new()), log.clone())),
+            Carrier::Traced => Arc::new(WrappedDriver::new(Arc::new(Posix::new()), log.clone())),
         }
     }
 }
@@ -73,11 +73,11 @@ impl Carrier {
 struct Nag(AtomicU64);
 
 impl Interference for Nag {
-    fn before(&self, _call: SystemCall, bytes: usize) -> Verdict {
+    fn before(&self, _call: SystemCall, bytes: usize) -> CallAction {
         match self.0.fetch_add(1, Ordering::Relaxed) % 3 {
-            0 => Verdict::Fail(libc::EINTR),
-            _ if bytes < 2 => Verdict::Proceed,
-            _ => Verdict::Shorten(bytes / 2),
+            0 => CallAction::Fail(libc::EINTR),
+            _ if bytes < 2 => CallAction::Proceed,
+            _ => CallAction::Shorten(bytes / 2),
         }
     }
 }

@@ -20,8 +20,8 @@ pub(crate) fn hints(rng: &mut Rng, large: bool) -> Vec<Hint> {
     let sieving = ["automatic", "enable", "disable"];
     let numbers = ["0", "1", "40", "100"];
     let table: [(&'static str, &[&str]); 10] = [
-        ("pario_way_read", &ways),
-        ("pario_way_write", &ways),
+        ("pario_read_method", &ways),
+        ("pario_write_method", &ways),
         ("romio_ds_read", &sieving),
         ("romio_ds_write", &sieving),
         ("ind_rd_buffer_size", buffer_sizes),
@@ -153,12 +153,12 @@ pub(crate) fn mimicry(rng: &mut Rng) -> Vec<Hint> {
     let mut drawn = Vec::new();
     if rng.u32(..4) > 0 {
         let striping = ["64,1", "10,3", "100,4", "37,2", "1000,7", "333,16"];
-        drawn.push(("pario_mimic_striping", one_of(rng, &striping).to_owned()));
+        drawn.push(("pario_assume_striping", one_of(rng, &striping).to_owned()));
     }
     let table: [(&'static str, &[&str]); 3] = [
-        ("pario_mimic_lock_granularity", &["1", "16", "100", "4096"]),
-        ("pario_mimic_lock_protocol", &["none", "server", "token"]),
-        ("pario_mimic_client", &["kernel", "library"]),
+        ("pario_assume_lock_granularity", &["1", "16", "100", "4096"]),
+        ("pario_assume_lock_protocol", &["none", "server", "token"]),
+        ("pario_assume_client", &["kernel", "library"]),
     ];
     drawn.extend(draw_hints(rng, &table));
     drawn

@@ -308,7 +308,10 @@ fn memory_does_not_grow_with_pieces() {
     const SEPARATE: u64 = 1_000_000;
     let folder = folder();
     ranks(1, |comm| {
-        let hints = info(&[("pario_way_write", "sieve"), ("pario_way_read", "sieve")]);
+        let hints = info(&[
+            ("pario_write_method", "sieve"),
+            ("pario_read_method", "sieve"),
+        ]);
         let mode = NEW | Mode::UNIQUE_OPEN | Mode::DELETE_ON_CLOSE;
         for (count, representation) in [(SIEVED, "native"), (CONVERTED, "external32")] {
             let path = folder.path().join("pieces");
@@ -320,7 +323,7 @@ fn memory_does_not_grow_with_pieces() {
         }
         // A call for each piece is quick where no file is behind it.
         for way in ["list", "direct"] {
-            let hints = info(&[("pario_way_write", way), ("pario_way_read", way)]);
+            let hints = info(&[("pario_write_method", way), ("pario_read_method", way)]);
             let sink = File::open(&comm, "/dev/null", Mode::WRITE_ONLY, &hints)?;
             write_bounded(&sink, SEPARATE, "native")?;
             sink.close()?;
@@ -343,7 +346,7 @@ fn memory_does_not_grow_with_requests() {
             ("pario_inflight_bytes", "1048576"),
             ("ind_wr_buffer_size", "4194304"),
             ("pario_rmw", "locked"),
-            ("pario_way_write", "sieve"),
+            ("pario_write_method", "sieve"),
         ]);
         let path = folder.path().join("requests");
         let file = File::open(&comm, &path, NEW | Mode::DELETE_ON_CLOSE, &hints)?;

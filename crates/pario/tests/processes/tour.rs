@@ -78,8 +78,8 @@ fn every_way_and_driver() {
             ranks(3, |comm| {
                 let hints = info(&[
                     ("pario_driver", driver),
-                    ("pario_way_write", way),
-                    ("pario_way_read", way),
+                    ("pario_write_method", way),
+                    ("pario_read_method", way),
                 ]);
                 let file = File::open(&comm, &path, NEW, &hints)?;
                 file.set_view(&every(21, 7, 7 * u64::from(comm.rank().0)))?;
@@ -135,7 +135,10 @@ fn atomic_writes_do_not_mix() {
     let folder = folder();
     let path = folder.path().join("atomic");
     ranks(4, |comm| {
-        let hints = info(&[("pario_way_write", "direct"), ("pario_way_read", "direct")]);
+        let hints = info(&[
+            ("pario_write_method", "direct"),
+            ("pario_read_method", "direct"),
+        ]);
         let file = File::open(&comm, &path, NEW, &hints)?;
         file.set_atomicity(Atomicity::Atomic)?;
         file.set_view(&every(50, 10, 0))?;
@@ -158,7 +161,7 @@ fn locked_read_modify_write() {
         let way = if rank % 2 == 0 { "sieve" } else { "direct" };
         let hints = info(&[
             ("pario_rmw", "locked"),
-            ("pario_way_write", way),
+            ("pario_write_method", way),
             ("ind_wr_buffer_size", "100"),
         ]);
         let file = File::open(&comm, &path, NEW, &hints)?;

@@ -39,7 +39,7 @@ fn rule_12_opposite_orders_on_two_files_with_one_buffer_all_end() {
     let hints = info(&[
         ("pario_inflight_bytes", "1"),
         ("pario_rmw", "locked"),
-        ("pario_way_write", "sieve"),
+        ("pario_write_method", "sieve"),
     ]);
     for atomicity in [Atomicity::NonAtomic, Atomicity::Atomic] {
         let paths = ["a", "b"].map(|name| folder.path().join(format!("{name}-{atomicity:?}")));
@@ -135,7 +135,7 @@ fn rule_12_atomicity_that_changes_under_operations_in_flight_stops_none() {
         let hints = info(&[
             ("pario_inflight_bytes", "1"),
             ("pario_rmw", "locked"),
-            ("pario_way_write", "sieve"),
+            ("pario_write_method", "sieve"),
             ("ind_wr_buffer_size", "100"),
         ]);
         let slow = Probe::new(|event| {

@@ -27,7 +27,7 @@ fn rule_17_a_read_counts_the_prefix_before_the_end_and_touches_no_more() {
     for way in ["direct", "list", "sieve", "automatic"] {
         ranks(4, |comm| {
             let rank = u64::from(comm.rank().0);
-            let hints = info(&[("pario_way_read", way), ("ind_rd_buffer_size", "100")]);
+            let hints = info(&[("pario_read_method", way), ("ind_rd_buffer_size", "100")]);
             let file = File::open(&comm, &path, Mode::READ_ONLY, &hints)?;
             file.set_view(&every(40, 10, 10 * rank))?;
             // Memory with holes too: three bytes, then a hole of two.
@@ -66,7 +66,7 @@ fn rule_17_an_error_counts_the_prefix_before_it() {
     for way in ["direct", "list"] {
         let path = folder.path().join(way);
         ranks(3, |comm| {
-            let hints = info(&[("pario_way_write", way), ("pario_list_pieces", "4")]);
+            let hints = info(&[("pario_write_method", way), ("pario_list_pieces", "4")]);
             let file = File::open_with(&comm, full_at_600(), &path, NEW, &hints)?;
             let rank = u64::from(comm.rank().0);
             file.set_view(&every(30, 10, 10 * rank))?;

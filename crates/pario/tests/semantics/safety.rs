@@ -4,7 +4,8 @@
 use std::{fs, io, ops::Range, path::Path, sync::Arc, thread, time::Duration};
 
 use pario::{
-    Atomicity, Datatype, ErrorKind, File, Info, Mode, Rank, Result, View, Way, driver::Driver,
+    AccessMethod, Atomicity, Datatype, ErrorKind, File, Info, Mode, Rank, Result, View,
+    driver::Driver,
 };
 
 use crate::common::{
@@ -15,8 +16,8 @@ use crate::common::{
 
 /// Hints that ask for sieving in every way there is.
 const SIEVE: [(&str, &str); 4] = [
-    ("pario_way_write", "sieve"),
-    ("pario_way_read", "sieve"),
+    ("pario_write_method", "sieve"),
+    ("pario_read_method", "sieve"),
     ("romio_ds_write", "enable"),
     ("ind_wr_buffer_size", "64"),
 ];
@@ -74,9 +75,9 @@ fn rule_01_where_others_may_write_only_the_bytes_asked_for_are_written() {
             let file = open_probed(&comm, &probe, &path, mode, &info(&SIEVE))?;
             let start = 1000 * u64::from(comm.rank().0);
             file.set_view(&every(10, 3, start))?;
-            let choice = file.explain_write_at(0, &[1u8; 60])?;
-            assert_eq!(choice.way(), Way::List);
-            assert!(choice.to_string().contains(reason), "{choice}");
+            let selection = file.explain_write_at(0, &[1u8; 60])?;
+            assert_eq!(selection.method(), AccessMethod::List);
+            assert!(selection.to_string().contains(reason), "{selection}");
             probe.take();
             file.write_at(0, &[1u8; 60])?;
             let events = probe.take();
@@ -101,7 +102,10 @@ fn rule_01_a_rank_alone_with_unique_open_may_sieve_and_keeps_the_holes() {
         let mode = Mode::READ_WRITE | Mode::UNIQUE_OPEN;
         let file = open_probed(&comm, &probe, &path, mode, &info(&SIEVE))?;
         file.set_view(&every(10, 3, 0))?;
-        assert_eq!(file.explain_write_at(0, &[1u8; 60])?.way(), Way::Sieve);
+        assert_eq!(
+            file.explain_write_at(0, &[1u8; 60])?.method(),
+            AccessMethod::Sieve
+        );
         file.write_at(0, &[1u8; 60])?;
         let whole = written(&probe.take());
         assert_eq!(
@@ -137,11 +141,14 @@ fn rule_01_a_write_under_way_on_the_handle_forbids_sieving() {
         let mode = NEW | Mode::UNIQUE_OPEN;
         let file = open_probed(&comm, &probe, &path, mode, &Info::new())?;
         file.set_view(&every(10, 3, 0))?;
-        assert_eq!(file.explain_write_at(0, &[1u8; 30])?.way(), Way::Sieve);
+        assert_eq!(
+            file.explain_write_at(0, &[1u8; 30])?.method(),
+            AccessMethod::Sieve
+        );
         let slow = file.iwrite_at(57, vec![7u8])?;
-        let choice = file.explain_write_at(0, &[1u8; 30])?;
-        assert_eq!(choice.way(), Way::List, "{choice}");
-        assert!(choice.to_string().contains("under way"), "{choice}");
+        let selection = file.explain_write_at(0, &[1u8; 30])?;
+        assert_eq!(selection.method(), AccessMethod::List, "{selection}");
+        assert!(selection.to_string().contains("under way"), "{selection}");
         probe.take();
         file.write_at(0, &[1u8; 30])?;
         assert_eq!(written(&probe.take()).len(), 10, "as its runs");
@@ -164,12 +171,15 @@ fn rule_01_with_locked_read_modify_write_every_write_holds_a_lock() {
         file.write_at(500 + rank, &[1u8])?;
         file.iwrite_at(600 + rank, vec![2u8])?.wait()?;
         file.set_view(&every(10, 3, 5 * rank))?;
-        assert_eq!(file.explain_write_at(0, &[3u8; 60])?.way(), Way::Sieve);
+        assert_eq!(
+            file.explain_write_at(0, &[3u8; 60])?.method(),
+            AccessMethod::Sieve
+        );
         file.write_at(0, &[3u8; 60])?;
-        let mut list = info(&[("pario_way_write", "list")]);
+        let mut list = info(&[("pario_write_method", "list")]);
         file.set_info(&list)?;
         file.write_at(20, &[4u8; 60])?;
-        list.set("pario_way_write", "direct").unwrap();
+        list.set("pario_write_method", "direct").unwrap();
         file.set_info(&list)?;
         file.write_at(40, &[5u8; 60])?;
         assert_writes_are_locked(&probe.take());
@@ -226,8 +236,8 @@ fn rule_03_user_data_is_never_mapped_and_no_signal_is_handled() {
         });
         for way in ["direct", "list", "sieve", "automatic"] {
             let hints = info(&[
-                ("pario_way_read", way),
-                ("pario_way_write", way),
+                ("pario_read_method", way),
+                ("pario_write_method", way),
                 ("pario_rmw", "locked"),
             ]);
             let file = open_probed(&comm, &probe, &path, NEW, &hints)?;
@@ -378,7 +388,7 @@ fn rule_06_a_byte_shown_twice_does_not_hide_a_hole() {
     let view = View::new(0, &byte(), &twice);
     for way in ["direct", "list", "sieve", "automatic"] {
         alone(|comm| {
-            let hints = info(&[("pario_way_read", way), ("pario_way_write", way)]);
+            let hints = info(&[("pario_read_method", way), ("pario_write_method", way)]);
             let unique = Mode::READ_WRITE | Mode::UNIQUE_OPEN;
             let file = File::open(&comm, &path, unique, &hints)?;
             let refused = file.set_view(&view).unwrap_err();

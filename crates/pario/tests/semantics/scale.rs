@@ -236,7 +236,7 @@ fn rule_25_the_slice_that_is_copied_and_the_window_that_is_moved_are_two_sizes()
         let probe = Probe::listening();
         let hints = info(&[
             ("ind_rd_buffer_size", "1048576"),
-            ("pario_way_read", "sieve"),
+            ("pario_read_method", "sieve"),
         ]);
         let driver = probe.clone() as Arc<dyn Driver>;
         let file = File::open_with(&comm, driver, &path, NEW, &hints)?;

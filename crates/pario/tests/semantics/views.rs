@@ -28,7 +28,7 @@ fn rule_21_a_filetype_that_shows_bytes_twice_reads_them_twice() {
     for way in WAYS {
         for (filetype, shown) in filetypes.iter().zip(&shown) {
             alone(|comm| {
-                let hints = info(&[("pario_way_read", way)]);
+                let hints = info(&[("pario_read_method", way)]);
                 let file = File::open(&comm, &path, Mode::READ_ONLY, &hints)?;
                 file.set_view(&View::new(4, &int, filetype))?;
                 let mut got = [0i32; 9];
@@ -59,8 +59,8 @@ fn rule_21_tiles_that_interleave_are_written_where_they_lie() {
         fs::write(&path, [99; 12]).unwrap();
         alone(|comm| {
             let hints = info(&[
-                ("pario_way_write", way),
-                ("pario_way_read", way),
+                ("pario_write_method", way),
+                ("pario_read_method", way),
                 ("pario_rmw", "locked"),
             ]);
             let file = File::open(&comm, &path, NEW, &hints)?;
@@ -232,8 +232,8 @@ fn rule_22_element_strides_scale_with_the_representation_and_byte_strides_do_not
     // Windows of three bytes cut every element.
     let hints = info(&[
         ("pario_rmw", "locked"),
-        ("pario_way_write", "sieve"),
-        ("pario_way_read", "sieve"),
+        ("pario_write_method", "sieve"),
+        ("pario_read_method", "sieve"),
         ("ind_wr_buffer_size", "3"),
         ("ind_rd_buffer_size", "3"),
     ]);

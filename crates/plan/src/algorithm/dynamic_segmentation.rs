@@ -3,9 +3,9 @@
 //! the file. What a rank contributes to a window is what it has there; groups
 //! do not exchange with each other.
 
-use super::{Algorithm, Choices, groups, not_ascending};
+use super::{Algorithm, Decisions, groups, not_ascending};
 use crate::{
-    Aggregator, Case, Client, Direction, Group, LockProtocol, Members, Plan, Realm, Rounds, Verdict,
+    Aggregator, Case, Client, Direction, Fitness, Group, LockProtocol, Members, Plan, Realm, Rounds,
 };
 
 /// Every group moves its own data through one aggregator.
@@ -17,32 +17,32 @@ impl Algorithm for DynamicSegmentation {
         "dynamic-segmentation"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         if let Some(unfit) = not_ascending(case) {
             return unfit;
         }
         let piece = case.pattern().piece_bytes;
         let boundary = case.boundary();
         match (case.facts.client, case.direction, case.facts.lock_protocol) {
-            (Client::Kernel, _, _) => Verdict::suits(
+            (Client::Kernel, _, _) => Fitness::suits(
                 14,
                 "groups would be served one by one where one window serves all",
             ),
             (_, Direction::Write, LockProtocol::Server | LockProtocol::Token) => {
-                Verdict::suits(20, "groups would write into each other's locks")
+                Fitness::suits(20, "groups would write into each other's locks")
             }
-            _ if piece >= boundary => Verdict::suits(
+            _ if piece >= boundary => Fitness::suits(
                 60,
                 format!("pieces of {piece} bytes need no merging with other groups' data"),
             ),
-            _ => Verdict::suits(
+            _ => Fitness::suits(
                 25,
                 format!("pieces of {piece} bytes would leave every group's windows full of holes"),
             ),
         }
     }
 
-    fn plan(&self, case: &Case<'_>, choices: &Choices<'_>) -> Plan {
+    fn plan(&self, case: &Case<'_>, choices: &Decisions<'_>) -> Plan {
         let groups = groups::around(case.facts, choices.aggregators);
         let aggregator = |group: Group| Aggregator {
             rank: group.aggregator,
@@ -50,11 +50,11 @@ impl Algorithm for DynamicSegmentation {
             members: Members::Some(group.members),
             delay_us: 0,
         };
-        let (issuer, window_bytes) = case.windows();
+        let (writer, window_bytes) = case.windows();
         Plan::Rounds(Rounds {
             aggregators: groups.into_iter().map(aggregator).collect(),
             window_bytes,
-            issuer,
+            writer,
         })
     }
 }
@@ -82,7 +82,7 @@ mod tests {
         let mut accesses: Vec<_> = (0..4).map(|rank| strided(rank * 8, 8, 32, 80)).collect();
         accesses.push(dense(0, 0));
         let fixture = Fixture::new(accesses);
-        let choices = Choices {
+        let choices = Decisions {
             partition: &Even,
             aggregators: &[0, 2],
         };

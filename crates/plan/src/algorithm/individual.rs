@@ -1,7 +1,7 @@
 //! Individual: every rank moves its own data, as in an independent call.
 
-use super::{Algorithm, Choices};
-use crate::{Access, Case, Client, Direction, LockProtocol, Plan, Rewriting, Verdict, coverage};
+use super::{Algorithm, Decisions};
+use crate::{Access, Case, Client, Direction, Fitness, LockProtocol, Plan, Rewriting, coverage};
 
 /// Every rank for itself.
 #[derive(Debug)]
@@ -39,50 +39,50 @@ impl Algorithm for Individual {
         "individual"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         let pattern = case.pattern();
         if !case.is_increasing() {
-            return Verdict::suits(
+            return Fitness::suits(
                 100,
                 "some rank's bytes do not ascend: no window can hold them",
             );
         }
         if case.ranks() == 1 {
-            return Verdict::suits(60, "there is only one rank");
+            return Fitness::suits(60, "there is only one rank");
         }
         let piece = pattern.piece_bytes;
         if piece == 0 {
-            return Verdict::suits(90, "there is nothing to move");
+            return Fitness::suits(90, "there is nothing to move");
         }
         match case.facts.client {
             Client::Library => of_servers(case, piece),
-            Client::Kernel if meets_in_locks(case, piece) => Verdict::suits(
+            Client::Kernel if meets_in_locks(case, piece) => Fitness::suits(
                 5,
                 format!("pieces of {piece} bytes of several nodes would share locks"),
             ),
-            Client::Kernel if is_lopsided(case) => Verdict::suits(
+            Client::Kernel if is_lopsided(case) => Fitness::suits(
                 20,
                 "one rank would read nearly everything while the others of the node stand idle",
             ),
-            Client::Kernel if piece >= large_piece(case) => Verdict::suits(
+            Client::Kernel if piece >= large_piece(case) => Fitness::suits(
                 80,
                 format!("pieces of {piece} bytes on average go straight to the kernel"),
             ),
-            Client::Kernel if is_sparse(case) => Verdict::suits(
+            Client::Kernel if is_sparse(case) => Fitness::suits(
                 80,
                 format!("pieces of {piece} bytes with wide gaps would leave windows mostly empty"),
             ),
-            Client::Kernel if stays_apart(case) => Verdict::suits(
+            Client::Kernel if stays_apart(case) => Fitness::suits(
                 80,
                 format!(
                     "pieces of {piece} bytes do not touch each other: windows would be written piece by piece as well"
                 ),
             ),
-            Client::Kernel => Verdict::suits(10, format!("pieces of {piece} bytes are many calls")),
+            Client::Kernel => Fitness::suits(10, format!("pieces of {piece} bytes are many calls")),
         }
     }
 
-    fn plan(&self, _case: &Case<'_>, _choices: &Choices<'_>) -> Plan {
+    fn plan(&self, _case: &Case<'_>, _choices: &Decisions<'_>) -> Plan {
         Plan::Individual
     }
 }
@@ -144,13 +144,13 @@ fn stays_apart(case: &Case<'_>) -> bool {
 
 /// Where each process is a client of the servers, a call is a message to
 /// them: it must carry enough to saturate the process.
-fn of_servers(case: &Case<'_>, piece: u64) -> Verdict {
+fn of_servers(case: &Case<'_>, piece: u64) -> Fitness {
     match piece >= case.tuning.saturation_bytes && !meets_in_locks(case, piece) {
-        true => Verdict::suits(
+        true => Fitness::suits(
             75,
             format!("pieces of {piece} bytes saturate every process by themselves"),
         ),
-        false => Verdict::suits(5, "the file system prefers few large requests"),
+        false => Fitness::suits(5, "the file system prefers few large requests"),
     }
 }
 

@@ -21,7 +21,7 @@ pub use resonant_timed::ResonantTimed;
 pub use static_segmentation::StaticSegmentation;
 pub use two_phase::TwoPhase;
 
-use crate::{Case, Plan, Verdict, partition::Partition};
+use crate::{Case, Fitness, Plan, partition::Partition};
 
 /// A way to carry out a collective call.
 pub trait Algorithm: Sync {
@@ -29,7 +29,7 @@ pub trait Algorithm: Sync {
     fn name(&self) -> &'static str;
 
     /// How well it suits a case, and why.
-    fn suit(&self, case: &Case<'_>) -> Verdict;
+    fn suit(&self, case: &Case<'_>) -> Fitness;
 
     /// The partition it insists on, if any.
     fn partition(&self, _case: &Case<'_>) -> Option<&'static dyn Partition> {
@@ -37,11 +37,11 @@ pub trait Algorithm: Sync {
     }
 
     /// The plan, with the partition and the aggregators chosen.
-    fn plan(&self, case: &Case<'_>, choices: &Choices<'_>) -> Plan;
+    fn plan(&self, case: &Case<'_>, choices: &Decisions<'_>) -> Plan;
 }
 
 /// What was chosen before the plan is made.
-pub struct Choices<'a> {
+pub struct Decisions<'a> {
     /// How the file is divided.
     pub partition: &'a dyn Partition,
     /// The ranks that aggregate, in realm order.
@@ -70,7 +70,7 @@ pub fn by_name(name: &str) -> Option<&'static dyn Algorithm> {
 }
 
 /// What a method that needs ascending bytes says where they do not ascend.
-fn not_ascending(case: &Case<'_>) -> Option<Verdict> {
+fn not_ascending(case: &Case<'_>) -> Option<Fitness> {
     let reason = "some rank's bytes do not ascend: no window can hold them";
-    (!case.is_increasing()).then(|| Verdict::unfit(reason))
+    (!case.is_increasing()).then(|| Fitness::unfit(reason))
 }

@@ -1,9 +1,9 @@
 //! One aggregator a server (Chaarawi 2011): each I/O node receives requests from
 //! a single process.
 
-use super::{Algorithm, Choices, not_ascending, two_phase};
+use super::{Algorithm, Decisions, not_ascending, two_phase};
 use crate::{
-    Case, Direction, LockProtocol, Plan, Verdict,
+    Case, Direction, Fitness, LockProtocol, Plan,
     partition::{FileLayout, Partition},
 };
 
@@ -16,25 +16,25 @@ impl Algorithm for OnePerServer {
         "one-per-server"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         if let Some(unfit) = not_ascending(case) {
             return unfit;
         }
         let Some(striping) = case.facts.striping else {
-            return Verdict::unfit("the file's servers are not known");
+            return Fitness::unfit("the file's servers are not known");
         };
         let enough = striping.count <= u64::from(case.ranks());
         match (case.direction, case.facts.lock_protocol, enough) {
-            (Direction::Read, _, _) => Verdict::suits(
+            (Direction::Read, _, _) => Fitness::suits(
                 18,
                 "what a server reads ahead would belong to another aggregator",
             ),
-            (_, LockProtocol::Server, true) => Verdict::suits(
+            (_, LockProtocol::Server, true) => Fitness::suits(
                 45,
                 format!("each of {} servers hears one process", striping.count),
             ),
-            (_, _, true) => Verdict::suits(30, "servers do not mind hearing several processes"),
-            (_, _, false) => Verdict::suits(
+            (_, _, true) => Fitness::suits(30, "servers do not mind hearing several processes"),
+            (_, _, false) => Fitness::suits(
                 8,
                 format!(
                     "{} servers for {} ranks: some would serve several",
@@ -49,7 +49,7 @@ impl Algorithm for OnePerServer {
         Some(&FileLayout)
     }
 
-    fn plan(&self, case: &Case<'_>, choices: &Choices<'_>) -> Plan {
+    fn plan(&self, case: &Case<'_>, choices: &Decisions<'_>) -> Plan {
         Plan::Rounds(two_phase::rounds(case, choices))
     }
 }

@@ -2,8 +2,8 @@
 //! and keeps its own pieces. No exchange at all; each byte of the file is
 //! read once a rank.
 
-use super::{Algorithm, Choices, not_ascending};
-use crate::{Case, Client, Direction, Plan, Verdict};
+use super::{Algorithm, Decisions, not_ascending};
+use crate::{Case, Client, Direction, Fitness, Plan};
 
 /// Every rank reads everything in its way.
 #[derive(Debug)]
@@ -18,15 +18,15 @@ impl Algorithm for PrivateSieve {
         "private-sieve"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         if case.direction == Direction::Write {
-            return Verdict::unfit("only reads can be sieved privately");
+            return Fitness::unfit("only reads can be sieved privately");
         }
         if let Some(unfit) = not_ascending(case) {
             return unfit;
         }
         if case.facts.client == Client::Library {
-            return Verdict::suits(
+            return Fitness::suits(
                 1,
                 "every rank would fetch the whole region from the servers",
             );
@@ -35,18 +35,18 @@ impl Algorithm for PrivateSieve {
         let ranks = case.ranks();
         match (pattern.is_interleaved, ranks <= RANKS_A_NODE_MAX) {
             (true, true) if pattern.nodes == 1 => {
-                Verdict::suits(40, "ranks that share memory can read each byte once")
+                Fitness::suits(40, "ranks that share memory can read each byte once")
             }
-            (true, true) => Verdict::suits(70, "few ranks read small interleaved pieces"),
-            (true, false) => Verdict::suits(
+            (true, true) => Fitness::suits(70, "few ranks read small interleaved pieces"),
+            (true, false) => Fitness::suits(
                 15,
                 format!("{ranks} ranks would each read the whole region"),
             ),
-            (false, _) => Verdict::suits(15, "the ranks' pieces are not interleaved"),
+            (false, _) => Fitness::suits(15, "the ranks' pieces are not interleaved"),
         }
     }
 
-    fn plan(&self, case: &Case<'_>, _choices: &Choices<'_>) -> Plan {
+    fn plan(&self, case: &Case<'_>, _choices: &Decisions<'_>) -> Plan {
         Plan::PrivateSieve {
             buffer_bytes: case.tuning.slice_bytes.max(1),
         }

@@ -2,9 +2,9 @@
 //! server's data asks for all of it, in ascending order, and exchanges it
 //! with the others.
 
-use super::{Algorithm, Choices, not_ascending};
+use super::{Algorithm, Decisions, not_ascending};
 use crate::{
-    Aggregator, Case, Direction, Issuer, Members, Plan, Rounds, Verdict,
+    Aggregator, Case, Direction, Fitness, Members, Plan, Rounds, WindowWriter,
     partition::{ByServer, Partition, by_server},
 };
 
@@ -17,16 +17,16 @@ impl Algorithm for Resonant {
         "resonant"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         if let Some(unfit) = not_ascending(case).or_else(|| without_servers(case)) {
             return unfit;
         }
         match case.direction {
-            Direction::Read => Verdict::suits(
+            Direction::Read => Fitness::suits(
                 35,
                 "servers with disks are read in order, but their read-ahead is lost",
             ),
-            Direction::Write => Verdict::suits(42, "each server is written in ascending order"),
+            Direction::Write => Fitness::suits(42, "each server is written in ascending order"),
         }
     }
 
@@ -34,15 +34,15 @@ impl Algorithm for Resonant {
         Some(&ByServer)
     }
 
-    fn plan(&self, case: &Case<'_>, _choices: &Choices<'_>) -> Plan {
+    fn plan(&self, case: &Case<'_>, _choices: &Decisions<'_>) -> Plan {
         Plan::Rounds(agents(case))
     }
 }
 
 /// What resonant methods say where striping is not known.
-pub(super) fn without_servers(case: &Case<'_>) -> Option<Verdict> {
+pub(super) fn without_servers(case: &Case<'_>) -> Option<Fitness> {
     let unknown = case.facts.striping.is_none();
-    unknown.then(|| Verdict::unfit("the file's servers are not known"))
+    unknown.then(|| Fitness::unfit("the file's servers are not known"))
 }
 
 /// Agents' realms, moved by the agents themselves: the order at a server is
@@ -63,7 +63,7 @@ pub(super) fn agents(case: &Case<'_>) -> Rounds {
     Rounds {
         aggregators: agents.into_iter().map(aggregator).collect(),
         window_bytes,
-        issuer: Issuer::Aggregator,
+        writer: WindowWriter::Aggregator,
     }
 }
 
@@ -87,6 +87,6 @@ mod tests {
         let rounds = agents(&fixture.case());
         let delays: Vec<u64> = rounds.aggregators.iter().map(|it| it.delay_us).collect();
         assert_eq!(delays, [0, 300, 0, 300]);
-        assert_eq!(rounds.issuer, Issuer::Aggregator);
+        assert_eq!(rounds.writer, WindowWriter::Aggregator);
     }
 }

@@ -3,11 +3,11 @@
 //! then reads its own pieces, which are in the servers' caches by then.
 
 use super::{
-    Algorithm, Choices, not_ascending,
+    Algorithm, Decisions, not_ascending,
     resonant::{agents, without_servers},
 };
 use crate::{
-    Case, Client, Direction, Plan, Verdict,
+    Case, Client, Direction, Fitness, Plan,
     partition::{ByServer, Partition},
 };
 
@@ -20,20 +20,20 @@ impl Algorithm for ResonantPrefetch {
         "resonant-prefetch"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         if case.direction == Direction::Write {
-            return Verdict::unfit("only reads can be prefetched");
+            return Fitness::unfit("only reads can be prefetched");
         }
         if let Some(unfit) = not_ascending(case).or_else(|| without_servers(case)) {
             return unfit;
         }
         let piece = case.pattern().piece_bytes;
         match case.facts.client {
-            Client::Library if piece >= case.boundary() => Verdict::suits(
+            Client::Library if piece >= case.boundary() => Fitness::suits(
                 45,
                 format!("pieces of {piece} bytes are read straight from the servers' caches"),
             ),
-            _ => Verdict::suits(
+            _ => Fitness::suits(
                 20,
                 format!("every rank would ask again for pieces of {piece} bytes"),
             ),
@@ -44,7 +44,7 @@ impl Algorithm for ResonantPrefetch {
         Some(&ByServer)
     }
 
-    fn plan(&self, case: &Case<'_>, _choices: &Choices<'_>) -> Plan {
+    fn plan(&self, case: &Case<'_>, _choices: &Decisions<'_>) -> Plan {
         Plan::Prefetch(agents(case))
     }
 }

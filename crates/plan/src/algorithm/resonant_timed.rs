@@ -6,8 +6,8 @@
 //! set with `n` servers the `i`-th rank is in group `i / n`; groups start one
 //! after the other, ranks of a group together.
 
-use super::{Algorithm, Choices, resonant::without_servers};
-use crate::{Access, Case, Client, Plan, Striping, Timed, Verdict};
+use super::{Algorithm, Decisions, resonant::without_servers};
+use crate::{Access, Case, Client, Fitness, Plan, Striping, Timed};
 
 /// Every rank for itself, in turns.
 #[derive(Debug)]
@@ -18,24 +18,24 @@ impl Algorithm for ResonantTimed {
         "resonant-timed"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         if let Some(unfit) = without_servers(case) {
             return unfit;
         }
         if !case.is_increasing() || !is_in_rank_order(case.accesses) {
-            return Verdict::unfit("the ranks' data does not lie in rank order");
+            return Fitness::unfit("the ranks' data does not lie in rank order");
         }
         let piece = case.pattern().piece_bytes;
         match case.facts.client {
-            Client::Library if piece >= case.boundary() => Verdict::suits(
+            Client::Library if piece >= case.boundary() => Fitness::suits(
                 62,
                 "in rank order, with long pieces: turns replace the exchange",
             ),
-            _ => Verdict::suits(9, format!("pieces of {piece} bytes would be many requests")),
+            _ => Fitness::suits(9, format!("pieces of {piece} bytes would be many requests")),
         }
     }
 
-    fn plan(&self, case: &Case<'_>, _choices: &Choices<'_>) -> Plan {
+    fn plan(&self, case: &Case<'_>, _choices: &Decisions<'_>) -> Plan {
         let sets = match case.facts.striping {
             Some(striping) => sets(case.accesses, striping),
             None => Vec::new(),

@@ -2,8 +2,8 @@
 //! in every cycle each rank of a group hands over the next part of its data,
 //! all parts of one length.
 
-use super::{Algorithm, Choices, groups, not_ascending};
-use crate::{Access, Case, Client, Plan, Segments, Verdict};
+use super::{Algorithm, Decisions, groups, not_ascending};
+use crate::{Access, Case, Client, Fitness, Plan, Segments};
 
 /// Equal parts of every rank a cycle.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ impl Algorithm for StaticSegmentation {
         "static-segmentation"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         if let Some(unfit) = not_ascending(case) {
             return unfit;
         }
@@ -22,24 +22,24 @@ impl Algorithm for StaticSegmentation {
         let mut lengths = case.accesses.iter().map(Access::len);
         let first = lengths.next().unwrap_or(0);
         if !lengths.all(|len| len == first) {
-            return Verdict::suits(10, "ranks move different amounts: cycles would not be full");
+            return Fitness::suits(10, "ranks move different amounts: cycles would not be full");
         }
         match (case.facts.client, pattern.is_interleaved) {
-            (Client::Kernel, _) => Verdict::suits(
+            (Client::Kernel, _) => Fitness::suits(
                 12,
                 "parts would be copied through aggregators that the kernel does not need",
             ),
             (Client::Library, true) => {
-                Verdict::suits(15, "interleaved parts of a cycle do not fill a stretch")
+                Fitness::suits(15, "interleaved parts of a cycle do not fill a stretch")
             }
-            (Client::Library, false) => Verdict::suits(
+            (Client::Library, false) => Fitness::suits(
                 40,
                 "equal amounts a rank, not interleaved: every cycle is full",
             ),
         }
     }
 
-    fn plan(&self, case: &Case<'_>, choices: &Choices<'_>) -> Plan {
+    fn plan(&self, case: &Case<'_>, choices: &Decisions<'_>) -> Plan {
         let groups = groups::around(case.facts, choices.aggregators);
         let largest = groups.iter().map(|group| group.members.len()).max();
         let segment_bytes = (case.tuning.buffer_bytes / largest.unwrap_or(1).max(1) as u64).max(1);
@@ -64,7 +64,7 @@ mod tests {
     fn cycles_fill_the_buffer() {
         let mut fixture = Fixture::new((0..6).map(|rank| dense(rank * 100, 90)).collect());
         fixture.tuning.buffer_bytes = 30;
-        let choices = Choices {
+        let choices = Decisions {
             partition: &Even,
             aggregators: &[0, 3],
         };

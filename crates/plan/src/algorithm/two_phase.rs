@@ -1,8 +1,8 @@
 //! Two-phase: aggregators own realms, data is exchanged, large windows are
 //! moved.
 
-use super::{Algorithm, Choices, not_ascending};
-use crate::{Aggregator, Case, Members, Plan, Rounds, Verdict};
+use super::{Algorithm, Decisions, not_ascending};
+use crate::{Aggregator, Case, Fitness, Members, Plan, Rounds};
 
 /// Exchange, then large transfers (or the reverse).
 #[derive(Debug)]
@@ -13,22 +13,22 @@ impl Algorithm for TwoPhase {
         "two-phase"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         if let Some(unfit) = not_ascending(case) {
             return unfit;
         }
-        Verdict::suits(50, "small pieces of many ranks become large windows")
+        Fitness::suits(50, "small pieces of many ranks become large windows")
     }
 
-    fn plan(&self, case: &Case<'_>, choices: &Choices<'_>) -> Plan {
+    fn plan(&self, case: &Case<'_>, choices: &Decisions<'_>) -> Plan {
         Plan::Rounds(rounds(case, choices))
     }
 }
 
 /// Realms of the partition, every rank's data in them.
-pub(super) fn rounds(case: &Case<'_>, choices: &Choices<'_>) -> Rounds {
+pub(super) fn rounds(case: &Case<'_>, choices: &Decisions<'_>) -> Rounds {
     let realms = choices.partition.realms(case, choices.aggregators);
-    let (issuer, window_bytes) = case.windows();
+    let (writer, window_bytes) = case.windows();
     Rounds {
         aggregators: realms
             .into_iter()
@@ -40,6 +40,6 @@ pub(super) fn rounds(case: &Case<'_>, choices: &Choices<'_>) -> Rounds {
             })
             .collect(),
         window_bytes,
-        issuer,
+        writer,
     }
 }

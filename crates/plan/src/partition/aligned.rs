@@ -3,7 +3,7 @@
 //! in one lock.
 
 use super::{Partition, stretches};
-use crate::{Case, Direction, LockProtocol, Realm, Verdict};
+use crate::{Case, Direction, Fitness, LockProtocol, Realm};
 
 /// Contiguous realms that share no lock.
 #[derive(Debug)]
@@ -14,22 +14,22 @@ impl Partition for Aligned {
         "aligned"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         let boundary = case.boundary();
         match (case.direction, case.facts.lock_protocol) {
-            _ if case.tuning.realm_alignment.is_some() => Verdict::suits(
+            _ if case.tuning.realm_alignment.is_some() => Fitness::suits(
                 85,
                 format!("the hint romio_cb_fr_alignment asks for multiples of {boundary}"),
             ),
-            (Direction::Write, LockProtocol::Token) => Verdict::suits(
+            (Direction::Write, LockProtocol::Token) => Fitness::suits(
                 80,
                 format!("one token a realm covers all its writes: no cut inside {boundary} bytes"),
             ),
-            (Direction::Write, LockProtocol::Server) => Verdict::suits(
+            (Direction::Write, LockProtocol::Server) => Fitness::suits(
                 40,
                 "no lock is shared, but each realm needs locks of all servers",
             ),
-            _ => Verdict::suits(30, format!("realms meet at multiples of {boundary} bytes")),
+            _ => Fitness::suits(30, format!("realms meet at multiples of {boundary} bytes")),
         }
     }
 

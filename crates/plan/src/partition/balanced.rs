@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::{Partition, stretches};
-use crate::{Access, Case, Direction, LockProtocol, Realm, Verdict};
+use crate::{Access, Case, Direction, Fitness, LockProtocol, Realm};
 
 /// Contiguous realms of equal data.
 #[derive(Debug)]
@@ -31,18 +31,18 @@ impl Partition for Balanced {
         "balanced"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         if case.direction == Direction::Write && case.facts.lock_protocol != LockProtocol::None {
-            return Verdict::suits(12, "cuts between locks come before equal amounts of data");
+            return Fitness::suits(12, "cuts between locks come before equal amounts of data");
         }
         let pattern = case.pattern();
         let dense = pattern.bytes.saturating_mul(UNEVEN) >= pattern.region_bytes;
         match (!dense).then(|| densest_slice(case)).flatten() {
-            Some(percent) if percent >= UNEVEN * 100 => Verdict::suits(
+            Some(percent) if percent >= UNEVEN * 100 => Fitness::suits(
                 60,
                 format!("clusters: one part of the region has {percent} % of the average data"),
             ),
-            _ => Verdict::suits(12, "the data is spread evenly enough"),
+            _ => Fitness::suits(12, "the data is spread evenly enough"),
         }
     }
 
@@ -187,8 +187,8 @@ mod tests {
         accesses.extend([dense(1 << 45, 500_000), dense(1 << 50, 7_000)]);
         let fixture = Fixture::new(accesses);
         assert_balanced(&fixture, &[0, 1, 2, 3]);
-        let verdict = Balanced.suit(&fixture.case());
-        assert_eq!(verdict.priority(), Some(60), "{verdict}");
+        let fitness = Balanced.suit(&fixture.case());
+        assert_eq!(fitness.priority(), Some(60), "{fitness}");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use pario_layout::{Basic, Datatype, Layout};
 
-use super::{Partition, cyclic::Circle, server_data::bytes_on, static_cyclic, stripes};
-use crate::{Case, Realm, Striping, Verdict};
+use super::{Partition, cyclic::Cycle, server_data::bytes_on, static_cyclic, stripes};
+use crate::{Case, Fitness, Realm, Striping};
 
 /// One agent a server, or several that share its stripes.
 #[derive(Debug)]
@@ -30,9 +30,9 @@ impl Partition for ByServer {
         "by-server"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         match case.facts.striping {
-            None => Verdict::unfit("the file's servers are not known"),
+            None => Fitness::unfit("the file's servers are not known"),
             Some(_) => static_cyclic::suit(
                 case,
                 65,
@@ -63,14 +63,14 @@ pub(crate) struct Agent {
 /// one to the next.
 pub(crate) fn agents(case: &Case<'_>, striping: Striping) -> Vec<Agent> {
     let region = case.region();
-    let circle = Circle::new(striping.unit, striping.count);
+    let cycle = Cycle::new(striping.unit, striping.count);
     let mut agents = Vec::new();
     for Server { server, ranks } in servers(case, striping) {
-        let rota = Rota::new(case, striping, ranks.len() as u64);
+        let agent_cycle = AgentCycle::new(case, striping, ranks.len() as u64);
         for (rank, turn) in ranks.into_iter().zip(0..) {
-            let realm = match (&rota, turn) {
-                (Some(rota), turn) => rota.realm(server, turn, &region),
-                (None, 0) => circle.realm(server, region.clone()),
+            let realm = match (&agent_cycle, turn) {
+                (Some(agent_cycle), turn) => agent_cycle.realm(server, turn, &region),
+                (None, 0) => cycle.realm(server, region.clone()),
                 (None, _) => break,
             };
             agents.push(Agent {
@@ -85,31 +85,31 @@ pub(crate) fn agents(case: &Case<'_>, striping: Striping) -> Vec<Agent> {
 
 /// How several agents share the stripes of a server: a window's worth each in
 /// turn.
-struct Rota {
+struct AgentCycle {
     striping: Striping,
     /// Bytes of the file from one turn to the next.
     step: u64,
     tile: Layout,
 }
 
-impl Rota {
+impl AgentCycle {
     /// `None` for a single agent, or if a turn of all does not fit in 63
     /// bits.
-    fn new(case: &Case<'_>, striping: Striping, agents: u64) -> Option<Rota> {
+    fn new(case: &Case<'_>, striping: Striping, agents: u64) -> Option<AgentCycle> {
         if agents < 2 {
             return None;
         }
         let region = case.region();
-        let circle = striping.unit.checked_mul(striping.count)?;
-        let circles = region.end.div_ceil(circle) - region.start / circle;
+        let cycle = striping.unit.checked_mul(striping.count)?;
+        let circles = region.end.div_ceil(cycle) - region.start / cycle;
         let (_, window_bytes) = case.windows();
         let stripes = (window_bytes / striping.unit).clamp(1, circles.div_ceil(agents).max(1));
-        let step = circle.checked_mul(stripes)?;
+        let step = cycle.checked_mul(stripes)?;
         let all = i64::try_from(step.checked_mul(agents)?).ok()?;
         let byte = Datatype::basic(Basic::Byte);
-        let turn = Datatype::hvector(stripes, striping.unit, circle as i64, &byte).ok()?;
+        let turn = Datatype::hvector(stripes, striping.unit, cycle as i64, &byte).ok()?;
         let tile = Datatype::resized(&turn, 0, all).ok()?;
-        Some(Rota {
+        Some(AgentCycle {
             striping,
             step,
             tile: tile.layout().clone(),

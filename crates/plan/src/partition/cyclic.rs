@@ -8,22 +8,22 @@ use crate::Realm;
 
 /// Blocks that come round: block `i` of the file has turn `i mod turns`.
 #[derive(Debug)]
-pub(super) struct Circle {
+pub(super) struct Cycle {
     block: u64,
     /// One block of the circle; `None` if the circle does not fit in 63 bits:
     /// no file is long enough to come round.
     tile: Option<Layout>,
 }
 
-impl Circle {
-    pub(super) fn new(block: u64, turns: u64) -> Circle {
+impl Cycle {
+    pub(super) fn new(block: u64, turns: u64) -> Cycle {
         let tile = || {
-            let circle = i64::try_from(block.checked_mul(turns)?).ok()?;
+            let cycle = i64::try_from(block.checked_mul(turns)?).ok()?;
             let bytes = Datatype::contiguous(block, &Basic::Byte.into()).ok()?;
-            let tile = Datatype::resized(&bytes, 0, circle).ok()?;
+            let tile = Datatype::resized(&bytes, 0, cycle).ok()?;
             Some(tile.layout().clone())
         };
-        Circle {
+        Cycle {
             block,
             tile: tile(),
         }
@@ -54,8 +54,8 @@ pub(super) fn deal(
     file: &Range<u64>,
 ) -> Vec<(u32, Realm)> {
     let turns = owners.len() as u64;
-    let circle = Circle::new(block, turns);
-    let realm = |place: u64| circle.realm((first_block % turns + place) % turns, file.clone());
+    let cycle = Cycle::new(block, turns);
+    let realm = |place: u64| cycle.realm((first_block % turns + place) % turns, file.clone());
     owners
         .iter()
         .zip(0..)

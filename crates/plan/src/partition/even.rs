@@ -1,7 +1,7 @@
 //! Even: the aggregate access region cut into equal stretches (ROMIO's way).
 
 use super::Partition;
-use crate::{Case, Realm, Verdict};
+use crate::{Case, Fitness, Realm};
 
 /// Equal contiguous realms.
 #[derive(Debug)]
@@ -12,8 +12,8 @@ impl Partition for Even {
         "even"
     }
 
-    fn suit(&self, _case: &Case<'_>) -> Verdict {
-        Verdict::suits(20, "equal stretches suit any file system a little")
+    fn suit(&self, _case: &Case<'_>) -> Fitness {
+        Fitness::suits(20, "equal stretches suit any file system a little")
     }
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {

@@ -1,8 +1,8 @@
 //! File-layout: one aggregator a server, each with the stripes of its server
 //! (Nitzberg and Lo's file-layout distribution; Liao 2008, section II).
 
-use super::{Partition, cyclic::Circle, static_cyclic, stripes};
-use crate::{Case, Realm, Verdict, aggregators};
+use super::{Partition, cyclic::Cycle, static_cyclic, stripes};
+use crate::{Case, Fitness, Realm, aggregators};
 
 /// As many aggregators as servers.
 #[derive(Debug)]
@@ -13,9 +13,9 @@ impl Partition for FileLayout {
         "file-layout"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         match case.facts.striping {
-            None => Verdict::unfit("the file's servers are not known"),
+            None => Fitness::unfit("the file's servers are not known"),
             Some(_) => static_cyclic::suit(case, 60, "each server hears one aggregator"),
         }
     }
@@ -28,11 +28,11 @@ impl Partition for FileLayout {
         // Servers without a stripe in the region need no aggregator.
         let servers = (first..first + stripes.min(striping.count)).map(|at| at % striping.count);
         let ranks = aggregators::spread(&case.facts.nodes, striping.count);
-        let circle = Circle::new(striping.unit, striping.count);
+        let cycle = Cycle::new(striping.unit, striping.count);
         servers
             .map(|server| {
                 let owner = ranks[(server % ranks.len() as u64) as usize];
-                (owner, circle.realm(server, region.clone()))
+                (owner, cycle.realm(server, region.clone()))
             })
             .collect()
     }

@@ -4,7 +4,7 @@
 //! lie in a row, and an aggregator talks to one server only.
 
 use super::{Partition, cyclic, static_cyclic, stripes};
-use crate::{Case, Realm, Verdict};
+use crate::{Case, Fitness, Realm};
 
 /// Static-cyclic within groups of aggregators.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ impl Partition for GroupCyclic {
         "group-cyclic"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         static_cyclic::suit(
             case,
             80,

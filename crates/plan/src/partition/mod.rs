@@ -25,7 +25,7 @@ pub use persistent::Persistent;
 pub use static_cyclic::StaticCyclic;
 pub use stripe_multiple::StripeMultiple;
 
-use crate::{Case, PersistentRealms, Realm, Striping, Verdict};
+use crate::{Case, Fitness, PersistentRealms, Realm, Striping};
 
 /// A way to divide the file among aggregators.
 pub trait Partition: Sync {
@@ -33,7 +33,7 @@ pub trait Partition: Sync {
     fn name(&self) -> &'static str;
 
     /// How well it suits a case, and why.
-    fn suit(&self, case: &Case<'_>) -> Verdict;
+    fn suit(&self, case: &Case<'_>) -> Fitness;
 
     /// The realms, each with the rank that owns it. They do not overlap, and
     /// together they hold all of the case's region (at least every byte of it

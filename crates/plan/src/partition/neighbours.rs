@@ -3,7 +3,7 @@
 //! caches or reads ahead past one realm belongs to the next.
 
 use super::{Partition, aligned};
-use crate::{Case, Client, Realm, Verdict};
+use crate::{Case, Client, Fitness, Realm};
 
 /// Aligned stretches, their owners in the order of the nodes.
 #[derive(Debug)]
@@ -14,17 +14,17 @@ impl Partition for Neighbours {
         "neighbours"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         let nodes = case.pattern().nodes;
         if nodes == 1 || nodes == case.facts.nodes.len() {
-            return Verdict::suits(10, "ranks are all as near to each other");
+            return Fitness::suits(10, "ranks are all as near to each other");
         }
         match case.facts.client {
-            Client::Kernel => Verdict::suits(
+            Client::Kernel => Fitness::suits(
                 35,
                 format!("ranks of each of {nodes} nodes share what its kernel caches"),
             ),
-            Client::Library => Verdict::suits(15, "processes of a node share no cache"),
+            Client::Library => Fitness::suits(15, "processes of a node share no cache"),
         }
     }
 

@@ -3,7 +3,7 @@
 //! aggregator caches stays true.
 
 use super::{Partition, cyclic, static_cyclic};
-use crate::{Case, PersistentRealms, Realm, Verdict};
+use crate::{Case, Fitness, PersistentRealms, Realm};
 
 /// Blocks of the first call's share, dealt out in turn for ever.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Partition for Persistent {
         }
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         let gain = match self.alignment {
             Alignment::Byte => (
                 20,

@@ -60,10 +60,10 @@ pub(super) fn bytes_on(access: &Access, striping: Striping, server: u64, stripes
 /// way in a stripe again.
 fn period(access: &Access, striping: Striping) -> u64 {
     let extent = access.layout().extent().unsigned_abs();
-    let circle = u128::from(striping.unit) * u128::from(striping.count);
+    let cycle = u128::from(striping.unit) * u128::from(striping.count);
     match extent {
         0 => u64::MAX,
-        extent => extent / gcd(extent, (circle % u128::from(extent)) as u64),
+        extent => extent / gcd(extent, (cycle % u128::from(extent)) as u64),
     }
 }
 

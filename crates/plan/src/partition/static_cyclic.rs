@@ -3,7 +3,7 @@
 //! from call to call.
 
 use super::{Partition, cyclic};
-use crate::{Case, Direction, LockProtocol, Realm, Verdict};
+use crate::{Case, Direction, Fitness, LockProtocol, Realm};
 
 /// Blocks `i`, `i + n`, `i + 2n`, ... for aggregator `i`.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ impl Partition for StaticCyclic {
         "static-cyclic"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         suit(
             case,
             70,
@@ -29,18 +29,18 @@ impl Partition for StaticCyclic {
 
 /// What all cyclic partitions say, with what they gain where servers manage
 /// locks.
-pub(super) fn suit(case: &Case<'_>, priority: u8, gain: &'static str) -> Verdict {
+pub(super) fn suit(case: &Case<'_>, priority: u8, gain: &'static str) -> Fitness {
     match (case.direction, case.facts.lock_protocol) {
-        (Direction::Read, _) => Verdict::suits(
+        (Direction::Read, _) => Fitness::suits(
             2,
             "what the file system reads ahead would belong to another aggregator",
         ),
-        (Direction::Write, LockProtocol::Server) => Verdict::suits(priority, gain),
+        (Direction::Write, LockProtocol::Server) => Fitness::suits(priority, gain),
         (Direction::Write, LockProtocol::Token) => {
-            Verdict::suits(4, "every block would ask another token holder for its lock")
+            Fitness::suits(4, "every block would ask another token holder for its lock")
         }
         (Direction::Write, LockProtocol::None) => {
-            Verdict::suits(8, "no locks to keep apart: long stretches are cheaper")
+            Fitness::suits(8, "no locks to keep apart: long stretches are cheaper")
         }
     }
 }

@@ -2,7 +2,7 @@
 //! user says (Nitzberg and Lo's cyclic distribution; Liao 2008, section II).
 
 use super::{Partition, cyclic, static_cyclic, stripes};
-use crate::{Case, Realm, Verdict};
+use crate::{Case, Fitness, Realm};
 
 /// Blocks of `stripe_multiple` stripes in turn.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ impl Partition for StripeMultiple {
         "stripe-multiple"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Verdict {
+    fn suit(&self, case: &Case<'_>) -> Fitness {
         static_cyclic::suit(
             case,
             45,

@@ -173,13 +173,13 @@ fn pass_token(transport: &Arc<dyn Transport>) -> Result<()> {
     let members = members.map(Rank).collect::<Vec<_>>();
     let everyone = members.len() as u64;
     let arrived = segment.atomic_u64(0);
-    let attend = || {
-        transport.attend()?;
+    let progress = || {
+        transport.progress()?;
         members.iter().try_for_each(|rank| transport.check(*rank))
     };
     arrived.fetch_add(1, Ordering::AcqRel);
     segment.event(EVENT).notify();
-    Waiter::new(&attend).wait(segment.event(EVENT), || {
+    Waiter::new(&progress).wait(segment.event(EVENT), || {
         Ok((arrived.load(Ordering::Acquire) == everyone).then_some(()))
     })
 }
@@ -214,8 +214,8 @@ fn every_call_notices(setting: &Setting<'_>) {
         }),
         ("wait in a segment", |transport, gone| {
             let segment = Segment::anonymous(8).expect("a page of memory");
-            let attend = || transport.attend().and_then(|()| transport.check(gone));
-            Waiter::new(&attend).wait(segment.event(0), || Ok(None))
+            let progress = || transport.progress().and_then(|()| transport.check(gone));
+            Waiter::new(&progress).wait(segment.event(0), || Ok(None))
         }),
         ("generic barrier", |transport, _| {
             without_collectives::wrap(transport).barrier()

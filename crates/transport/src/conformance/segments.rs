@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Case;
-use crate::{Patience, Rank, Result, Tag, Transport, TransportError, Waiter};
+use crate::{Backoff, Rank, Result, Tag, Transport, TransportError, Waiter};
 
 pub(super) fn cases() -> Vec<Case> {
     let case = |name, check| Case {
@@ -134,9 +134,9 @@ fn wake_ups(transport: &Arc<dyn Transport>, hold: Duration, rounds: u64) -> Resu
     let count = members.len() as u64;
     let mine = members.partition_point(|rank| *rank < transport.rank()) as u64;
     let token = segment.atomic_u64(TOKEN);
-    let attend = || transport.attend();
+    let progress = || transport.progress();
     let long = Duration::from_secs(60);
-    let waiter = Waiter::new(&attend).patience(Patience {
+    let waiter = Waiter::new(&progress).backoff(Backoff {
         looks: 1,
         yield_for: Duration::from_micros(5),
         first_sleep: long,
@@ -161,21 +161,21 @@ fn waiting_is_bounded(transport: &Arc<dyn Transport>) -> Result<()> {
         return Ok(());
     };
     let visits = Cell::new(0);
-    let attend = || {
+    let progress = || {
         visits.set(visits.get() + 1);
-        transport.attend()
+        transport.progress()
     };
     let bound = Duration::from_millis(30);
-    let waiter = Waiter::new(&attend).patience(Patience {
+    let waiter = Waiter::new(&progress).backoff(Backoff {
         give_up_after: Some(bound),
-        ..Patience::DEFAULT
+        ..Backoff::DEFAULT
     });
     let result = waiter.wait(segment.event(0), || Ok(None::<()>));
     assert_eq!(result, Err(TransportError::Timeout { after: bound }));
     assert!(visits.get() >= 3, "it attended {} times", visits.get());
     // Attending takes in messages, so even a sender of long ones gets on.
     transport.send(transport.rank(), Tag(0), &[])?;
-    transport.attend()?;
+    transport.progress()?;
     transport.receive(transport.rank(), Tag(0))?;
     transport.barrier()
 }

@@ -43,8 +43,8 @@ impl Transport for WithoutCollectives {
         self.0.try_receive(from, tag)
     }
 
-    fn attend(&self) -> Result<()> {
-        self.0.attend()
+    fn progress(&self) -> Result<()> {
+        self.0.progress()
     }
 
     fn check(&self, rank: Rank) -> Result<()> {

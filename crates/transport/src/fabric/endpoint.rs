@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::board::{Board, Contribution};
 use super::inbox::{ContextId, Envelope};
 use super::mailroom::Mailroom;
-use super::meanwhile::Meanwhile;
 use super::process_watch::ProcessWatch;
+use super::progress_hook::ProgressHook;
 use super::world::World;
 use crate::sharing::{self, Backing};
 use crate::{
-    Node, Patience, Process, Rank, Result, Segment, Tag, Transport, TransportError, collectives,
+    Backoff, Node, Process, Rank, Result, Segment, Tag, Transport, TransportError, collectives,
 };
 
 /// What [`Endpoint::reserve`] took, as a number that can be sent.
@@ -31,11 +31,11 @@ pub(crate) struct Kind {
     /// By rank.
     pub(crate) nodes: Vec<Node>,
     /// How ranks wait for each other.
-    pub(crate) patience: Patience,
+    pub(crate) backoff: Backoff,
     /// The kinds of memory to try for a segment, in this order.
     pub(crate) backings: Vec<Backing>,
     /// What a rank does besides while it waits.
-    pub(crate) meanwhile: Meanwhile,
+    pub(crate) progress_hook: ProgressHook,
 }
 
 /// The transport of one rank, or a duplicate of it.
@@ -57,8 +57,8 @@ impl Endpoint {
         let room = Arc::new(Mailroom::new(
             world,
             rank,
-            kind.patience,
-            kind.meanwhile.clone(),
+            kind.backoff,
+            kind.progress_hook.clone(),
         ));
         Self::new(kind, room, ContextId::FIRST, Some(Board::FIRST))
     }
@@ -226,13 +226,13 @@ impl Transport for Endpoint {
         self.room.try_receive(self.context, from, tag)
     }
 
-    fn attend(&self) -> Result<()> {
+    fn progress(&self) -> Result<()> {
         self.room.harvest();
-        self.room.attend()
+        self.room.progress()
     }
 
-    fn patience(&self) -> Patience {
-        self.kind.patience
+    fn backoff(&self) -> Backoff {
+        self.kind.backoff
     }
 
     fn check(&self, rank: Rank) -> Result<()> {

@@ -4,11 +4,11 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::flags::Flags;
 use super::inbox::{Arrival, ContextId, Envelope, Inbox};
-use super::meanwhile::Meanwhile;
 use super::process_watch::ProcessWatch;
+use super::progress_hook::ProgressHook;
 use super::ring::{Consumer, Producer};
 use super::world::World;
-use crate::{Loss, Patience, Rank, Result, Tag, TransportError, Waiter};
+use crate::{Backoff, Loss, Rank, Result, Tag, TransportError, Waiter};
 
 /// How much of a long message is written before the receiver sees it: small
 /// enough that both copy at the same time.
@@ -34,8 +34,8 @@ struct Outgoing {
 pub(super) struct Mailroom {
     pub(super) world: World,
     pub(super) rank: Rank,
-    patience: Patience,
-    meanwhile: Meanwhile,
+    backoff: Backoff,
+    progress_hook: ProgressHook,
     processes: OnceLock<ProcessWatch>,
     inbox: Mutex<Inbox>,
     outgoing: Vec<Mutex<Outgoing>>,
@@ -48,7 +48,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Mailroom {
-    pub(super) fn new(world: World, rank: Rank, patience: Patience, meanwhile: Meanwhile) -> Self {
+    pub(super) fn new(
+        world: World,
+        rank: Rank,
+        backoff: Backoff,
+        progress_hook: ProgressHook,
+    ) -> Self {
         let geometry = world.geometry;
         let capacity = geometry.ring_bytes;
         let ranks = world.ranks as usize;
@@ -71,8 +76,8 @@ impl Mailroom {
             inbox: Mutex::new(Inbox::new(flags(rank.index()), consumers)),
             outgoing: producers.collect(),
             rank,
-            patience,
-            meanwhile,
+            backoff,
+            progress_hook,
             processes: OnceLock::new(),
             world,
         }
@@ -93,8 +98,8 @@ impl Mailroom {
     }
 
     /// What a rank does before it sleeps. Fails if another has been lost.
-    pub(super) fn attend(&self) -> Result<()> {
-        self.meanwhile.call()?;
+    pub(super) fn progress(&self) -> Result<()> {
+        self.progress_hook.call()?;
         if let Some(processes) = self.processes.get()
             && let Some(rank) = processes.find_ended()
         {
@@ -105,9 +110,9 @@ impl Mailroom {
 
     /// Waits on the rank's bell.
     pub(super) fn wait<T>(&self, ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-        let attend = || self.attend();
-        Waiter::new(&attend)
-            .patience(self.patience)
+        let progress = || self.progress();
+        Waiter::new(&progress)
+            .backoff(self.backoff)
             .wait(self.world.bell(self.rank), ready)
     }
 

@@ -20,14 +20,14 @@ mod flags;
 mod geometry;
 mod inbox;
 mod mailroom;
-mod meanwhile;
 mod process_watch;
+mod progress_hook;
 mod ring;
 mod world;
 
 pub(crate) use endpoint::Kind;
 pub use endpoint::{Endpoint, Reserved};
-pub use meanwhile::Meanwhile;
+pub use progress_hook::ProgressHook;
 pub(crate) use world::World;
 
 use crate::Node;

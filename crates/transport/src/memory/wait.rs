@@ -20,7 +20,7 @@ const LOOKS_ALONE: u32 = 200;
 /// time, because the peer may be about to answer or may need this very core; then
 /// it sleeps, for a bounded time, again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Backoff {
     /// How often to look before the first yield.
     pub looks: u32,
     /// How long to yield before the first sleep.
@@ -33,9 +33,9 @@ pub struct Patience {
     pub give_up_after: Option<Duration>,
 }
 
-impl Patience {
+impl Backoff {
     /// Yields for 50 µs and never gives up.
-    pub const DEFAULT: Patience = Patience {
+    pub const DEFAULT: Backoff = Backoff {
         looks: LOOKS_CROWDED,
         yield_for: Duration::from_micros(50),
         first_sleep: Duration::from_millis(1),
@@ -46,16 +46,16 @@ impl Patience {
     /// The same, for one of so many ranks on this machine: where each has a core,
     /// it looks for longer before it yields for the first time.
     #[must_use]
-    pub fn among(self, ranks: u32) -> Patience {
+    pub fn among(self, ranks: u32) -> Backoff {
         let looks = match ranks <= cores::online() {
             true => LOOKS_ALONE,
             false => LOOKS_CROWDED,
         };
-        Patience { looks, ..self }
+        Backoff { looks, ..self }
     }
 }
 
-impl Default for Patience {
+impl Default for Backoff {
     fn default() -> Self {
         Self::DEFAULT
     }
@@ -65,27 +65,27 @@ impl Default for Patience {
 ///
 /// Between sleeps it attends to its surroundings: keeps the host's progress
 /// moving and checks that the peers are alive
-/// ([`Transport::attend`](crate::Transport::attend) does both).
+/// ([`Transport::progress`](crate::Transport::progress) does both).
 pub struct Waiter<'a> {
-    patience: Patience,
-    attend: &'a dyn Fn() -> Result<()>,
+    backoff: Backoff,
+    progress: &'a dyn Fn() -> Result<()>,
 }
 
 impl<'a> Waiter<'a> {
-    /// A waiter that calls `attend` before each sleep and ends the wait with
+    /// A waiter that calls `progress` before each sleep and ends the wait with
     /// its error, unless the condition has come true.
     #[must_use]
-    pub fn new(attend: &'a dyn Fn() -> Result<()>) -> Self {
+    pub fn new(progress: &'a dyn Fn() -> Result<()>) -> Self {
         Waiter {
-            patience: Patience::DEFAULT,
-            attend,
+            backoff: Backoff::DEFAULT,
+            progress,
         }
     }
 
     /// The same with another patience.
     #[must_use]
-    pub fn patience(self, patience: Patience) -> Self {
-        Waiter { patience, ..self }
+    pub fn backoff(self, backoff: Backoff) -> Self {
+        Waiter { backoff, ..self }
     }
 
     /// Returns what `ready` finds, calling it until it finds something or
@@ -98,22 +98,22 @@ impl<'a> Waiter<'a> {
         if let Some(found) = ready()? {
             return Ok(found);
         }
-        for _ in 0..self.patience.looks {
+        for _ in 0..self.backoff.looks {
             hint::spin_loop();
             if let Some(found) = ready()? {
                 return Ok(found);
             }
         }
         let start = Instant::now();
-        while start.elapsed() < self.patience.yield_for {
+        while start.elapsed() < self.backoff.yield_for {
             thread::yield_now();
             if let Some(found) = ready()? {
                 return Ok(found);
             }
         }
-        let mut sleep = self.patience.first_sleep;
+        let mut sleep = self.backoff.first_sleep;
         loop {
-            if let Err(error) = self.attend_or_give_up(start) {
+            if let Err(error) = self.progress_or_time_out(start) {
                 // What the lost rank did before it was lost still counts.
                 return ready()?.ok_or(error);
             }
@@ -124,13 +124,13 @@ impl<'a> Waiter<'a> {
             if let Some(found) = ready()? {
                 return Ok(found);
             }
-            sleep = (sleep * 2).min(self.patience.longest_sleep);
+            sleep = (sleep * 2).min(self.backoff.longest_sleep);
         }
     }
 
-    fn attend_or_give_up(&self, start: Instant) -> Result<()> {
-        (self.attend)()?;
-        match self.patience.give_up_after {
+    fn progress_or_time_out(&self, start: Instant) -> Result<()> {
+        (self.progress)()?;
+        match self.backoff.give_up_after {
             Some(bound) if start.elapsed() >= bound => {
                 Err(TransportError::Timeout { after: bound })
             }
@@ -142,7 +142,7 @@ impl<'a> Waiter<'a> {
 impl fmt::Debug for Waiter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Waiter")
-            .field("patience", &self.patience)
+            .field("backoff", &self.backoff)
             .finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@ use crate::threads::panic_message;
 use crate::{Loss, Rank, Transport};
 
 /// What a rank needs to live.
-pub(super) struct Life<'a, F> {
+pub(super) struct ChildSetup<'a, F> {
     pub(super) world: World,
     pub(super) rank: Rank,
     pub(super) kind: Arc<Kind>,
@@ -59,22 +59,22 @@ impl Report {
 /// Forks a rank; its report arrives in the pipe. (The child also inherits the
 /// reading ends of its elder siblings' pipes. They do no harm: it is the
 /// writing ends that tell the end of a rank.)
-pub(super) fn start<F>(life: Life<'_, F>) -> io::Result<(Child, PipeReader)>
+pub(super) fn start<F>(setup: ChildSetup<'_, F>) -> io::Result<(Child, PipeReader)>
 where
     F: Fn(Arc<dyn Transport>) -> Vec<u8>,
 {
     let (reader, writer) = io::pipe()?;
-    let child = fork::fork(|| live(life, writer))?;
+    let child = fork::fork(|| live(setup, writer))?;
     Ok((child, reader))
 }
 
-fn live<F>(life: Life<'_, F>, mut writer: PipeWriter) -> i32
+fn live<F>(setup: ChildSetup<'_, F>, mut writer: PipeWriter) -> i32
 where
     F: Fn(Arc<dyn Transport>) -> Vec<u8>,
 {
-    let endpoint = Arc::new(Endpoint::join(life.world.clone(), life.rank, life.kind));
+    let endpoint = Arc::new(Endpoint::join(setup.world.clone(), setup.rank, setup.kind));
     // Nothing that `f` may have left half changed is looked at after a panic.
-    let result = panic::catch_unwind(AssertUnwindSafe(|| (life.f)(endpoint)));
+    let result = panic::catch_unwind(AssertUnwindSafe(|| (setup.f)(endpoint)));
     let (loss, report) = match result {
         Ok(bytes) => (Loss::Returned, Report::Returned(bytes)),
         Err(payload) => {
@@ -82,7 +82,7 @@ where
             (Loss::Panicked, Report::Panicked(message))
         }
     };
-    life.world.leave(life.rank, loss);
+    setup.world.leave(setup.rank, loss);
     // If this fails, the supervisor is gone or sees an incomplete report.
     let sent = writer.write_all(&report.encode());
     let _ = io::stdout().flush();

@@ -15,7 +15,7 @@ pub(super) struct Child {
 
 /// Forks; the child runs `life` and exits with the status it returns. It never
 /// unwinds into the copy of the parent's stack: a panic out of `life` aborts.
-pub(super) fn fork(life: impl FnOnce() -> i32) -> io::Result<Child> {
+pub(super) fn fork(setup: impl FnOnce() -> i32) -> io::Result<Child> {
     let parent = std::process::id();
     // SAFETY: the child goes on with a copy of this thread alone. The module's
     // documentation asks callers to be single-threaded, which makes that copy
@@ -25,7 +25,7 @@ pub(super) fn fork(life: impl FnOnce() -> i32) -> io::Result<Child> {
         0 => {
             let bomb = AbortOnDrop;
             die_with(parent);
-            let status = life();
+            let status = setup();
             std::mem::forget(bomb);
             // SAFETY: ends the process without running what the parent has
             // registered for its own exit.

@@ -21,9 +21,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::fabric::{self, Kind, Meanwhile};
+use crate::fabric::{self, Kind, ProgressHook};
 use crate::sharing::{Backing, NamedFolder, SHARED_MEMORY_FOLDER};
-use crate::{Loss, Node, Patience, Rank, Transport};
+use crate::{Backoff, Loss, Node, Rank, Transport};
 
 use supervisor::Supervisor;
 
@@ -72,7 +72,7 @@ pub enum SegmentMemory {
 #[derive(Clone, Debug)]
 pub struct World {
     nodes: Vec<Node>,
-    patience: Patience,
+    backoff: Backoff,
     segment_memory: Vec<SegmentMemory>,
 }
 
@@ -88,7 +88,7 @@ impl World {
     pub fn new(ranks: u32) -> Self {
         World {
             nodes: fabric::one_node(ranks),
-            patience: Patience::DEFAULT.among(ranks),
+            backoff: Backoff::DEFAULT.among(ranks),
             segment_memory: vec![
                 SegmentMemory::Nameless,
                 SegmentMemory::Folder(SHARED_MEMORY_FOLDER.into()),
@@ -114,12 +114,12 @@ impl World {
     /// gives up, whatever the patience says: a message cut short by that would
     /// leave a stream that no one can read.
     #[must_use]
-    pub fn patience(self, patience: Patience) -> Self {
-        let patience = Patience {
+    pub fn backoff(self, backoff: Backoff) -> Self {
+        let backoff = Backoff {
             give_up_after: None,
-            ..patience
+            ..backoff
         };
-        World { patience, ..self }
+        World { backoff, ..self }
     }
 
     /// What to make segments of, in order of preference. By default, nameless
@@ -153,23 +153,23 @@ impl World {
             name: "processes",
             spans_processes: true,
             nodes: self.nodes.clone(),
-            patience: self.patience,
+            backoff: self.backoff,
             backings: self.backings(&folders),
-            meanwhile: Meanwhile::default(),
+            progress_hook: ProgressHook::default(),
         });
         // What stands in this buffer would be printed by every child too.
         let _ = io::stdout().flush();
         let mut supervisor = Supervisor::new(world.clone(), folders);
         for rank in ranks {
-            let life = child::Life {
+            let setup = child::ChildSetup {
                 world: world.clone(),
                 rank,
                 kind: Arc::clone(&kind),
                 f: &f,
             };
-            match child::start(life) {
+            match child::start(setup) {
                 Ok((child, reader)) => supervisor.adopt(rank, child, reader),
-                Err(error) => supervisor.mourn(not_started(rank, &error)),
+                Err(error) => supervisor.reap(not_started(rank, &error)),
             }
         }
         supervisor.supervise()

@@ -27,7 +27,7 @@ const READ_BYTES: usize = 64 << 10;
 type RankResult = Result<Vec<u8>, RankFailure>;
 
 /// A rank that runs.
-struct Ward {
+struct RankProcess {
     rank: Rank,
     child: Child,
     /// `None` when it has come to its end.
@@ -39,7 +39,7 @@ struct Ward {
 pub(super) struct Supervisor {
     world: World,
     folders: Vec<NamedFolder>,
-    wards: Vec<Ward>,
+    processes: Vec<RankProcess>,
     /// By rank, in any order until all are there.
     results: Vec<(Rank, RankResult)>,
 }
@@ -49,14 +49,14 @@ impl Supervisor {
         Supervisor {
             world,
             folders,
-            wards: Vec::new(),
+            processes: Vec::new(),
             results: Vec::new(),
         }
     }
 
     /// Takes a rank into care.
     pub(super) fn adopt(&mut self, rank: Rank, child: Child, pipe: PipeReader) {
-        self.wards.push(Ward {
+        self.processes.push(RankProcess {
             rank,
             child,
             pipe: Some(pipe),
@@ -65,7 +65,7 @@ impl Supervisor {
     }
 
     /// Notes a rank that is gone.
-    pub(super) fn mourn(&mut self, failure: RankFailure) {
+    pub(super) fn reap(&mut self, failure: RankFailure) {
         self.world.leave(failure.rank, failure.reason);
         for folder in &self.folders {
             folder.sweep();
@@ -75,9 +75,9 @@ impl Supervisor {
 
     /// Returns when all ranks have ended, with what each returned.
     pub(super) fn supervise(mut self) -> Vec<RankResult> {
-        while !self.wards.is_empty() {
+        while !self.processes.is_empty() {
             self.read_reports();
-            self.bury();
+            self.reap_killed();
         }
         self.results.sort_by_key(|(rank, _)| *rank);
         self.results.into_iter().map(|(_, result)| result).collect()
@@ -85,43 +85,43 @@ impl Supervisor {
 
     /// Waits until something happens and reads what there is.
     fn read_reports(&mut self) {
-        let is_ending = self.wards.iter().any(|ward| ward.pipe.is_none());
+        let is_ending = self.processes.iter().any(|process| process.pipe.is_none());
         let bound = if is_ending { LOOK_SOON } else { LOOK_EVERY };
         let mut open = self
-            .wards
+            .processes
             .iter_mut()
-            .filter(|ward| ward.pipe.is_some())
+            .filter(|process| process.pipe.is_some())
             .collect::<Vec<_>>();
         let descriptors = open
             .iter()
-            .filter_map(|ward| ward.pipe.as_ref().map(AsRawFd::as_raw_fd))
+            .filter_map(|process| process.pipe.as_ref().map(AsRawFd::as_raw_fd))
             .collect::<Vec<_>>();
         let readable = fork::poll(&descriptors, bound);
-        for (ward, readable) in open.iter_mut().zip(readable) {
+        for (process, readable) in open.iter_mut().zip(readable) {
             if readable {
-                ward.read();
+                process.read();
             }
         }
     }
 
     /// Notes the ranks whose processes have ended.
-    fn bury(&mut self) {
-        let wards = std::mem::take(&mut self.wards);
-        for mut ward in wards {
-            let Some(status) = ward.child.try_wait() else {
-                self.wards.push(ward);
+    fn reap_killed(&mut self) {
+        let processes = std::mem::take(&mut self.processes);
+        for mut process in processes {
+            let Some(status) = process.child.try_wait() else {
+                self.processes.push(process);
                 continue;
             };
-            ward.read_to_end();
-            match ward.result(status) {
-                Ok(bytes) => self.results.push((ward.rank, Ok(bytes))),
-                Err(failure) => self.mourn(failure),
+            process.read_to_end();
+            match process.result(status) {
+                Ok(bytes) => self.results.push((process.rank, Ok(bytes))),
+                Err(failure) => self.reap(failure),
             }
         }
     }
 }
 
-impl Ward {
+impl RankProcess {
     /// Reads once from a pipe that has something, or notes its end.
     fn read(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::named::NamedFolder;
 use super::registry::Registry;
-use super::{memfd, room};
+use super::{available, memfd};
 use crate::Segment;
 use crate::memory::Mapping;
 
@@ -41,7 +41,7 @@ pub(super) struct Offer {
 impl Backing {
     /// Makes zeroed memory, but not more than half of what is free.
     pub(super) fn create(&self, bytes: usize) -> io::Result<(Segment, Offer)> {
-        if !room::is_room_for(bytes) {
+        if !available::suffices_for(bytes) {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
         let secret = draw_secret()?;

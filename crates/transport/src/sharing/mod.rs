@@ -7,11 +7,11 @@
 //! had is gone by then. If a rank fails, the next kind of memory is tried; when
 //! there is none left, all ranks of the node agree to do without.
 
+mod available;
 mod backing;
 mod memfd;
 mod named;
 mod registry;
-mod room;
 
 use std::path::Path;
 

@@ -29,7 +29,7 @@ pub(super) struct Runner<'a> {
 }
 
 /// Seconds after which a case counts as hung. A host's hang is not worth waiting for long.
-fn patience(server: Server) -> u64 {
+fn backoff(server: Server) -> u64 {
     match server {
         Server::Host => 4,
         Server::Pario => 20,
@@ -94,7 +94,7 @@ impl<'a> Runner<'a> {
             line = preloaded(line, &self.preloads);
         }
         line = line.word(&self.program).word(&files).word(&scripts);
-        line = line.word(&records).word(patience(server).to_string());
+        line = line.word(&records).word(backoff(server).to_string());
         let ended = job::run(&line, BATCH_LIMIT)?;
         let mut ranks_records = Vec::new();
         for rank in 0..ranks {

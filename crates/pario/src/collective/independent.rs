@@ -17,7 +17,7 @@ use pario_transport::{Rank, Transport};
 
 use crate::{
     file::{Atomicity, Inner},
-    view::Lowered,
+    view::FlattenedView,
 };
 
 /// What such a call is told to be.
@@ -26,23 +26,23 @@ pub(super) const REASON: &str =
 
 /// Whether ranks and hints leave the choice to the views.
 #[derive(Debug, Default)]
-pub(super) struct Freedom {
+pub(super) struct IndependentPath {
     /// The last answer, and the hints it was given for.
     known: Option<(Arc<Hints>, bool)>,
 }
 
-impl Freedom {
-    /// Whether a call on these terms is foregone.
-    pub(super) fn is_foregone(
+impl IndependentPath {
+    /// Whether a call on these terms is independent.
+    pub(super) fn is_independent(
         &mut self,
         file: &Inner,
         comm: &dyn Transport,
-        terms: &Terms,
+        settings: &CallSettings,
     ) -> bool {
-        terms.view.peers().dense
-            && terms.view.representation().is_identity()
-            && terms.atomicity == Atomicity::NonAtomic
-            && self.is_free(file, comm, &terms.hints)
+        settings.view.rank_views().dense
+            && settings.view.representation().is_identity()
+            && settings.atomicity == Atomicity::NonAtomic
+            && self.is_free(file, comm, &settings.hints)
     }
 
     fn is_free(&mut self, file: &Inner, comm: &dyn Transport, hints: &Arc<Hints>) -> bool {
@@ -60,15 +60,15 @@ impl Freedom {
 /// What the ranks had agreed on when a call began. It is another when the turn
 /// of a call in the background comes, and not at the same time on all ranks.
 #[derive(Debug)]
-pub(super) struct Terms {
-    view: Arc<Lowered>,
+pub(super) struct CallSettings {
+    view: Arc<FlattenedView>,
     hints: Arc<Hints>,
     atomicity: Atomicity,
 }
 
-impl Terms {
-    pub(super) fn now(file: &Inner) -> Terms {
-        Terms {
+impl CallSettings {
+    pub(super) fn now(file: &Inner) -> CallSettings {
+        CallSettings {
             view: file.view(),
             hints: file.hints(),
             atomicity: file.atomicity(),
@@ -90,13 +90,13 @@ fn is_near(file: &Inner, comm: &dyn Transport) -> bool {
 
 /// Whether the hints ask for nothing in particular.
 fn leaves_choice(hints: &Hints) -> bool {
-    let mimics = hints.pario_mimic_striping.is_some()
-        || hints.pario_mimic_lock_granularity.is_some()
-        || hints.pario_mimic_lock_protocol.is_some()
-        || hints.pario_mimic_client.is_some();
+    let assumes = hints.pario_assume_striping.is_some()
+        || hints.pario_assume_lock_granularity.is_some()
+        || hints.pario_assume_lock_protocol.is_some()
+        || hints.pario_assume_client.is_some();
     let is_free = |direction| {
         let tuning = Tuning::from_hints(hints, direction);
         tuning.partition.is_none() && tuning.algorithm.is_none() && tuning.exchange.is_none()
     };
-    !mimics && is_free(Direction::Read) && is_free(Direction::Write)
+    !assumes && is_free(Direction::Read) && is_free(Direction::Write)
 }

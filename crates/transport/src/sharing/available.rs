@@ -13,13 +13,13 @@ const SHARE: u64 = 2;
 const SMALL_BYTES: usize = 1 << 20;
 
 /// Whether a segment of that many bytes leaves enough for everything else.
-pub(super) fn is_room_for(bytes: usize) -> bool {
+pub(super) fn suffices_for(bytes: usize) -> bool {
     if bytes <= SMALL_BYTES {
         return true;
     }
-    let rooms = groups().into_iter().chain([machine()]);
-    let room = rooms.flatten().min();
-    room.is_none_or(|room| bytes as u64 <= room / SHARE)
+    let limits = groups().into_iter().chain([machine()]);
+    let available = limits.flatten().min();
+    available.is_none_or(|available| bytes as u64 <= available / SHARE)
 }
 
 /// What the kernel could give without swapping.
@@ -62,10 +62,10 @@ mod tests {
 
     #[test]
     fn a_machine_has_room_for_a_page_but_not_for_everything() {
-        assert!(machine().is_some_and(|room| room > 0));
-        assert!(is_room_for(4096) && is_room_for(SMALL_BYTES + 1));
+        assert!(machine().is_some_and(|available| available > 0));
+        assert!(suffices_for(4096) && suffices_for(SMALL_BYTES + 1));
         for bytes in [usize::MAX, 1 << 60, 1 << 46] {
-            assert!(!is_room_for(bytes), "{bytes} bytes");
+            assert!(!suffices_for(bytes), "{bytes} bytes");
         }
     }
 }

@@ -4,7 +4,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// The order in which `count` contenders run in a repeat: reversed every second time, so that no
 /// contender always runs after the same one, and a slow phase of the machine affects all of them.
-pub(crate) fn turns(repeat: u64, count: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn alternating(repeat: u64, count: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |place| match repeat.is_multiple_of(2) {
         true => place,
         false => count - 1 - place,
@@ -23,8 +23,8 @@ mod tests {
 
     #[test]
     fn every_second_repeat_is_reversed() {
-        assert_eq!(turns(0, 3).collect::<Vec<_>>(), [0, 1, 2]);
-        assert_eq!(turns(1, 3).collect::<Vec<_>>(), [2, 1, 0]);
-        assert_eq!(turns(1, 0).count(), 0);
+        assert_eq!(alternating(0, 3).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(alternating(1, 3).collect::<Vec<_>>(), [2, 1, 0]);
+        assert_eq!(alternating(1, 0).count(), 0);
     }
 }

@@ -20,7 +20,7 @@ pub(super) enum Bounds {
 
 /// A type in one representation.
 #[derive(Clone, Debug)]
-pub(super) struct Lowered {
+pub(super) struct Flattened {
     pub(super) layout: Layout,
     bounds: Bounds,
     /// Strictest alignment of an element.
@@ -28,7 +28,7 @@ pub(super) struct Lowered {
 }
 
 type SizeOf<'a> = &'a dyn Fn(Basic) -> u64;
-type Lower<'a> = &'a mut dyn FnMut(&Datatype) -> Result<Lowered, TypeError>;
+type Flatten<'a> = &'a mut dyn FnMut(&Datatype) -> Result<Flattened, TypeError>;
 
 fn offset(value: i128) -> Result<i64, TypeError> {
     i64::try_from(value).map_err(|_| TypeError::overflow("a displacement"))
@@ -39,29 +39,29 @@ fn wide_extent(value: i128) -> Result<i64, TypeError> {
 }
 
 /// Lowers a whole tree, each shared subtree once.
-pub(super) fn lower_tree(root: &Datatype, size_of: SizeOf<'_>) -> Result<Lowered, TypeError> {
+pub(super) fn flatten_tree(root: &Datatype, size_of: SizeOf<'_>) -> Result<Flattened, TypeError> {
     fn visit(
         datatype: &Datatype,
         size_of: SizeOf<'_>,
-        done: &mut HashMap<usize, Lowered>,
-    ) -> Result<Lowered, TypeError> {
-        if let Some(lowered) = done.get(&datatype.address()) {
-            return Ok(lowered.clone());
+        done: &mut HashMap<usize, Flattened>,
+    ) -> Result<Flattened, TypeError> {
+        if let Some(flattened) = done.get(&datatype.address()) {
+            return Ok(flattened.clone());
         }
         let mut child = |of: &Datatype| visit(of, size_of, done);
-        let lowered = lower(datatype.constructor(), size_of, &mut child)?;
-        done.insert(datatype.address(), lowered.clone());
-        Ok(lowered)
+        let flattened = flatten(datatype.constructor(), size_of, &mut child)?;
+        done.insert(datatype.address(), flattened.clone());
+        Ok(flattened)
     }
     visit(root, size_of, &mut HashMap::new())
 }
 
 /// Lowers one constructor; `child` knows the types it is applied to.
-pub(super) fn lower(
+pub(super) fn flatten(
     constructor: &Constructor,
     size_of: SizeOf<'_>,
-    child: Lower<'_>,
-) -> Result<Lowered, TypeError> {
+    child: Flatten<'_>,
+) -> Result<Flattened, TypeError> {
     match constructor {
         Constructor::Basic(basic) => element(*basic, size_of(*basic)),
         Constructor::Contiguous { count, of } => {
@@ -100,7 +100,7 @@ pub(super) fn lower(
         } => {
             let of = child(of)?;
             let layout = Layout::new(of.layout.tile().cloned(), *lower_bound, *extent)?;
-            Ok(Lowered {
+            Ok(Flattened {
                 layout,
                 bounds: Bounds::Explicit,
                 ..of
@@ -109,7 +109,7 @@ pub(super) fn lower(
     }
 }
 
-fn element(basic: Basic, size: u64) -> Result<Lowered, TypeError> {
+fn element(basic: Basic, size: u64) -> Result<Flattened, TypeError> {
     let extent = wide_extent(size.into())?;
     let shape = if size > 0 {
         Some(Shape::dense(size)?)
@@ -118,7 +118,7 @@ fn element(basic: Basic, size: u64) -> Result<Lowered, TypeError> {
     };
     let tile = shape.map(|shape| Placed { at: 0, shape });
     let layout = Layout::new(tile, 0, extent)?;
-    Ok(Lowered {
+    Ok(Flattened {
         layout,
         bounds: Bounds::Natural,
         alignment: basic.alignment_at(size),
@@ -177,7 +177,7 @@ impl Reach {
     }
 }
 
-impl Lowered {
+impl Flattened {
     fn tile(&self) -> Option<&Placed> {
         self.layout.tile()
     }
@@ -368,7 +368,7 @@ fn owned(axis: Axis, stride: i64, of: Option<&Placed>) -> Result<Option<Placed>,
     sequence(parts)
 }
 
-fn structure(members: &[Member], child: Lower<'_>) -> Result<Lowered, TypeError> {
+fn structure(members: &[Member], child: Flatten<'_>) -> Result<Flattened, TypeError> {
     let (mut parts, mut alignment) = (Vec::with_capacity(members.len()), 1);
     let mut natural: Option<Reach> = None;
     let mut explicit: Option<Reach> = None;
@@ -403,7 +403,7 @@ fn structure(members: &[Member], child: Lower<'_>) -> Result<Lowered, TypeError>
     };
     let extent = wide_extent(upper - lower + padding)?;
     let layout = Layout::new(sequence(parts)?, offset(lower)?, extent)?;
-    Ok(Lowered {
+    Ok(Flattened {
         layout,
         bounds,
         alignment,

@@ -18,7 +18,7 @@ const LONG_BYTES: u64 = 1024;
 
 /// Whether the kernel's copy between a byte of the file and memory is slowed
 /// down so much that a copy more, through a buffer elsewhere, is faster.
-pub(super) fn trails(direction: Direction, file: u64, memory: usize, len: u64) -> bool {
+pub(super) fn aliases(direction: Direction, file: u64, memory: usize, len: u64) -> bool {
     let (source, target) = match direction {
         Direction::Read => (file, memory as u64),
         Direction::Write => (memory as u64, file),
@@ -34,11 +34,11 @@ mod tests {
     #[test]
     fn memory_of_malloc_trails_a_page_that_is_read() {
         let (page, malloced) = (5 << 12, (7 << 12) + 16);
-        assert!(trails(Direction::Read, page, malloced, 4096));
-        assert!(!trails(Direction::Read, page, malloced, 100));
-        assert!(!trails(Direction::Read, page + 16, malloced, 4096));
-        assert!(!trails(Direction::Read, page, malloced + 48, 4096));
-        assert!(!trails(Direction::Write, page, malloced, 4096));
-        assert!(trails(Direction::Write, page + 24, malloced, 4096));
+        assert!(aliases(Direction::Read, page, malloced, 4096));
+        assert!(!aliases(Direction::Read, page, malloced, 100));
+        assert!(!aliases(Direction::Read, page + 16, malloced, 4096));
+        assert!(!aliases(Direction::Read, page, malloced + 48, 4096));
+        assert!(!aliases(Direction::Write, page, malloced, 4096));
+        assert!(aliases(Direction::Write, page + 24, malloced, 4096));
     }
 }

@@ -1,38 +1,38 @@
 //! Sorted numbers with an index that stays in the cache.
 
-/// Numbers in one allocation, and above it levels of every [`RUNG`]-th number of the level below.
+/// Numbers in one allocation, and above it levels of every [`FANOUT`]-th number of the level below.
 /// A search among millions of numbers looks at one short window of each level: all but the last
 /// two levels stay in the cache, where a plain binary search misses it at almost every step.
 #[derive(Debug)]
-pub(crate) struct Ladder<T> {
+pub(crate) struct SearchIndex<T> {
     values: Box<[T]>,
     /// The lowest level first. Empty if there are few values, or if they are not sorted.
     levels: Box<[Box<[T]>]>,
 }
 
 /// Numbers in a window: two cache lines.
-const RUNG: usize = 16;
+const FANOUT: usize = 16;
 
 /// Below this a plain binary search stays in the cache anyway.
 const INDEXED_VALUES: usize = 1024;
 
-impl<T: Copy + Ord> Ladder<T> {
+impl<T: Copy + Ord> SearchIndex<T> {
     /// Values that are sorted, and can be searched.
     pub(crate) fn sorted(values: Vec<T>) -> Self {
-        let mut ladder = Self::unsorted(values);
-        if ladder.values.len() < INDEXED_VALUES {
-            return ladder;
+        let mut index = Self::unsorted(values);
+        if index.values.len() < INDEXED_VALUES {
+            return index;
         }
         let mut levels: Vec<Box<[T]>> = Vec::new();
         loop {
-            let below = levels.last().unwrap_or(&ladder.values);
-            if below.len() <= RUNG {
+            let below = levels.last().unwrap_or(&index.values);
+            if below.len() <= FANOUT {
                 break;
             }
-            levels.push(below.iter().copied().step_by(RUNG).collect());
+            levels.push(below.iter().copied().step_by(FANOUT).collect());
         }
-        ladder.levels = levels.into_boxed_slice();
-        ladder
+        index.levels = levels.into_boxed_slice();
+        index
     }
 
     /// Values that are only read by index.
@@ -68,8 +68,8 @@ impl<T: Copy + Ord> Ladder<T> {
 /// How many numbers are not above `x`, given that those before the window are not and those
 /// after it are. No branch depends on the numbers.
 fn count_in_window<T: Copy + Ord>(numbers: &[T], window: usize, x: T) -> usize {
-    let first = window * RUNG;
-    let last = (first + RUNG).min(numbers.len());
+    let first = window * FANOUT;
+    let last = (first + FANOUT).min(numbers.len());
     let inside = numbers[first..last].iter();
     first
         + inside
@@ -77,7 +77,7 @@ fn count_in_window<T: Copy + Ord>(numbers: &[T], window: usize, x: T) -> usize {
             .sum::<usize>()
 }
 
-impl<T> std::ops::Deref for Ladder<T> {
+impl<T> std::ops::Deref for SearchIndex<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -85,7 +85,7 @@ impl<T> std::ops::Deref for Ladder<T> {
     }
 }
 
-impl<T: PartialEq> PartialEq for Ladder<T> {
+impl<T: PartialEq> PartialEq for SearchIndex<T> {
     fn eq(&self, other: &Self) -> bool {
         self.values == other.values
     }
@@ -99,10 +99,10 @@ mod tests {
     fn counts_as_a_plain_search_does() {
         for len in [1, 63, 1023, 1024, 1025, 4096, 4097, 9999] {
             let values: Vec<u64> = (0..len).map(|index| 3 + index * 3 - index % 2).collect();
-            let ladder = Ladder::sorted(values.clone());
+            let index = SearchIndex::sorted(values.clone());
             for x in (0..3 * len + 9).step_by(if len > 100 { 7 } else { 1 }) {
                 let plain = values.iter().filter(|value| **value <= x).count();
-                assert_eq!(ladder.count_up_to(x), plain, "{x} among {len}");
+                assert_eq!(index.count_up_to(x), plain, "{x} among {len}");
             }
         }
     }

@@ -17,9 +17,9 @@ use super::pattern::{self, Pattern};
 use crate::measure::content::{WrongByte, first_difference};
 
 /// Moves the bytes of a pattern once.
-pub(super) type Way = fn(&mut Stage<'_>) -> Outcome;
+pub(super) type Method = fn(&mut Stage<'_>) -> Outcome;
 
-pub(super) type Outcome = Result<Took, Stop>;
+pub(super) type Outcome = Result<Timing, Stop>;
 
 /// What a way works with.
 pub(super) struct Stage<'a> {
@@ -34,7 +34,7 @@ pub(super) struct Stage<'a> {
 
 /// What a run took.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Took {
+pub(super) struct Timing {
     pub(super) time: Duration,
     /// What else is worth knowing.
     pub(super) note: Option<String>,
@@ -64,9 +64,9 @@ impl Stop {
     }
 }
 
-impl From<Duration> for Took {
+impl From<Duration> for Timing {
     fn from(time: Duration) -> Self {
-        Took { time, note: None }
+        Timing { time, note: None }
     }
 }
 

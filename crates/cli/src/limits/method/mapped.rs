@@ -11,7 +11,7 @@ use super::super::huge_pages;
 use super::super::mapping::map_file;
 use super::super::pattern::{Share, split};
 use super::super::threads::together;
-use super::{Outcome, Stage, Stop, Took, timed};
+use super::{Outcome, Stage, Stop, Timing, timed};
 use crate::machine;
 
 /// How bytes are copied to the mapping.
@@ -71,7 +71,7 @@ fn copy_to_mapping(stage: &Stage<'_>, writers: usize, copy: Copy, pages: Pages) 
         Pages::Huge => Some(huge_note(&mapping)?),
     };
     timed(&mut time, || drop(mapping));
-    Ok(Took { time, note })
+    Ok(Timing { time, note })
 }
 
 /// Fails if there is no space for a new file of that length: stores into its mapping would kill the

@@ -1,12 +1,12 @@
 //! What collective calls of a file share, one after the other: blocking calls
-//! in one lane, background calls in another.
+//! in one context, background calls in another.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pario_transport::Transport;
 
 use super::{
-    foregone::{self, Freedom},
+    independent::{self, IndependentPath},
     planning::PlanMemory,
     windows::Windows,
 };
@@ -17,37 +17,37 @@ const SLOTS: u64 = 4;
 
 /// A private world of messages and the windows made in it.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct CollectiveContext {
     pub(crate) comm: Arc<dyn Transport>,
-    state: Mutex<LaneState>,
+    state: Mutex<ContextState>,
 }
 
 #[derive(Debug)]
-pub(super) struct LaneState {
-    windows: Ring,
+pub(super) struct ContextState {
+    windows: SharedWindows,
     pub(super) memory: PlanMemory,
-    pub(super) freedom: Freedom,
-    /// Whether the last call was foregone.
-    pub(super) was_foregone: bool,
+    pub(super) independent_path: IndependentPath,
+    /// Whether the last call was independent.
+    pub(super) was_independent: bool,
 }
 
 /// Shared windows, once they are needed.
 #[derive(Debug)]
-enum Ring {
+enum SharedWindows {
     Unmade,
     Unavailable,
     Made(Windows),
 }
 
-impl Lane {
-    pub(crate) fn new(comm: Arc<dyn Transport>) -> Lane {
-        let state = LaneState {
-            windows: Ring::Unmade,
+impl CollectiveContext {
+    pub(crate) fn new(comm: Arc<dyn Transport>) -> CollectiveContext {
+        let state = ContextState {
+            windows: SharedWindows::Unmade,
             memory: PlanMemory::default(),
-            freedom: Freedom::default(),
-            was_foregone: false,
+            independent_path: IndependentPath::default(),
+            was_independent: false,
         };
-        Lane {
+        CollectiveContext {
             comm,
             state: Mutex::new(state),
         }
@@ -56,18 +56,18 @@ impl Lane {
     /// How its last call was carried out, and why.
     pub(crate) fn explain(&self) -> Option<String> {
         let state = self.state();
-        match state.was_foregone {
-            true => Some(foregone::REASON.to_owned()),
+        match state.was_independent {
+            true => Some(independent::REASON.to_owned()),
             false => state.memory.explain(),
         }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, LaneState> {
+    pub(super) fn state(&self) -> MutexGuard<'_, ContextState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl LaneState {
+impl ContextState {
     /// The shared windows, of at least `bytes` each; `None` where the ranks
     /// share no memory. Collective when they are made, which all ranks do in
     /// the same call.
@@ -77,18 +77,18 @@ impl LaneState {
         bytes: u64,
     ) -> Result<Option<&mut Windows>> {
         let fits = match &self.windows {
-            Ring::Unmade => false,
-            Ring::Unavailable => true,
-            Ring::Made(windows) => windows.slot_bytes() as u64 >= bytes,
+            SharedWindows::Unmade => false,
+            SharedWindows::Unavailable => true,
+            SharedWindows::Made(windows) => windows.slot_bytes() as u64 >= bytes,
         };
         if !fits {
             self.windows = match Windows::new(comm, SLOTS, bytes as usize)? {
-                Some(windows) => Ring::Made(windows),
-                None => Ring::Unavailable,
+                Some(windows) => SharedWindows::Made(windows),
+                None => SharedWindows::Unavailable,
             };
         }
         Ok(match &mut self.windows {
-            Ring::Made(windows) => Some(windows),
+            SharedWindows::Made(windows) => Some(windows),
             _ => None,
         })
     }

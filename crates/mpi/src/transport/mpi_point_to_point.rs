@@ -5,8 +5,8 @@ use std::ffi::c_int;
 
 use pario_transport::{Rank, Result, TransportError};
 
+use super::point_to_point::{PendingSend, PointToPoint};
 use super::retired;
-use super::wire::{Departure, Wire};
 use crate::{Comm, Host, MpiError, Request};
 
 /// All messages have this tag: what they are about stands in them.
@@ -14,7 +14,7 @@ const TAG: c_int = 0;
 
 /// The wire over a host's communicator.
 #[derive(Debug)]
-pub(super) struct MpiWire {
+pub(super) struct MpiPointToPoint {
     host: &'static Host,
     comm: Comm,
     rank: Rank,
@@ -28,11 +28,11 @@ pub(super) fn host_error(error: MpiError) -> TransportError {
     }
 }
 
-impl MpiWire {
+impl MpiPointToPoint {
     /// A communicator of its own between the ranks of another: split off, not
     /// duplicated, so that it does not get copies of the program's attributes,
     /// which it may outlive. Collective.
-    pub(super) fn private(host: &'static Host, comm: Comm) -> Result<MpiWire> {
+    pub(super) fn private(host: &'static Host, comm: Comm) -> Result<MpiPointToPoint> {
         let rank = host.comm_rank(comm).map_err(host_error)?;
         let private = host.comm_split(comm, Some(0), rank as c_int);
         let private = private.map_err(host_error)?;
@@ -44,9 +44,9 @@ impl MpiWire {
 
     /// Takes over a communicator that nobody else uses. Errors on it are
     /// returned, never fatal.
-    pub(super) fn over(host: &'static Host, comm: Comm) -> Result<MpiWire> {
-        let (mut wire, ready) = (
-            MpiWire {
+    pub(super) fn over(host: &'static Host, comm: Comm) -> Result<MpiPointToPoint> {
+        let (mut point_to_point, ready) = (
+            MpiPointToPoint {
                 host,
                 comm,
                 rank: Rank(0),
@@ -58,25 +58,25 @@ impl MpiWire {
             },
         );
         let (rank, size) = ready().map_err(host_error)?;
-        wire.rank = Rank(rank as u32);
-        wire.size = size as u32;
-        Ok(wire)
+        point_to_point.rank = Rank(rank as u32);
+        point_to_point.size = size as u32;
+        Ok(point_to_point)
     }
 }
 
-impl MpiWire {
+impl MpiPointToPoint {
     pub(super) fn comm(&self) -> Comm {
         self.comm
     }
 }
 
-impl Drop for MpiWire {
+impl Drop for MpiPointToPoint {
     fn drop(&mut self) {
         retired::comm(self.comm);
     }
 }
 
-impl Wire for MpiWire {
+impl PointToPoint for MpiPointToPoint {
     fn rank(&self) -> Rank {
         self.rank
     }
@@ -89,21 +89,21 @@ impl Wire for MpiWire {
         Some(self.host)
     }
 
-    fn depart(&self, to: Rank, bytes: Vec<u8>) -> Result<Box<dyn Departure>> {
+    fn isend(&self, to: Rank, bytes: Vec<u8>) -> Result<Box<dyn PendingSend>> {
         // SAFETY: the bytes are on the heap and belong to the departure, which
         // is kept until it is over.
         let request = unsafe {
             self.host
                 .isend(&raw const *bytes.as_slice(), to.index(), TAG, self.comm)
         };
-        Ok(Box::new(MpiDeparture {
+        Ok(Box::new(MpiPendingSend {
             host: self.host,
             request: request.map_err(host_error)?,
             _bytes: bytes,
         }))
     }
 
-    fn arrive(&self) -> Result<Option<(Rank, Vec<u8>)>> {
+    fn poll_receive(&self) -> Result<Option<(Rank, Vec<u8>)>> {
         let matched = self.host.improbe(None, Some(TAG), self.comm);
         let Some(matched) = matched.map_err(host_error)? else {
             return Ok(None);
@@ -127,14 +127,14 @@ impl Wire for MpiWire {
 }
 
 #[derive(Debug)]
-struct MpiDeparture {
+struct MpiPendingSend {
     host: &'static Host,
     request: Request,
     /// What is being sent.
     _bytes: Vec<u8>,
 }
 
-impl Departure for MpiDeparture {
+impl PendingSend for MpiPendingSend {
     fn is_over(&mut self) -> Result<bool> {
         self.host.is_complete(&mut self.request).map_err(host_error)
     }

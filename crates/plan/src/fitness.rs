@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt};
 
 /// A candidate's answer (Chaarawi 2011's query).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Fitness {
     /// It can be used; the highest priority is taken.
     Suits {
         /// From 1 (works) to 100 (made for this).
@@ -19,18 +19,18 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
+impl Fitness {
     /// It can be used.
-    pub fn suits(priority: u8, reason: impl Into<Cow<'static, str>>) -> Verdict {
-        Verdict::Suits {
+    pub fn suits(priority: u8, reason: impl Into<Cow<'static, str>>) -> Fitness {
+        Fitness::Suits {
             priority,
             reason: reason.into(),
         }
     }
 
     /// It cannot be used.
-    pub fn unfit(reason: impl Into<Cow<'static, str>>) -> Verdict {
-        Verdict::Unfit {
+    pub fn unfit(reason: impl Into<Cow<'static, str>>) -> Fitness {
+        Fitness::Unfit {
             reason: reason.into(),
         }
     }
@@ -38,24 +38,24 @@ impl Verdict {
     /// The priority, if it can be used.
     pub fn priority(&self) -> Option<u8> {
         match self {
-            Verdict::Suits { priority, .. } => Some(*priority),
-            Verdict::Unfit { .. } => None,
+            Fitness::Suits { priority, .. } => Some(*priority),
+            Fitness::Unfit { .. } => None,
         }
     }
 
     /// Why.
     pub fn reason(&self) -> &str {
         match self {
-            Verdict::Suits { reason, .. } | Verdict::Unfit { reason } => reason,
+            Fitness::Suits { reason, .. } | Fitness::Unfit { reason } => reason,
         }
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Fitness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Verdict::Suits { priority, reason } => write!(f, "priority {priority}: {reason}"),
-            Verdict::Unfit { reason } => write!(f, "unfit: {reason}"),
+            Fitness::Suits { priority, reason } => write!(f, "priority {priority}: {reason}"),
+            Fitness::Unfit { reason } => write!(f, "unfit: {reason}"),
         }
     }
 }

@@ -11,22 +11,22 @@ use pario_plan::Rounds;
 use pario_transport::Transport;
 
 use super::planning::{self, Holes};
-use crate::{Result, gate::Pass, operation::Operation};
+use crate::{Result, operation::Operation, writer_lock::WriteGuard};
 
 /// What a call may do while it has its pass.
-pub(super) struct Entrance {
+pub(super) struct CollectiveWriteGuard {
     /// Reads need none.
-    _pass: Option<Pass>,
+    _guard: Option<WriteGuard>,
     pub(super) holes: Holes,
 }
 
-impl Entrance {
+impl CollectiveWriteGuard {
     /// For a call that leaves holes as they are.
-    pub(super) fn ordinary(operation: &Operation) -> Entrance {
-        Entrance {
-            _pass: match operation.direction() {
+    pub(super) fn ordinary(operation: &Operation) -> CollectiveWriteGuard {
+        CollectiveWriteGuard {
+            _guard: match operation.direction() {
                 Direction::Read => None,
-                Direction::Write => Some(operation.gate().enter()),
+                Direction::Write => Some(operation.writer_lock().shared()),
             },
             holes: Holes::Leave,
         }
@@ -39,24 +39,27 @@ impl Entrance {
         comm: &dyn Transport,
         operation: &Operation,
         rounds: &Rounds,
-    ) -> Result<Entrance> {
-        let ordinary = Entrance::ordinary;
+    ) -> Result<CollectiveWriteGuard> {
+        let ordinary = CollectiveWriteGuard::ordinary;
         if operation.direction() == Direction::Read {
             return Ok(ordinary(operation));
         }
         let holes = planning::holes(operation).between(rounds);
         if holes != Holes::Rewrite {
-            return Ok(Entrance {
+            return Ok(CollectiveWriteGuard {
                 holes,
                 ..ordinary(operation)
             });
         }
-        let pass = operation.gate().enter_alone();
-        let all = comm.all_gather(&[u8::from(pass.is_some())])?;
+        let guard = operation.writer_lock().try_exclusive();
+        let all = comm.all_gather(&[u8::from(guard.is_some())])?;
         if all.iter().all(|alone| alone.as_slice() == [1]) {
-            return Ok(Entrance { _pass: pass, holes });
+            return Ok(CollectiveWriteGuard {
+                _guard: guard,
+                holes,
+            });
         }
-        drop(pass);
+        drop(guard);
         Ok(ordinary(operation))
     }
 }

@@ -12,14 +12,14 @@ pub(super) const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// One wait.
 #[derive(Debug)]
-pub(super) struct Pause {
+pub(super) struct Backoff {
     since: Instant,
     sleep: Duration,
 }
 
-impl Pause {
-    pub(super) fn new() -> Pause {
-        Pause {
+impl Backoff {
+    pub(super) fn new() -> Backoff {
+        Backoff {
             since: Instant::now(),
             sleep: FIRST_SLEEP,
         }
@@ -27,7 +27,7 @@ impl Pause {
 
     /// Something happened, so that more is likely to.
     pub(super) fn restart(&mut self) {
-        *self = Pause::new();
+        *self = Backoff::new();
     }
 
     /// Rests for a moment; `sleep` sleeps no longer than it is told.
@@ -47,16 +47,16 @@ mod tests {
 
     #[test]
     fn sleeps_come_after_yields_and_stay_short() {
-        let mut pause = Pause::new();
+        let mut backoff = Backoff::new();
         let mut slept = Vec::new();
         while slept.len() < 8 {
-            pause.rest(|bound| slept.push(bound));
+            backoff.rest(|bound| slept.push(bound));
         }
-        assert!(pause.since.elapsed() >= YIELD_FOR);
+        assert!(backoff.since.elapsed() >= YIELD_FOR);
         assert_eq!(slept[0], FIRST_SLEEP);
         assert!(slept.is_sorted());
         assert_eq!(slept[7], LONGEST_SLEEP);
-        pause.restart();
-        pause.rest(|_| panic!("it yields first"));
+        backoff.restart();
+        backoff.rest(|_| panic!("it yields first"));
     }
 }

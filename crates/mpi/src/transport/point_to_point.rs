@@ -12,7 +12,7 @@ pub(super) const MESSAGE_BYTES_MAX: usize = 1 << 30;
 
 /// A private communicator. Calls are made by one thread at a time, and only by
 /// threads that [may](super::permission) call the MPI.
-pub(super) trait Wire: Send + Sync + Debug {
+pub(super) trait PointToPoint: Send + Sync + Debug {
     /// The caller's rank.
     fn rank(&self) -> Rank;
 
@@ -26,15 +26,15 @@ pub(super) trait Wire: Send + Sync + Debug {
 
     /// Starts to send at most [`MESSAGE_BYTES_MAX`] bytes, which stay where
     /// they are until the departure is over.
-    fn depart(&self, to: Rank, bytes: Vec<u8>) -> Result<Box<dyn Departure>>;
+    fn isend(&self, to: Rank, bytes: Vec<u8>) -> Result<Box<dyn PendingSend>>;
 
     /// The next message that has arrived, and who sent it. Messages of one
     /// sender arrive in order. Keeps the progress of the MPI moving.
-    fn arrive(&self) -> Result<Option<(Rank, Vec<u8>)>>;
+    fn poll_receive(&self) -> Result<Option<(Rank, Vec<u8>)>>;
 }
 
 /// A message on its way out.
-pub(super) trait Departure: Send + Debug {
+pub(super) trait PendingSend: Send + Debug {
     /// Whether it is gone, so that its memory can be.
     fn is_over(&mut self) -> Result<bool>;
 }

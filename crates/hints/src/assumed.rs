@@ -3,7 +3,7 @@
 
 /// Striping that a file is treated as having.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct MimicStriping {
+pub struct AssumedStriping {
     /// Bytes in a row on one server.
     pub unit: u64,
     /// Servers.

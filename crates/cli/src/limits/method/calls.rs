@@ -10,7 +10,7 @@ use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use rustix::io::{Errno, pwritev, retry_on_intr};
 
 use super::super::threads::together;
-use super::{Outcome, Stage, Stop, Took, timed, writable};
+use super::{Outcome, Stage, Stop, Timing, timed, writable};
 
 /// One call per piece, by threads that have a part of the file each.
 pub(in crate::limits) fn pwrite(stage: &Stage<'_>, writers: usize) -> Outcome {
@@ -41,7 +41,7 @@ pub(in crate::limits) fn vectored(stage: &Stage<'_>, part_bytes: usize) -> Outco
             file.write_all_at(&bytes[written..], (offset + written) as u64)
         })
     });
-    time.map(Took::from).map_err(Stop::failed("write"))
+    time.map(Timing::from).map_err(Stop::failed("write"))
 }
 
 /// One writer that bypasses the kernel's cache.

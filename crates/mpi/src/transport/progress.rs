@@ -19,16 +19,16 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::bridge::{Bridge, Moved};
+use super::mpi_endpoint::{Moved, MpiEndpoint};
 use super::permission::{Callers, InsideCall};
 use crate::{Flavour, Host};
 
 /// A bridge, and how many operations are under way on it.
-type Attended = (Arc<Bridge>, usize);
+type Registered = (Arc<MpiEndpoint>, usize);
 
 /// The bridges with operations under way. Replaced as a whole: whoever goes
 /// through it is not disturbed.
-static ATTENDED: Mutex<Option<Arc<[Attended]>>> = Mutex::new(None);
+static REGISTERED: Mutex<Option<Arc<[Registered]>>> = Mutex::new(None);
 /// How many bridges there are.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Whether a function of this module is at work below: the MPI functions that
@@ -40,34 +40,34 @@ static HOOKED: AtomicBool = AtomicBool::new(false);
 /// As long as this lives, a transport has an operation in the background, and
 /// whoever can carries its messages.
 #[derive(Debug)]
-pub struct Attendance {
-    bridge: Arc<Bridge>,
+pub struct ProgressRegistration {
+    endpoint: Arc<MpiEndpoint>,
 }
 
-impl Attendance {
+impl ProgressRegistration {
     /// For a bridge whose background threads may not call the MPI themselves.
     /// The calling thread may.
-    pub(super) fn of(bridge: &Arc<Bridge>) -> Option<Attendance> {
-        if bridge.callers() == Callers::All {
+    pub(super) fn of(endpoint: &Arc<MpiEndpoint>) -> Option<ProgressRegistration> {
+        if endpoint.callers() == Callers::All {
             return None;
         }
-        change(|all| match place(all, bridge) {
+        change(|all| match place(all, endpoint) {
             Some(place) => all[place].1 += 1,
-            None => all.push((Arc::clone(bridge), 1)),
+            None => all.push((Arc::clone(endpoint), 1)),
         });
-        if let Some(host) = bridge.host() {
+        if let Some(host) = endpoint.host() {
             hook(host);
         }
-        Some(Attendance {
-            bridge: Arc::clone(bridge),
+        Some(ProgressRegistration {
+            endpoint: Arc::clone(endpoint),
         })
     }
 }
 
-impl Drop for Attendance {
+impl Drop for ProgressRegistration {
     fn drop(&mut self) {
         change(|all| {
-            if let Some(place) = place(all, &self.bridge) {
+            if let Some(place) = place(all, &self.endpoint) {
                 all[place].1 -= 1;
             }
             all.retain(|(_, operations)| *operations > 0);
@@ -75,24 +75,25 @@ impl Drop for Attendance {
     }
 }
 
-fn place(all: &[Attended], bridge: &Arc<Bridge>) -> Option<usize> {
-    all.iter().position(|(other, _)| Arc::ptr_eq(other, bridge))
+fn place(all: &[Registered], endpoint: &Arc<MpiEndpoint>) -> Option<usize> {
+    all.iter()
+        .position(|(other, _)| Arc::ptr_eq(other, endpoint))
 }
 
-fn attended() -> MutexGuard<'static, Option<Arc<[Attended]>>> {
-    ATTENDED.lock().unwrap_or_else(PoisonError::into_inner)
+fn registered() -> MutexGuard<'static, Option<Arc<[Registered]>>> {
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn change(edit: impl FnOnce(&mut Vec<Attended>)) {
-    let mut attended = attended();
-    let mut all = attended.as_deref().unwrap_or_default().to_vec();
+fn change(edit: impl FnOnce(&mut Vec<Registered>)) {
+    let mut registered = registered();
+    let mut all = registered.as_deref().unwrap_or_default().to_vec();
     edit(&mut all);
     COUNT.store(all.len(), Ordering::Relaxed);
-    *attended = (!all.is_empty()).then(|| all.into());
+    *registered = (!all.is_empty()).then(|| all.into());
 }
 
 /// Whether messages of operations under way move only while someone calls
-/// [`carry_attended`]. A rank that waits for something else should.
+/// [`progress_registered`]. A rank that waits for something else should.
 #[must_use]
 pub fn is_weak() -> bool {
     COUNT.load(Ordering::Relaxed) > 0 && !HOOKED.load(Ordering::Relaxed)
@@ -100,15 +101,15 @@ pub fn is_weak() -> bool {
 
 /// Carries the messages of all operations under way, if the calling thread may
 /// call the MPI.
-pub fn carry_attended() -> Moved {
+pub fn progress_registered() -> Moved {
     if COUNT.load(Ordering::Relaxed) == 0 || BUSY.swap(true, Ordering::Acquire) {
         return Moved::Nothing;
     }
     let _idle = Idle;
     // The lock is free again before the MPI is called.
-    let all = attended().clone();
+    let all = registered().clone();
     let all = all.as_deref().unwrap_or_default();
-    let moved = all.iter().map(|(bridge, _)| bridge.carry_briefly());
+    let moved = all.iter().map(|(endpoint, _)| endpoint.progress_once());
     moved.fold(Moved::Nothing, Moved::or)
 }
 
@@ -155,7 +156,7 @@ const MPIX_ASYNC_DONE: c_int = 1;
 
 /// Called by Open MPI; returns how many events there were.
 unsafe extern "C" fn progress() -> c_int {
-    match carry_inside() {
+    match progress_inside() {
         Moved::Something => 1,
         Moved::Nothing => 0,
     }
@@ -167,29 +168,29 @@ unsafe extern "C" fn poll(_thing: *mut c_void) -> c_int {
         HOOKED.store(false, Ordering::Relaxed);
         return MPIX_ASYNC_DONE;
     }
-    carry_inside();
+    progress_inside();
     MPIX_ASYNC_NOPROGRESS
 }
 
 /// The host makes progress on a thread of the program that is inside of it.
-fn carry_inside() -> Moved {
+fn progress_inside() -> Moved {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return Moved::Nothing;
     }
     let _inside = InsideCall::enter();
     // Nothing may unwind into the host.
-    std::panic::catch_unwind(carry_attended).unwrap_or(Moved::Nothing)
+    std::panic::catch_unwind(progress_registered).unwrap_or(Moved::Nothing)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::wire::{Departure, Wire};
+    use super::super::point_to_point::{PendingSend, PointToPoint};
     use super::*;
     use pario_transport::{Rank, Result, Tag};
     use std::collections::VecDeque;
     use std::thread;
 
-    type Meanwhile = Arc<Mutex<Option<Arc<Bridge>>>>;
+    type ProgressHook = Arc<Mutex<Option<Arc<MpiEndpoint>>>>;
 
     /// Two ranks in one process.
     #[derive(Debug)]
@@ -198,13 +199,13 @@ mod tests {
         /// By receiver.
         sent: Arc<[Mutex<VecDeque<Vec<u8>>>; 2]>,
         /// A bridge that another thread sends over, once, while this one looks.
-        meanwhile: Meanwhile,
+        progress_hook: ProgressHook,
     }
 
     #[derive(Debug)]
     struct Gone;
 
-    impl Departure for Gone {
+    impl PendingSend for Gone {
         fn is_over(&mut self) -> Result<bool> {
             Ok(true)
         }
@@ -213,7 +214,7 @@ mod tests {
     const TAG: Tag = Tag(7);
     const CONTEXT: u64 = 3;
 
-    impl Wire for Pipe {
+    impl PointToPoint for Pipe {
         fn rank(&self) -> Rank {
             self.rank
         }
@@ -222,16 +223,16 @@ mod tests {
             2
         }
 
-        fn depart(&self, to: Rank, bytes: Vec<u8>) -> Result<Box<dyn Departure>> {
+        fn isend(&self, to: Rank, bytes: Vec<u8>) -> Result<Box<dyn PendingSend>> {
             self.sent[to.index()].lock().unwrap().push_back(bytes);
             Ok(Box::new(Gone))
         }
 
-        fn arrive(&self) -> Result<Option<(Rank, Vec<u8>)>> {
-            let bridge = self.meanwhile.lock().unwrap().take();
-            if let Some(bridge) = bridge {
+        fn poll_receive(&self) -> Result<Option<(Rank, Vec<u8>)>> {
+            let endpoint = self.progress_hook.lock().unwrap().take();
+            if let Some(endpoint) = endpoint {
                 let other = Rank(1 - self.rank.0);
-                let send = move || bridge.send(CONTEXT, other, TAG, b"late");
+                let send = move || endpoint.send(CONTEXT, other, TAG, b"late");
                 thread::spawn(send).join().unwrap()?;
             }
             let message = self.sent[self.rank.index()].lock().unwrap().pop_front();
@@ -239,21 +240,21 @@ mod tests {
         }
     }
 
-    fn pair(callers: Callers) -> ([Arc<Bridge>; 2], Meanwhile) {
+    fn pair(callers: Callers) -> ([Arc<MpiEndpoint>; 2], ProgressHook) {
         let sent = Arc::new([Mutex::default(), Mutex::default()]);
-        let meanwhile = Meanwhile::default();
-        let bridges = [0, 1].map(|rank| {
+        let progress_hook = ProgressHook::default();
+        let endpoints = [0, 1].map(|rank| {
             let pipe = Pipe {
                 rank: Rank(rank),
                 sent: Arc::clone(&sent),
-                meanwhile: match rank {
-                    0 => Arc::clone(&meanwhile),
-                    _ => Meanwhile::default(),
+                progress_hook: match rank {
+                    0 => Arc::clone(&progress_hook),
+                    _ => ProgressHook::default(),
                 },
             };
-            Arc::new(Bridge::new(Box::new(pipe), callers))
+            Arc::new(MpiEndpoint::new(Box::new(pipe), callers))
         });
-        (bridges, meanwhile)
+        (endpoints, progress_hook)
     }
 
     /// The list of bridges is one for the process.
@@ -264,14 +265,14 @@ mod tests {
         let _alone = ALONE.lock().unwrap();
         let ([near, far], _) = pair(Callers::Inside);
         near.send(CONTEXT, Rank(1), TAG, b"hello").unwrap();
-        assert_eq!(carry_inside(), Moved::Nothing);
-        let first = Attendance::of(&near).expect("threads may not call");
-        let second = Attendance::of(&near).expect("threads may not call");
+        assert_eq!(progress_inside(), Moved::Nothing);
+        let first = ProgressRegistration::of(&near).expect("threads may not call");
+        let second = ProgressRegistration::of(&near).expect("threads may not call");
         assert!(is_weak(), "there is no MPI to call us");
         drop(first);
         // Outside of any call this thread may not either.
-        assert_eq!(carry_attended(), Moved::Nothing);
-        assert_eq!(carry_inside(), Moved::Something);
+        assert_eq!(progress_registered(), Moved::Nothing);
+        assert_eq!(progress_inside(), Moved::Something);
         drop(second);
         assert!(!is_weak());
         let _inside = InsideCall::enter();
@@ -283,7 +284,7 @@ mod tests {
     fn nothing_needs_attendance_where_all_threads_may_call() {
         let _alone = ALONE.lock().unwrap();
         let ([near, _], _) = pair(Callers::All);
-        assert!(Attendance::of(&near).is_none());
+        assert!(ProgressRegistration::of(&near).is_none());
     }
 
     /// A thread that finds another one carrying leaves its message to that
@@ -291,9 +292,9 @@ mod tests {
     /// someone came by again, and nobody had to.
     #[test]
     fn a_message_sent_while_another_thread_carries_leaves_too() {
-        let ([near, far], meanwhile) = pair(Callers::All);
-        *meanwhile.lock().unwrap() = Some(Arc::clone(&near));
-        near.carry_briefly();
+        let ([near, far], progress_hook) = pair(Callers::All);
+        *progress_hook.lock().unwrap() = Some(Arc::clone(&near));
+        near.progress_once();
         let received = far.try_receive(CONTEXT, Rank(0), TAG).unwrap();
         assert_eq!(received.as_deref(), Some(&b"late"[..]));
     }

@@ -8,7 +8,7 @@ use pario_hints::{Hints, Sieving};
 
 /// How pieces that are not contiguous in the file are reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum AccessMethod {
     /// One call a piece.
     Direct,
     /// Many pieces a call.
@@ -17,16 +17,20 @@ pub enum Way {
     Sieve,
 }
 
-impl Way {
-    const ALL: [Way; 3] = [Way::Direct, Way::List, Way::Sieve];
+impl AccessMethod {
+    const ALL: [AccessMethod; 3] = [
+        AccessMethod::Direct,
+        AccessMethod::List,
+        AccessMethod::Sieve,
+    ];
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for AccessMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Way::Direct => "direct",
-            Way::List => "list",
-            Way::Sieve => "sieve",
+            AccessMethod::Direct => "direct",
+            AccessMethod::List => "list",
+            AccessMethod::Sieve => "sieve",
         })
     }
 }
@@ -112,7 +116,7 @@ impl fmt::Display for Reason {
             Reason::Disabled(hint) => write!(f, "the hint {hint} disables it"),
             Reason::FewerCalls { pieces } => write!(f, "{pieces} pieces go in fewer calls"),
             Reason::MoreCalls { pieces } => write!(f, "it would take {pieces} calls"),
-            Reason::AnotherAsked => write!(f, "a hint asks for another way"),
+            Reason::AnotherAsked => write!(f, "a hint asks for another method"),
             Reason::NothingToGather => write!(f, "there is only one piece"),
         }
     }
@@ -120,17 +124,17 @@ impl fmt::Display for Reason {
 
 /// A way and why it was chosen: prints as a short explanation.
 #[derive(Clone, Debug)]
-pub struct Choice {
-    way: Way,
+pub struct Selection {
+    method: AccessMethod,
     reason: Reason,
-    rejected: Vec<(Way, Reason)>,
+    rejected: Vec<(AccessMethod, Reason)>,
     pattern: Pattern,
 }
 
-impl Choice {
+impl Selection {
     /// The way taken.
-    pub fn way(&self) -> Way {
-        self.way
+    pub fn method(&self) -> AccessMethod {
+        self.method
     }
 
     /// Why, as a sentence.
@@ -139,14 +143,14 @@ impl Choice {
     }
 
     /// The other ways, each with the reason against it.
-    pub fn rejected(&self) -> impl Iterator<Item = (Way, String)> {
+    pub fn rejected(&self) -> impl Iterator<Item = (AccessMethod, String)> {
         self.rejected
             .iter()
-            .map(|(way, reason)| (*way, reason.to_string()))
+            .map(|(method, reason)| (*method, reason.to_string()))
     }
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for Selection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Pattern {
             direction,
@@ -163,24 +167,24 @@ impl fmt::Display for Choice {
             f,
             "{verb} {bytes} bytes in {pieces} pieces over {span} bytes of the file"
         )?;
-        write!(f, "  {}: {}", self.way, self.reason)?;
-        for (way, reason) in &self.rejected {
-            write!(f, "\n  not {way}: {reason}")?;
+        write!(f, "  {}: {}", self.method, self.reason)?;
+        for (method, reason) in &self.rejected {
+            write!(f, "\n  not {method}: {reason}")?;
         }
         Ok(())
     }
 }
 
 /// Chooses, with all reasons: for those who ask.
-pub(crate) fn explain(pattern: Pattern, hints: &Hints) -> Choice {
-    let (way, reason) = choose(&pattern, hints);
-    let rejected = Way::ALL
+pub(crate) fn explain(pattern: Pattern, hints: &Hints) -> Selection {
+    let (method, reason) = select(&pattern, hints);
+    let rejected = AccessMethod::ALL
         .into_iter()
-        .filter(|other| *other != way)
+        .filter(|other| *other != method)
         .map(|other| (other, objection(other, &pattern, hints)))
         .collect();
-    Choice {
-        way,
+    Selection {
+        method,
         reason,
         rejected,
         pattern,
@@ -188,29 +192,29 @@ pub(crate) fn explain(pattern: Pattern, hints: &Hints) -> Choice {
 }
 
 /// Chooses: what each access does.
-pub(super) fn way(pattern: &Pattern, hints: &Hints) -> Way {
-    choose(pattern, hints).0
+pub(super) fn method(pattern: &Pattern, hints: &Hints) -> AccessMethod {
+    select(pattern, hints).0
 }
 
-fn choose(pattern: &Pattern, hints: &Hints) -> (Way, Reason) {
+fn select(pattern: &Pattern, hints: &Hints) -> (AccessMethod, Reason) {
     let list = (
-        Way::List,
+        AccessMethod::List,
         Reason::FewerCalls {
             pieces: pattern.pieces,
         },
     );
     match asked(pattern.direction, hints) {
-        Some((Way::Sieve, hint)) => match sieving_forbidden(pattern) {
-            None => (Way::Sieve, Reason::Asked(hint)),
+        Some((AccessMethod::Sieve, hint)) => match sieving_forbidden(pattern) {
+            None => (AccessMethod::Sieve, Reason::Asked(hint)),
             Some(_) => list,
         },
-        Some((way, hint)) => (way, Reason::Asked(hint)),
-        None if pattern.pieces <= 1 => (Way::Direct, Reason::OnePiece),
+        Some((method, hint)) => (method, Reason::Asked(hint)),
+        None if pattern.pieces <= 1 => (AccessMethod::Direct, Reason::OnePiece),
         None => match sieving_objection(pattern, hints) {
             None => {
                 let limit = hints.pario_sieve_extent;
                 (
-                    Way::Sieve,
+                    AccessMethod::Sieve,
                     Reason::ExtentBelow {
                         extent: pattern.extent(),
                         limit,
@@ -223,27 +227,27 @@ fn choose(pattern: &Pattern, hints: &Hints) -> (Way, Reason) {
 }
 
 /// The way that a hint names for this direction.
-pub(super) fn asked(direction: Direction, hints: &Hints) -> Option<(Way, &'static str)> {
-    let (way, hint, sieving, sieving_hint) = match direction {
+pub(super) fn asked(direction: Direction, hints: &Hints) -> Option<(AccessMethod, &'static str)> {
+    let (method, hint, sieving, sieving_hint) = match direction {
         Direction::Read => (
-            hints.pario_way_read,
-            "pario_way_read",
+            hints.pario_read_method,
+            "pario_read_method",
             hints.romio_ds_read,
             "romio_ds_read",
         ),
         Direction::Write => (
-            hints.pario_way_write,
-            "pario_way_write",
+            hints.pario_write_method,
+            "pario_write_method",
             hints.romio_ds_write,
             "romio_ds_write",
         ),
     };
-    match way {
-        pario_hints::Way::Direct => Some((Way::Direct, hint)),
-        pario_hints::Way::List => Some((Way::List, hint)),
-        pario_hints::Way::Sieve => Some((Way::Sieve, hint)),
-        pario_hints::Way::Automatic => {
-            (sieving == Sieving::Enable).then_some((Way::Sieve, sieving_hint))
+    match method {
+        pario_hints::AccessMethod::Direct => Some((AccessMethod::Direct, hint)),
+        pario_hints::AccessMethod::List => Some((AccessMethod::List, hint)),
+        pario_hints::AccessMethod::Sieve => Some((AccessMethod::Sieve, hint)),
+        pario_hints::AccessMethod::Automatic => {
+            (sieving == Sieving::Enable).then_some((AccessMethod::Sieve, sieving_hint))
         }
     }
 }
@@ -291,12 +295,12 @@ fn sieving_objection(pattern: &Pattern, hints: &Hints) -> Option<Reason> {
 }
 
 /// Why a way was not taken.
-fn objection(way: Way, pattern: &Pattern, hints: &Hints) -> Reason {
-    match way {
-        Way::Sieve => sieving_objection(pattern, hints).unwrap_or(Reason::AnotherAsked),
+fn objection(method: AccessMethod, pattern: &Pattern, hints: &Hints) -> Reason {
+    match method {
+        AccessMethod::Sieve => sieving_objection(pattern, hints).unwrap_or(Reason::AnotherAsked),
         _ if asked(pattern.direction, hints).is_some() => Reason::AnotherAsked,
-        Way::List if pattern.pieces <= 1 => Reason::NothingToGather,
-        Way::Direct | Way::List => Reason::MoreCalls {
+        AccessMethod::List if pattern.pieces <= 1 => Reason::NothingToGather,
+        AccessMethod::Direct | AccessMethod::List => Reason::MoreCalls {
             pieces: pattern.pieces,
         },
     }
@@ -320,9 +324,9 @@ mod tests {
 
     #[test]
     fn one_piece_goes_directly() {
-        let choice = explain(pattern(Direction::Read, 1, 100, 100), &Hints::default());
-        assert_eq!(choice.way(), Way::Direct);
-        assert_eq!(choice.rejected().count(), 2);
+        let selection = explain(pattern(Direction::Read, 1, 100, 100), &Hints::default());
+        assert_eq!(selection.method(), AccessMethod::Direct);
+        assert_eq!(selection.rejected().count(), 2);
     }
 
     #[test]
@@ -330,12 +334,12 @@ mod tests {
         let hints = Hints::default();
         let limit = hints.pario_sieve_extent;
         assert_eq!(
-            way(&pattern(Direction::Read, 100, limit / 2, limit), &hints),
-            Way::Sieve
+            method(&pattern(Direction::Read, 100, limit / 2, limit), &hints),
+            AccessMethod::Sieve
         );
         assert_eq!(
-            way(&pattern(Direction::Read, 100, limit, limit + 1), &hints),
-            Way::List
+            method(&pattern(Direction::Read, 100, limit, limit + 1), &hints),
+            AccessMethod::List
         );
     }
 
@@ -345,14 +349,14 @@ mod tests {
         let limit = hints.pario_sieve_extent;
         let sparse = limit * hints.pario_sieve_density / 100 - 1;
         assert_eq!(
-            way(&pattern(Direction::Read, 100, sparse, limit), &hints),
-            Way::List
+            method(&pattern(Direction::Read, 100, sparse, limit), &hints),
+            AccessMethod::List
         );
     }
 
     #[test]
     fn no_hint_makes_an_unsafe_write_sieve() {
-        for hint in ["romio_ds_write", "pario_way_write"] {
+        for hint in ["romio_ds_write", "pario_write_method"] {
             let mut hints = Hints::default();
             let value = if hint == "romio_ds_write" {
                 "enable"
@@ -361,11 +365,14 @@ mod tests {
             };
             hints.update(&pario_hints::Info::from_pairs([(hint, value)]).unwrap());
             let mut pattern = pattern(Direction::Write, 100, 8, 16);
-            let choice = explain(pattern.clone(), &hints);
-            assert_eq!(choice.way(), Way::List, "{hint}");
-            assert!(choice.to_string().contains("others may write"), "{choice}");
+            let selection = explain(pattern.clone(), &hints);
+            assert_eq!(selection.method(), AccessMethod::List, "{hint}");
+            assert!(
+                selection.to_string().contains("others may write"),
+                "{selection}"
+            );
             pattern.read_modify_write = ReadModifyWrite::Locked;
-            assert_eq!(way(&pattern, &hints), Way::Sieve, "{hint}");
+            assert_eq!(method(&pattern, &hints), AccessMethod::Sieve, "{hint}");
         }
     }
 
@@ -373,13 +380,13 @@ mod tests {
     fn whole_blocks_are_not_sieved() {
         let mut pattern = pattern(Direction::Read, 100, 4096, 8192);
         pattern.block_aligned = true;
-        assert_eq!(way(&pattern, &Hints::default()), Way::List);
+        assert_eq!(method(&pattern, &Hints::default()), AccessMethod::List);
     }
 
     #[test]
     fn an_explanation_gives_a_reason_against_every_other_way() {
-        let choice = explain(pattern(Direction::Read, 100, 8, 16), &Hints::default());
-        let text = choice.to_string();
+        let selection = explain(pattern(Direction::Read, 100, 8, 16), &Hints::default());
+        let text = selection.to_string();
         assert!(
             text.contains("sieve: a piece and its gap are 16 bytes"),
             "{text}"

@@ -35,11 +35,11 @@ pub(crate) struct Arguments {
 
 /// A second job that is running.
 #[derive(Debug)]
-pub(crate) struct Beside {
+pub(crate) struct SecondJob {
     child: Child,
 }
 
-impl Beside {
+impl SecondJob {
     /// Starts it as a program of its own.
     pub(crate) fn start(folder: &Path, ranks: u32, pause_ms: u64) -> Result<Self, Failure> {
         let started = std::env::current_exe().and_then(|program| {
@@ -52,7 +52,7 @@ impl Beside {
                 .spawn()
         });
         let child = started.map_err(failed)?;
-        Ok(Beside { child })
+        Ok(SecondJob { child })
     }
 
     /// Stops it; its report.
@@ -69,7 +69,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for SecondJob {
     /// Ends it if the measurement failed.
     fn drop(&mut self) {
         drop(self.child.stdin.take());

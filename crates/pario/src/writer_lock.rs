@@ -13,7 +13,7 @@ use std::{
 };
 
 #[derive(Debug, Default)]
-pub(crate) struct Gate {
+pub(crate) struct WriterLock {
     state: Mutex<Writers>,
     changed: Condvar,
 }
@@ -27,12 +27,12 @@ struct Writers {
 
 /// A write under way.
 #[derive(Debug)]
-pub(crate) struct Pass {
-    gate: Arc<Gate>,
+pub(crate) struct WriteGuard {
+    writer_lock: Arc<WriterLock>,
     alone: bool,
 }
 
-impl Gate {
+impl WriterLock {
     fn state(&self) -> MutexGuard<'_, Writers> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -43,7 +43,7 @@ impl Gate {
     }
 
     /// Waits while a writer needs to be alone.
-    pub(crate) fn enter(self: &Arc<Gate>) -> Pass {
+    pub(crate) fn shared(self: &Arc<WriterLock>) -> WriteGuard {
         let mut state = self.state();
         while state.alone {
             state.waiting += 1;
@@ -54,29 +54,29 @@ impl Gate {
             state.waiting -= 1;
         }
         state.ordinary += 1;
-        Pass {
-            gate: self.clone(),
+        WriteGuard {
+            writer_lock: self.clone(),
             alone: false,
         }
     }
 
     /// Enters if no other write is under way, and keeps others out.
-    pub(crate) fn enter_alone(self: &Arc<Gate>) -> Option<Pass> {
+    pub(crate) fn try_exclusive(self: &Arc<WriterLock>) -> Option<WriteGuard> {
         let mut state = self.state();
         if state.alone || state.ordinary > 0 {
             return None;
         }
         state.alone = true;
-        Some(Pass {
-            gate: self.clone(),
+        Some(WriteGuard {
+            writer_lock: self.clone(),
             alone: true,
         })
     }
 }
 
-impl Drop for Pass {
+impl Drop for WriteGuard {
     fn drop(&mut self) {
-        let mut state = self.gate.state();
+        let mut state = self.writer_lock.state();
         if self.alone {
             state.alone = false;
         } else {
@@ -84,7 +84,7 @@ impl Drop for Pass {
         }
         // Waking costs a system call, even of nobody.
         if state.waiting > 0 {
-            self.gate.changed.notify_all();
+            self.writer_lock.changed.notify_all();
         }
     }
 }
@@ -164,14 +164,14 @@ mod tests {
 
     #[test]
     fn alone_means_alone() {
-        let gate = Arc::new(Gate::default());
-        let pass = gate.enter();
-        assert!(gate.enter_alone().is_none());
-        drop(pass);
-        let alone = gate.enter_alone().unwrap();
-        assert!(gate.enter_alone().is_none());
-        let other = gate.clone();
-        let waiting = std::thread::spawn(move || drop(other.enter()));
+        let writer_lock = Arc::new(WriterLock::default());
+        let guard = writer_lock.shared();
+        assert!(writer_lock.try_exclusive().is_none());
+        drop(guard);
+        let alone = writer_lock.try_exclusive().unwrap();
+        assert!(writer_lock.try_exclusive().is_none());
+        let other = writer_lock.clone();
+        let waiting = std::thread::spawn(move || drop(other.shared()));
         drop(alone);
         waiting.join().unwrap();
     }

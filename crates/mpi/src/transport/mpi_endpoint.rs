@@ -10,11 +10,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pario_transport::{Loss, Patience, Process, Rank, Result, SEND_ROOM, Tag, TransportError};
+use pario_transport::{Backoff, Loss, Process, Rank, Result, SEND_HEADROOM, Tag, TransportError};
 
-use super::hooks;
 use super::permission::Callers;
-use super::wire::{Departure, MESSAGE_BYTES_MAX, Wire};
+use super::point_to_point::{MESSAGE_BYTES_MAX, PendingSend, PointToPoint};
+use super::progress;
 use crate::Host;
 
 /// After each piece of a message: its context and tag, and how many bytes of
@@ -22,7 +22,7 @@ use crate::Host;
 /// moved to become the message.
 const TRAILER_BYTES: usize = 8 + 4 + 8;
 const PIECE_BYTES_MAX: usize = MESSAGE_BYTES_MAX - TRAILER_BYTES;
-const _: () = assert!(TRAILER_BYTES <= SEND_ROOM);
+const _: () = assert!(TRAILER_BYTES <= SEND_HEADROOM);
 
 /// The context of what concerns every context.
 const CONTROL: u64 = u64::MAX;
@@ -34,14 +34,14 @@ const ARRIVALS_AT_ONCE: usize = 64;
 
 /// How many times to look for messages when nothing comes: long messages of
 /// the program itself move on by one piece a look in some MPIs.
-const IDLE_LOOKS: usize = 8;
+const IDLE_POLLS: usize = 8;
 
 /// Looking into an MPI takes as long as so many looks into shared memory.
-const LOOKS_A_CARRY: u32 = 4;
+const LOOKS_PER_POLL: u32 = 4;
 
 /// How ranks wait while an MPI needs their attention: never asleep for long.
-pub(super) const PATIENCE: Patience = Patience {
-    looks: Patience::DEFAULT.looks,
+pub(super) const BACKOFF: Backoff = Backoff {
+    looks: Backoff::DEFAULT.looks,
     yield_for: Duration::from_micros(50),
     first_sleep: Duration::from_micros(200),
     longest_sleep: Duration::from_millis(1),
@@ -57,7 +57,7 @@ struct Address {
 
 impl Address {
     /// Ends a piece of a message by what it is about and how much is to follow.
-    fn put_behind(self, piece: &mut Vec<u8>, left: u64) {
+    fn append_trailer(self, piece: &mut Vec<u8>, left: u64) {
         piece.extend(self.context.to_le_bytes());
         piece.extend(self.tag.0.to_le_bytes());
         piece.extend(left.to_le_bytes());
@@ -97,46 +97,46 @@ impl Moved {
 
 /// What only the thread that carries messages touches.
 #[derive(Debug, Default)]
-struct Carrier {
-    departures: Vec<Box<dyn Departure>>,
+struct ProgressState {
+    pending_sends: Vec<Box<dyn PendingSend>>,
 }
 
 /// The messages of one private communicator.
 #[derive(Debug)]
-pub(super) struct Bridge {
-    wire: Box<dyn Wire>,
+pub(super) struct MpiEndpoint {
+    point_to_point: Box<dyn PointToPoint>,
     callers: Callers,
     /// The process whose MPI it is: a child that it forks has none.
     process: Process,
     outbox: Mutex<VecDeque<(Rank, Vec<u8>)>>,
     inbox: Mutex<Inbox>,
     arrival: Condvar,
-    carrier: Mutex<Carrier>,
+    progress_state: Mutex<ProgressState>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Bridge {
-    pub(super) fn new(wire: Box<dyn Wire>, callers: Callers) -> Self {
-        Bridge {
-            wire,
+impl MpiEndpoint {
+    pub(super) fn new(point_to_point: Box<dyn PointToPoint>, callers: Callers) -> Self {
+        MpiEndpoint {
+            point_to_point,
             callers,
             process: Process::this(),
             outbox: Mutex::default(),
             inbox: Mutex::default(),
             arrival: Condvar::new(),
-            carrier: Mutex::default(),
+            progress_state: Mutex::default(),
         }
     }
 
     pub(super) fn rank(&self) -> Rank {
-        self.wire.rank()
+        self.point_to_point.rank()
     }
 
     pub(super) fn size(&self) -> u32 {
-        self.wire.size()
+        self.point_to_point.size()
     }
 
     /// Which threads may call the MPI.
@@ -146,7 +146,7 @@ impl Bridge {
 
     /// The MPI, unless the wire is of another kind.
     pub(super) fn host(&self) -> Option<&'static Host> {
-        self.wire.host()
+        self.point_to_point.host()
     }
 
     /// The address of what this rank sends.
@@ -159,7 +159,7 @@ impl Bridge {
     pub(super) fn send(&self, context: u64, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()> {
         let address = self.address(context, tag);
         if to == self.rank() {
-            self.deposit(address, bytes.to_vec());
+            self.deliver(address, bytes.to_vec());
             return Ok(());
         }
         let mut left = bytes.len();
@@ -175,14 +175,14 @@ impl Bridge {
             };
             message.try_reserve_exact(bytes).map_err(too_large)?;
             message.extend(piece);
-            address.put_behind(&mut message, left as u64);
+            address.append_trailer(&mut message, left as u64);
             outbox.push_back((to, message));
             if left == 0 {
                 break;
             }
         }
         drop(outbox);
-        self.carry_briefly();
+        self.progress_once();
         self.check()
     }
 
@@ -199,7 +199,7 @@ impl Bridge {
         }
         let address = self.address(context, tag);
         if to == self.rank() {
-            self.deposit(address, message);
+            self.deliver(address, message);
             return Ok(());
         }
         let bytes = (message.len() + TRAILER_BYTES) as u64;
@@ -207,9 +207,9 @@ impl Bridge {
         message
             .try_reserve_exact(TRAILER_BYTES)
             .map_err(too_large)?;
-        address.put_behind(&mut message, 0);
+        address.append_trailer(&mut message, 0);
         lock(&self.outbox).push_back((to, message));
-        self.carry_briefly();
+        self.progress_once();
         self.check()
     }
 
@@ -224,39 +224,39 @@ impl Bridge {
         if let Some(message) = self.take(address)? {
             return Ok(Some(message));
         }
-        self.carry();
+        self.progress();
         self.take(address)
     }
 
-    /// The next message. `attend` is called now and then.
+    /// The next message. `progress` is called now and then.
     pub(super) fn receive(
         &self,
         context: u64,
         from: Rank,
         tag: Tag,
-        patience: Patience,
-        attend: impl Fn() -> Result<()>,
+        backoff: Backoff,
+        progress: impl Fn() -> Result<()>,
     ) -> Result<Vec<u8>> {
         let address = Address { context, from, tag };
-        for _ in 0..patience.looks / LOOKS_A_CARRY {
-            self.carry_briefly();
+        for _ in 0..backoff.looks / LOOKS_PER_POLL {
+            self.progress_once();
             if let Some(message) = self.take(address)? {
                 return Ok(message);
             }
         }
         let start = Instant::now();
-        let mut sleep = patience.first_sleep;
+        let mut sleep = backoff.first_sleep;
         loop {
-            self.carry();
+            self.progress();
             if let Some(message) = self.take(address)? {
                 return Ok(message);
             }
-            if start.elapsed() < patience.yield_for {
+            if start.elapsed() < backoff.yield_for {
                 thread::yield_now();
                 continue;
             }
-            attend()?;
-            hooks::carry_attended();
+            progress()?;
+            progress::progress_registered();
             let missing = |inbox: &mut Inbox| {
                 inbox.broken.is_none() && !inbox.messages.contains_key(&address)
             };
@@ -266,7 +266,7 @@ impl Bridge {
             let (mut inbox, _) = waited.unwrap_or_else(PoisonError::into_inner);
             inbox.sleepers -= 1;
             drop(inbox);
-            sleep = (sleep * 2).min(patience.longest_sleep);
+            sleep = (sleep * 2).min(backoff.longest_sleep);
         }
     }
 
@@ -274,9 +274,10 @@ impl Bridge {
     /// receivers wait for it.
     pub(super) fn finish_sending(&self) -> Result<()> {
         loop {
-            self.carry_briefly();
+            self.progress_once();
             self.check()?;
-            if lock(&self.outbox).is_empty() && lock(&self.carrier).departures.is_empty() {
+            if lock(&self.outbox).is_empty() && lock(&self.progress_state).pending_sends.is_empty()
+            {
                 return Ok(());
             }
             thread::yield_now();
@@ -299,10 +300,10 @@ impl Bridge {
         for to in others.filter(|to| *to != rank && *to != self.rank()) {
             let mut message = rank.0.to_le_bytes().to_vec();
             message.extend(reason.code().to_le_bytes());
-            about.put_behind(&mut message, 0);
+            about.append_trailer(&mut message, 0);
             lock(&self.outbox).push_back((to, message));
         }
-        self.carry_briefly();
+        self.progress_once();
     }
 
     /// Another rank has told of a loss.
@@ -349,7 +350,7 @@ impl Bridge {
         Ok(message)
     }
 
-    fn deposit(&self, address: Address, message: Vec<u8>) {
+    fn deliver(&self, address: Address, message: Vec<u8>) {
         let mut inbox = lock(&self.inbox);
         let queue = inbox.messages.entry(address).or_default();
         queue.push_back(message);
@@ -361,16 +362,16 @@ impl Bridge {
 
     /// Carries messages between boxes and wire, if this thread may call the
     /// MPI and no other is at it.
-    pub(super) fn carry(&self) -> Moved {
-        self.carry_looking(IDLE_LOOKS)
+    pub(super) fn progress(&self) -> Moved {
+        self.progress_polling(IDLE_POLLS)
     }
 
-    /// As [`carry`](Self::carry) for those who come by often.
-    pub(super) fn carry_briefly(&self) -> Moved {
-        self.carry_looking(1)
+    /// As [`progress`](Self::progress) for those who come by often.
+    pub(super) fn progress_once(&self) -> Moved {
+        self.progress_polling(1)
     }
 
-    fn carry_looking(&self, idle_looks: usize) -> Moved {
+    fn progress_polling(&self, idle_polls: usize) -> Moved {
         if !self.callers.include_me() || !self.process.is_this() {
             return Moved::Nothing;
         }
@@ -378,11 +379,11 @@ impl Bridge {
         loop {
             // Whoever has the lock does the work; a hook of the MPI may bring
             // the same thread here again.
-            let Ok(mut carrier) = self.carrier.try_lock() else {
+            let Ok(mut progress_state) = self.progress_state.try_lock() else {
                 return moved;
             };
-            let carried = self.carry_with(&mut carrier, idle_looks);
-            drop(carrier);
+            let carried = self.progress_with(&mut progress_state, idle_polls);
+            drop(progress_state);
             moved = moved.or(carried.unwrap_or_else(|error| {
                 lock(&self.inbox).broken.get_or_insert(error);
                 self.arrival.notify_all();
@@ -395,20 +396,26 @@ impl Bridge {
         }
     }
 
-    fn carry_with(&self, carrier: &mut Carrier, idle_looks: usize) -> Result<Moved> {
+    fn progress_with(
+        &self,
+        progress_state: &mut ProgressState,
+        idle_polls: usize,
+    ) -> Result<Moved> {
         let mut moved = Moved::Nothing;
         loop {
             // Not while the MPI is called: a hook may want to send.
             let Some((to, bytes)) = lock(&self.outbox).pop_front() else {
                 break;
             };
-            carrier.departures.push(self.wire.depart(to, bytes)?);
+            progress_state
+                .pending_sends
+                .push(self.point_to_point.isend(to, bytes)?);
             moved = Moved::Something;
         }
         let mut looks = 0;
         let mut arrivals = 0;
-        while looks < idle_looks && arrivals < ARRIVALS_AT_ONCE {
-            match self.wire.arrive()? {
+        while looks < idle_polls && arrivals < ARRIVALS_AT_ONCE {
+            match self.point_to_point.poll_receive()? {
                 Some((from, message)) => {
                     arrivals += 1;
                     moved = Moved::Something;
@@ -419,8 +426,8 @@ impl Bridge {
             }
         }
         let mut failed = Ok(());
-        carrier.departures.retain_mut(|departure| {
-            let over = departure.is_over();
+        progress_state.pending_sends.retain_mut(|pending_send| {
+            let over = pending_send.is_over();
             !over.unwrap_or_else(|error| {
                 failed = Err(error);
                 true
@@ -454,7 +461,7 @@ impl Bridge {
             return self.learn_of_loss(&message).ok_or(malformed);
         }
         if left == 0 {
-            self.deposit(Address { context, from, tag }, message);
+            self.deliver(Address { context, from, tag }, message);
             return Ok(());
         }
         let mut message = message;
@@ -467,15 +474,15 @@ impl Bridge {
     }
 }
 
-impl Drop for Bridge {
+impl Drop for MpiEndpoint {
     fn drop(&mut self) {
         let may_call = self.callers.include_me() && self.process.is_this();
-        let carrier = self.carrier.get_mut();
-        let carrier = carrier.unwrap_or_else(PoisonError::into_inner);
-        for mut departure in carrier.departures.drain(..) {
+        let progress_state = self.progress_state.get_mut();
+        let progress_state = progress_state.unwrap_or_else(PoisonError::into_inner);
+        for mut pending_send in progress_state.pending_sends.drain(..) {
             // What is still on its way must not lose its memory under the MPI.
-            if !(may_call && departure.is_over().unwrap_or(false)) {
-                std::mem::forget(departure);
+            if !(may_call && pending_send.is_over().unwrap_or(false)) {
+                std::mem::forget(pending_send);
             }
         }
     }

@@ -13,7 +13,7 @@ use pario_transport::Transport;
 
 use crate::{
     Error, ErrorKind, Result, agree,
-    view::{Lowered, Peers, Shape},
+    view::{FlattenedView, RankViews, Shape},
 };
 
 /// Wire forms up to this length go along with the first message.
@@ -37,11 +37,11 @@ pub(super) enum Hinting {
 /// What a rank says of its view.
 enum Description<'a> {
     Moved { displacement: u64 },
-    New(Novel<'a>),
+    New(NewView<'a>),
 }
 
 /// A view that the other ranks have not heard of.
-struct Novel<'a> {
+struct NewView<'a> {
     displacement: u64,
     etype_extent: i64,
     hash: u128,
@@ -51,17 +51,17 @@ struct Novel<'a> {
 }
 
 impl<'a> Description<'a> {
-    fn moved(lowered: &Lowered) -> Vec<u8> {
+    fn moved(flattened: &FlattenedView) -> Vec<u8> {
         let mut message = vec![MOVED];
-        message.extend(lowered.displacement().to_le_bytes());
+        message.extend(flattened.displacement().to_le_bytes());
         message
     }
 
-    fn novel(lowered: &Lowered, wire: &[u8], hash: u128) -> Vec<u8> {
-        let name = lowered.representation().name().as_bytes();
+    fn new_view(flattened: &FlattenedView, wire: &[u8], hash: u128) -> Vec<u8> {
+        let name = flattened.representation().name().as_bytes();
         let mut message = vec![NEW];
-        message.extend(lowered.displacement().to_le_bytes());
-        message.extend(lowered.etype().extent().to_le_bytes());
+        message.extend(flattened.displacement().to_le_bytes());
+        message.extend(flattened.etype().extent().to_le_bytes());
         message.extend(hash.to_le_bytes());
         message.extend((name.len() as u16).to_le_bytes());
         message.extend(name);
@@ -84,7 +84,7 @@ impl<'a> Description<'a> {
         let (name_len, rest) = rest.split_first_chunk()?;
         let (representation, wire) =
             rest.split_at_checked(usize::from(u16::from_le_bytes(*name_len)))?;
-        Some(Description::New(Novel {
+        Some(Description::New(NewView {
             displacement,
             etype_extent: i64::from_le_bytes(*etype_extent),
             hash: u128::from_le_bytes(*hash),
@@ -96,7 +96,7 @@ impl<'a> Description<'a> {
     fn displacement(&self) -> u64 {
         match self {
             Description::Moved { displacement } => *displacement,
-            Description::New(novel) => novel.displacement,
+            Description::New(new_view) => new_view.displacement,
         }
     }
 }
@@ -106,19 +106,19 @@ impl<'a> Description<'a> {
 /// hints. *Collective*; one exchange more where long layouts are new.
 pub(super) fn exchange(
     comm: &dyn Transport,
-    mine: &Result<Lowered>,
+    mine: &Result<FlattenedView>,
     hinting: Hinting,
-    before: &Lowered,
-) -> Result<(Peers, Hinting)> {
+    before: &FlattenedView,
+) -> Result<(RankViews, Hinting)> {
     let mut wire = Vec::new();
     let mut known = HashMap::new();
     let mut message = match mine {
-        Ok(lowered) if lowered.is_moved_from(before) => Ok(Description::moved(lowered)),
-        Ok(lowered) => {
-            wire = lowered.layout().to_wire();
+        Ok(flattened) if flattened.is_moved_from(before) => Ok(Description::moved(flattened)),
+        Ok(flattened) => {
+            wire = flattened.layout().to_wire();
             let hash = Layout::hash_of_wire(&wire);
-            known.insert(hash, lowered.layout().clone());
-            Ok(Description::novel(lowered, &wire, hash))
+            known.insert(hash, flattened.layout().clone());
+            Ok(Description::new_view(flattened, &wire, hash))
         }
         Err(error) => Err(error.clone()),
     };
@@ -139,39 +139,45 @@ pub(super) fn exchange(
     let displacements = descriptions.iter().map(Description::displacement).collect();
     let is_moved = |it: &Description<'_>| matches!(it, Description::Moved { .. });
     if descriptions.iter().all(is_moved) {
-        return Ok((moved(before.peers(), displacements), hinting));
+        return Ok((moved(before.rank_views(), displacements), hinting));
     }
     check_equal(&descriptions, before)?;
     // Those of the ranks' last views are known as well.
     let mut layouts = known;
-    let shapes = before.peers().shapes.iter();
+    let shapes = before.rank_views().shapes.iter();
     layouts.extend(shapes.map(|it| (it.hash, it.layout.clone())));
     for description in &descriptions {
-        if let Description::New(novel) = description
-            && !novel.wire.is_empty()
-            && !layouts.contains_key(&novel.hash)
+        if let Description::New(new_view) = description
+            && !new_view.wire.is_empty()
+            && !layouts.contains_key(&new_view.hash)
         {
-            let layout = Layout::from_wire(novel.wire).map_err(|_| broken())?;
-            layouts.insert(novel.hash, layout);
+            let layout = Layout::from_wire(new_view.wire).map_err(|_| broken())?;
+            layouts.insert(new_view.hash, layout);
         }
     }
-    exchange_long(comm, &descriptions, before.peers(), &wire, &mut layouts)?;
-    let shapes = hashes(&descriptions, before.peers()).map(|hash| {
+    exchange_long(
+        comm,
+        &descriptions,
+        before.rank_views(),
+        &wire,
+        &mut layouts,
+    )?;
+    let shapes = hashes(&descriptions, before.rank_views()).map(|hash| {
         let layout = layouts.get(&hash)?.clone();
         Some(Shape { hash, layout })
     });
     let shapes: Arc<[Shape]> = shapes.collect::<Option<_>>().ok_or_else(broken)?;
-    let peers = Peers {
+    let rank_views = RankViews {
         dense: shapes.iter().all(|shape| shape.layout.is_dense()),
         shapes,
         displacements,
-        family: before.peers().family + 1,
+        family: before.rank_views().family + 1,
     };
-    Ok((peers, hinting))
+    Ok((rank_views, hinting))
 }
 
 /// The same views from other bytes on.
-fn moved(before: &Peers, displacements: Vec<u64>) -> Peers {
+fn moved(before: &RankViews, displacements: Vec<u64>) -> RankViews {
     let distance = |(new, old): (&u64, &u64)| new.wrapping_sub(*old);
     let mut distances = displacements
         .iter()
@@ -179,7 +185,7 @@ fn moved(before: &Peers, displacements: Vec<u64>) -> Peers {
         .map(distance);
     let first = distances.next();
     let together = distances.all(|other| Some(other) == first);
-    Peers {
+    RankViews {
         shapes: Arc::clone(&before.shapes),
         displacements,
         family: before.family + u64::from(!together),
@@ -190,11 +196,11 @@ fn moved(before: &Peers, displacements: Vec<u64>) -> Peers {
 /// The hash of each rank's layout.
 fn hashes<'a>(
     descriptions: &'a [Description<'_>],
-    before: &'a Peers,
+    before: &'a RankViews,
 ) -> impl Iterator<Item = u128> + 'a {
     let hash = |(description, shape): (&Description<'_>, &Shape)| match description {
         Description::Moved { .. } => shape.hash,
-        Description::New(novel) => novel.hash,
+        Description::New(new_view) => new_view.hash,
     };
     descriptions.iter().zip(before.shapes.iter()).map(hash)
 }
@@ -204,7 +210,7 @@ fn hashes<'a>(
 fn exchange_long(
     comm: &dyn Transport,
     descriptions: &[Description<'_>],
-    before: &Peers,
+    before: &RankViews,
     wire: &[u8],
     layouts: &mut HashMap<u128, Layout>,
 ) -> Result<()> {
@@ -228,13 +234,13 @@ fn exchange_long(
 
 /// What the standard wants to be the same on all ranks. It was so of the
 /// views `before`.
-fn check_equal(descriptions: &[Description<'_>], before: &Lowered) -> Result<()> {
+fn check_equal(descriptions: &[Description<'_>], before: &FlattenedView) -> Result<()> {
     let said = |description: &Description<'_>| match description {
         Description::Moved { .. } => (
             before.etype().extent(),
             before.representation().name().as_bytes().to_vec(),
         ),
-        Description::New(novel) => (novel.etype_extent, novel.representation.to_vec()),
+        Description::New(new_view) => (new_view.etype_extent, new_view.representation.to_vec()),
     };
     let first = said(&descriptions[0]);
     for (rank, description) in descriptions.iter().enumerate() {

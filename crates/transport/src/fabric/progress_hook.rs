@@ -8,16 +8,16 @@ use crate::Result;
 /// Something that a waiting rank does before each sleep, such as keeping the
 /// progress of a host MPI moving. Nothing by default.
 #[derive(Clone, Default)]
-pub struct Meanwhile(Option<Work>);
+pub struct ProgressHook(Option<Work>);
 
 type Work = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
-impl Meanwhile {
+impl ProgressHook {
     /// Calls `work` before each sleep; its error ends the wait. It must not
     /// wait for the transport.
     #[must_use]
     pub fn new(work: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
-        Meanwhile(Some(Arc::new(work)))
+        ProgressHook(Some(Arc::new(work)))
     }
 
     pub(super) fn call(&self) -> Result<()> {
@@ -28,11 +28,11 @@ impl Meanwhile {
     }
 }
 
-impl fmt::Debug for Meanwhile {
+impl fmt::Debug for ProgressHook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Some(_) => "Meanwhile(work)",
-            None => "Meanwhile(nothing)",
+            Some(_) => "ProgressHook(work)",
+            None => "ProgressHook(nothing)",
         })
     }
 }
