@@ -90,12 +90,12 @@ hints! {
     /// (`direct`), vectored or batched calls (`list`), whole extents through
     /// a buffer (`sieve`), or whichever suits the access (`automatic`).
     pario_read_method: AccessMethod = AccessMethod::Automatic, Words::<AccessMethod>::ANY;
-    Noncontiguous, Rank, Always;
+    Noncontiguous, Rank, Always, alias "pario_way_read";
 
     /// The same for writes. `sieve` becomes `list` where a sieved write is
     /// not allowed.
     pario_write_method: AccessMethod = AccessMethod::Automatic, Words::<AccessMethod>::ANY;
-    Noncontiguous, Rank, Always;
+    Noncontiguous, Rank, Always, alias "pario_way_write";
 
     /// The most pieces that one vectored or batched call carries.
     pario_list_pieces: u64 = 4096, Number(1..=MIB);
@@ -241,19 +241,19 @@ hints! {
     /// Striping that collective calls treat the file as having, whatever the
     /// file system says: the length of a stripe and the number of servers.
     pario_assume_striping: Option<AssumedStriping> = None, Maybe(Striping);
-    Assumptions, File, Open;
+    Assumptions, File, Open, alias "pario_mimic_striping";
 
     /// Bytes that a lock of the file system is taken to cover at least.
     pario_assume_lock_granularity: Option<u64> = None, Maybe(Bytes(1..=BUFFER_MAX));
-    Assumptions, File, Open;
+    Assumptions, File, Open, alias "pario_mimic_lock_granularity";
 
     /// Who is taken to manage the file system's locks.
     pario_assume_lock_protocol: Option<AssumedLocks> = None, Maybe(Words::<AssumedLocks>::ANY);
-    Assumptions, File, Open;
+    Assumptions, File, Open, alias "pario_mimic_lock_protocol";
 
     /// Where the file system's client is taken to run.
     pario_assume_client: Option<AssumedClient> = None, Maybe(Words::<AssumedClient>::ANY);
-    Assumptions, File, Open;
+    Assumptions, File, Open, alias "pario_mimic_client";
 
     /// Whether reads bypass the kernel's cache (`O_DIRECT`). Unaligned edges
     /// go through an aligned buffer.

@@ -205,6 +205,10 @@ fn drivers_are_names_and_romio_spells_them_its_way() {
         resolved("pario_driver", "mem").pario_driver.as_deref(),
         Some("mem")
     );
+    let renamed = resolved("pario_way_read", "list");
+    assert_eq!(renamed.pario_read_method, AccessMethod::List);
+    let renamed = resolved("pario_mimic_lock_granularity", "4096");
+    assert_eq!(renamed.pario_assume_lock_granularity, Some(4096));
     let alias = resolved("romio_filesystem_type", "UFS: Generic ROMIO driver");
     assert_eq!(alias.pario_driver.as_deref(), Some("ufs"));
     for text in ["", ":", "../ufs", "a b", &"x".repeat(33)] {

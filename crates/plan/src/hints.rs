@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn any_file_system_can_mimic_another() {
+    fn any_file_system_can_be_assumed() {
         let hints = hints(&[
             ("pario_assume_striping", "64k, 4"),
             ("pario_assume_lock_protocol", "server"),

@@ -5,7 +5,7 @@ use pario::{Atomicity, Basic, Mode, Seek};
 
 use crate::{
     carriers::Carrier,
-    hints::{hints, hints_at_open, methods, mimicry},
+    hints::{assumptions, hints, hints_at_open, methods},
     model::Model,
     representation::Stored,
     scenario::{
@@ -162,7 +162,7 @@ struct Draw {
 impl Draw {
     fn opening(&mut self, carrier: Carrier, exists: bool) -> Opening {
         let mut all_hints = hints_at_open(&mut self.rng, self.one_node);
-        all_hints.extend(mimicry(&mut self.rng));
+        all_hints.extend(assumptions(&mut self.rng));
         all_hints.extend(self.hints());
         Opening {
             carrier,

@@ -149,7 +149,7 @@ pub(crate) fn methods(rng: &mut Rng, large: bool) -> Vec<Hint> {
 }
 
 /// A file system that the file only pretends to be on.
-pub(crate) fn mimicry(rng: &mut Rng) -> Vec<Hint> {
+pub(crate) fn assumptions(rng: &mut Rng) -> Vec<Hint> {
     let mut drawn = Vec::new();
     if rng.u32(..4) > 0 {
         let striping = ["64,1", "10,3", "100,4", "37,2", "1000,7", "333,16"];
