@@ -190,7 +190,8 @@ fn a_lock_that_cannot_be_released_is_told_to_all_at_the_next_call() {
             let driver = Posix::new().with_interference(Arc::new(faults.clone()));
             let file = open_atomic(&comm, Arc::new(driver), &path)?;
             let mine = u64::from(comm.rank().0) * 10;
-            let fail = || faults.fail_from_nth(1, &[Operation::Unlock], Fault::Error(libc::EIO));
+            let kinds = [Operation::Unlock, Operation::Open];
+            let fail = || faults.fail_from_nth(1, &kinds, Fault::Error(libc::EIO));
             let write = || {
                 if comm.rank() == Rank(faulty) {
                     fail();
