@@ -46,6 +46,7 @@ mod operation;
 mod request;
 mod shared_pointer;
 mod status;
+mod unreported;
 mod view;
 mod warning;
 mod writer_lock;
@@ -59,6 +60,7 @@ pub use job::{Environment, Job, Process};
 pub use mode::Mode;
 pub use request::{Request, Scope, ScopedRequest, scope};
 pub use status::Status;
+pub use unreported::Unreported;
 pub use view::{Displacement, View};
 pub use warning::{is_first_of_job, print_line, set_warning_handler, warn, warn_of};
 
