@@ -225,3 +225,37 @@ fn a_lock_that_cannot_be_released_is_told_to_all_at_the_next_call() {
         assert_no_descriptors(&path, "after the failure");
     }
 }
+
+/// The error of a write whose request was dropped was lost.
+#[test]
+fn a_write_that_nobody_waits_for_fails_the_next_sync_or_close() {
+    let folder = folder();
+    let path = folder.path().join("file");
+    for faulty in 0..RANKS {
+        for at_close in [false, true] {
+            let fault = Fault::Error(libc::ENOSPC);
+            let errors = with_fault(faulty, &[Operation::Write], fault, |comm, driver| {
+                let file = open(comm, driver, &path)?;
+                let mine = u64::from(comm.rank().0) * 10;
+                drop(file.iwrite_at(mine, vec![1u8; 10])?);
+                let error = match at_close {
+                    true => file.close().unwrap_err(),
+                    false => file.sync().unwrap_err(),
+                };
+                if !at_close {
+                    file.sync()?;
+                    file.close()?;
+                }
+                Ok::<Error, Error>(error)
+            });
+            for error in errors {
+                let error = error.unwrap();
+                assert_eq!(
+                    (error.kind(), error.rank()),
+                    (ErrorKind::NoSpace, Some(Rank(faulty))),
+                    "{error}"
+                );
+            }
+        }
+    }
+}
