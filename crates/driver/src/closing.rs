@@ -1,4 +1,5 @@
-//! A resource that closes once no call uses it any more.
+//! A resource that closes once no call uses it any more, and can be replaced
+//! while calls do.
 
 use std::{
     io,
@@ -19,8 +20,37 @@ pub(crate) struct Closing<T> {
 }
 
 struct Shared<T> {
-    open: Mutex<Option<Arc<T>>>,
+    state: Mutex<State<T>>,
     left: Condvar,
+}
+
+struct State<T> {
+    /// What calls get; `None` once closed.
+    current: Option<Arc<T>>,
+    /// What they got before, until the last of them has left.
+    replaced: Vec<Replaced<T>>,
+    /// How closing those went.
+    outcome: io::Result<()>,
+}
+
+struct Replaced<T> {
+    resource: Arc<T>,
+    close: fn(T) -> io::Result<()>,
+}
+
+impl<T> State<T> {
+    /// Closes what was replaced and is not used any more.
+    fn close_replaced(&mut self) {
+        for Replaced { resource, close } in std::mem::take(&mut self.replaced) {
+            match Arc::try_unwrap(resource) {
+                Ok(unused) => {
+                    let closed = close(unused);
+                    self.outcome = std::mem::replace(&mut self.outcome, Ok(())).and(closed);
+                }
+                Err(resource) => self.replaced.push(Replaced { resource, close }),
+            }
+        }
+    }
 }
 
 /// The use of the resource by one call.
@@ -32,8 +62,13 @@ pub(crate) struct ResourceGuard<T> {
 
 impl<T> Closing<T> {
     pub(crate) fn new(resource: T) -> Self {
+        let state = State {
+            current: Some(Arc::new(resource)),
+            replaced: Vec::new(),
+            outcome: Ok(()),
+        };
         let shared = Shared {
-            open: Mutex::new(Some(Arc::new(resource))),
+            state: Mutex::new(state),
             left: Condvar::new(),
         };
         Closing {
@@ -55,21 +90,28 @@ impl<T> Closing<T> {
 
     /// Shuts the door, waits for those inside, returns the resource.
     pub(crate) fn close(&self) -> io::Result<T> {
-        let mut open = lock(&self.shared.open);
-        let mut resource = open.take().ok_or_else(closed)?;
+        let mut state = lock(&self.shared.state);
+        let mut resource = state.current.take().ok_or_else(closed)?;
         loop {
-            match Arc::try_unwrap(resource) {
-                Ok(resource) => return Ok(resource),
-                Err(shared) => resource = shared,
+            state.close_replaced();
+            match (Arc::try_unwrap(resource), state.replaced.is_empty()) {
+                (Ok(resource), true) => return Ok(resource),
+                (Ok(unused), false) => resource = Arc::new(unused),
+                (Err(shared), _) => resource = shared,
             }
             // A pass lets go of the resource before it takes the mutex to
             // notify, so the notification cannot fall between check and wait.
-            open = self
+            state = self
                 .shared
                 .left
-                .wait(open)
+                .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// How closing what was replaced went; an error is returned once.
+    pub(crate) fn replaced_outcome(&self) -> io::Result<()> {
+        std::mem::replace(&mut lock(&self.shared.state).outcome, Ok(()))
     }
 }
 
@@ -83,11 +125,31 @@ impl<T> WeakAccess<T> {
     pub(crate) fn enter(&self) -> Option<ResourceGuard<T>> {
         self.shared.enter()
     }
+
+    /// Puts what `make` makes of the resource in its place, unless closed. Calls
+    /// that are inside keep the old one; the last of them to leave closes it.
+    pub(crate) fn replace(
+        &self,
+        make: impl FnOnce(&T) -> io::Result<T>,
+        close: fn(T) -> io::Result<()>,
+    ) -> io::Result<()> {
+        // Leaves last, and so closes the old one if nobody else is inside.
+        let Some(pass) = self.enter() else {
+            return Ok(());
+        };
+        let fresh = make(&pass)?;
+        let mut state = lock(&self.shared.state);
+        if let Some(current) = &mut state.current {
+            let resource = std::mem::replace(current, Arc::new(fresh));
+            state.replaced.push(Replaced { resource, close });
+        }
+        Ok(())
+    }
 }
 
 impl<T> Shared<T> {
     fn enter(self: &Arc<Self>) -> Option<ResourceGuard<T>> {
-        let resource = lock(&self.open).clone()?;
+        let resource = lock(&self.state).current.clone()?;
         Some(ResourceGuard {
             resource: Some(resource),
             shared: self.clone(),
@@ -117,7 +179,9 @@ impl<T> Deref for ResourceGuard<T> {
 impl<T> Drop for ResourceGuard<T> {
     fn drop(&mut self) {
         self.resource = None;
-        if lock(&self.shared.open).is_none() {
+        let mut state = lock(&self.shared.state);
+        state.close_replaced();
+        if state.current.is_none() {
             self.shared.left.notify_all();
         }
     }
@@ -130,7 +194,7 @@ fn closed() -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::Closing;
-    use std::{thread, time::Duration};
+    use std::{io, thread, time::Duration};
 
     #[test]
     fn close_waits_for_those_inside_and_lets_no_one_in() {
@@ -147,6 +211,46 @@ mod tests {
             assert_eq!(closer.join().unwrap(), 7);
         });
         assert!(closing.close().is_err());
+    }
+
+    /// The one that was replaced is closed by the last call that uses it, and
+    /// what came of that is not lost.
+    #[test]
+    fn calls_keep_what_was_replaced_until_they_leave() {
+        let closing = Closing::new(7);
+        let pass = closing.enter().unwrap();
+        let close = |old| Err(io::Error::other(format!("closed {old}")));
+        closing.weak().replace(|old| Ok(old + 1), close).unwrap();
+        assert_eq!((*pass, *closing.enter().unwrap()), (7, 8));
+        closing.replaced_outcome().expect("it is still open");
+        drop(pass);
+        let outcome = closing.replaced_outcome().unwrap_err();
+        assert_eq!(outcome.to_string(), "closed 7");
+        assert_eq!(closing.close().unwrap(), 8);
+        closing
+            .weak()
+            .replace(|_| panic!("closed: nothing to replace"), close)
+            .unwrap();
+    }
+
+    #[test]
+    fn close_waits_for_those_who_use_what_was_replaced() {
+        let closing = Closing::new(7);
+        let pass = closing.enter().unwrap();
+        closing
+            .weak()
+            .replace(|old| Ok(old + 1), |_| Ok(()))
+            .unwrap();
+        thread::scope(|scope| {
+            let closer = scope.spawn(|| closing.close().unwrap());
+            while closing.enter().is_ok() {
+                thread::yield_now();
+            }
+            thread::sleep(Duration::from_millis(5));
+            assert!(!closer.is_finished());
+            drop(pass);
+            assert_eq!(closer.join().unwrap(), 8);
+        });
     }
 
     #[test]

@@ -184,13 +184,97 @@ fn an_unlock_that_fails_for_a_moment_is_repeated() {
     }
 }
 
-/// Whatever is done next with the handle tells of the lock, as long as it is
-/// there.
+/// Unlocks fail and go on failing.
+fn fail_unlocks(faults: &Faults) {
+    faults.fail_from_nth(1, &[Operation::Unlock], Fault::Error(libc::EIO));
+}
+
+/// Unlocks fail, and so does opening the file again.
+fn fail_unlocks_and_opens(faults: &Faults) {
+    let kinds = [Operation::Unlock, Operation::Open];
+    faults.fail_from_nth(1, &kinds, Fault::Error(libc::EIO));
+}
+
+/// A lock whose unlock failed for good was there until the file was closed, and
+/// other ranks waited for it. Locks go with their description, so the handle
+/// takes another one, and the program does not notice.
 #[test]
-fn an_unlock_that_keeps_failing_is_reported_until_it_succeeds() {
-    let fail =
-        |faults: &Faults| faults.fail_from_nth(1, &[Operation::Unlock], Fault::Error(libc::EIO));
-    with_unlocks_that_fail(fail, |faulty, other, faults| {
+fn an_unlock_that_never_succeeds_frees_the_lock_all_the_same() {
+    with_unlocks_that_fail(fail_unlocks, |faulty, other, _| {
+        for _ in 0..3 {
+            let free = other.try_lock(0..10, LockMode::Exclusive).unwrap();
+            assert!(free.is_some());
+            drop(free);
+            faulty.check().unwrap();
+            faulty
+                .transfer(&Batch::write(0, b"x"))
+                .into_result()
+                .unwrap();
+            drop(faulty.lock(0..10, LockMode::Exclusive).unwrap());
+        }
+        faulty.sync().unwrap();
+        faulty.close().unwrap();
+    });
+}
+
+/// The new description is of the same file, though another has its name by now,
+/// or none.
+#[test]
+fn the_file_stays_the_same_whatever_its_name() {
+    let folder = folder();
+    for renamed in [true, false] {
+        let path = folder.path().join(format!("file-{renamed}"));
+        let faults = Faults::new();
+        let driver = Posix::new().with_interference(Arc::new(faults.clone()));
+        let faulty = open(&driver, &path, IoMode::Buffered);
+        let moved = folder.path().join("moved");
+        match renamed {
+            true => fs::rename(&path, &moved).unwrap(),
+            false => fs::remove_file(&path).unwrap(),
+        }
+        fs::write(&path, b"another").unwrap();
+        fail_unlocks(&faults);
+        drop(faulty.lock(0..10, LockMode::Exclusive).unwrap());
+        faulty
+            .transfer(&Batch::write(0, b"mine"))
+            .into_result()
+            .unwrap();
+        assert_eq!(faulty.size().unwrap(), 4);
+        assert_eq!(fs::read(&path).unwrap(), b"another");
+        if renamed {
+            assert_eq!(fs::read(&moved).unwrap(), b"mine");
+        }
+    }
+}
+
+/// Closing the description would release what another thread holds, so that
+/// waits until nothing is held.
+#[test]
+fn locks_of_other_threads_outlive_an_unlock_that_fails() {
+    let folder = folder();
+    let path = folder.path().join("file");
+    let faults = Faults::new();
+    let driver = Posix::new().with_interference(Arc::new(faults.clone()));
+    let faulty = open(&driver, &path, IoMode::Buffered);
+    let other = open(&Posix::new(), &path, IoMode::Buffered);
+    let is_free = |range| {
+        let lock = other.try_lock(range, LockMode::Exclusive).unwrap();
+        lock.is_some()
+    };
+    let held = faulty.lock(20..30, LockMode::Exclusive).unwrap();
+    fail_unlocks(&faults);
+    drop(faulty.lock(0..10, LockMode::Exclusive).unwrap());
+    faulty.sync().expect("the lock goes with the other one");
+    assert!(!is_free(20..30));
+    drop(held);
+    assert!(is_free(0..30));
+}
+
+/// Where the file cannot be opened again either, whatever is done next with the
+/// handle reports the lock, as long as it is there.
+#[test]
+fn a_lock_that_cannot_be_released_by_any_means_is_reported() {
+    with_unlocks_that_fail(fail_unlocks_and_opens, |faulty, other, faults| {
         let is_stuck = || other.try_lock(5..6, LockMode::Shared).unwrap().is_none();
         let mut byte = [0];
         let errors = [
@@ -209,14 +293,10 @@ fn an_unlock_that_keeps_failing_is_reported_until_it_succeeds() {
         faulty.sync().expect("the lock can be released now");
         assert!(!is_stuck());
     });
-    with_unlocks_that_fail(fail, |faulty, other, _| {
-        assert!(faulty.close().is_err(), "close tells of it too");
-        assert!(
-            other
-                .try_lock(0..10, LockMode::Exclusive)
-                .unwrap()
-                .is_some()
-        );
+    with_unlocks_that_fail(fail_unlocks_and_opens, |faulty, other, _| {
+        assert!(faulty.close().is_err(), "close reports it too");
+        let free = other.try_lock(0..10, LockMode::Exclusive).unwrap();
+        assert!(free.is_some());
     });
 }
 

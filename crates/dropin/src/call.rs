@@ -5,9 +5,9 @@ use std::panic::{self, AssertUnwindSafe};
 
 use pario_mpi::{ErrorClass, Host, InsideCall};
 
-use crate::errhandler;
 use crate::failure::Failure;
 use crate::files::{FileId, OpenFile};
+use crate::{codes, errhandler};
 
 /// What a function's work comes to.
 pub(crate) type Outcome = Result<(), Failure>;
@@ -23,7 +23,7 @@ pub(crate) fn on_file(
 ) -> c_int {
     let _inside = InsideCall::enter();
     match caught(work) {
-        Ok(()) => SUCCESS,
+        Ok(()) => succeeded(),
         Err(failure) => errhandler::raise_on_file(file, &failure.in_function(name)),
     }
 }
@@ -33,9 +33,14 @@ pub(crate) fn on_file(
 pub(crate) fn on_no_file(name: &'static str, work: impl FnOnce() -> Outcome) -> c_int {
     let _inside = InsideCall::enter();
     match caught(work) {
-        Ok(()) => SUCCESS,
+        Ok(()) => succeeded(),
         Err(failure) => errhandler::raise_on_no_file(&failure.in_function(name)),
     }
+}
+
+fn succeeded() -> c_int {
+    codes::forget_failure();
+    SUCCESS
 }
 
 /// The answer to a handle that was closed or never was one.

@@ -9,8 +9,11 @@
 //!
 //! Open MPI's own functions return the class itself, and programs that were only
 //! ever run under it compare what they get with classes. Codes are the classes
-//! there, too, with strings that are kept here.
+//! there, too, with strings that are kept here. A program may mean the class when
+//! it asks for such a string, so it gets the message only while the last file
+//! function that returned on its thread is the one that failed.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -28,8 +31,20 @@ enum Code {
     Added(c_int),
     /// One whose string is kept here.
     Kept(c_int, String),
+    /// The class itself, with a string that is kept here.
+    Class(c_int, String),
     /// The class itself: there is no way to give it a string.
     Bare,
+}
+
+thread_local! {
+    /// The class in which the last file function on this thread failed.
+    static FAILED: Cell<Option<ErrorClass>> = const { Cell::new(None) };
+}
+
+/// A file function has succeeded on this thread.
+pub(crate) fn forget_failure() {
+    FAILED.set(None);
 }
 
 static CODES: LazyLock<Mutex<HashMap<ErrorClass, Code>>> = LazyLock::new(Mutex::default);
@@ -41,10 +56,11 @@ fn lock() -> MutexGuard<'static, HashMap<ErrorClass, Code>> {
 /// The code of a class, with this message.
 pub(crate) fn with_message(host: &Host, class: ErrorClass, message: &str) -> c_int {
     let bare = host.error_class(class);
+    FAILED.set(Some(class));
     let mut codes = lock();
     match codes.entry(class).or_insert_with(|| make(host, bare)) {
         Code::Added(code) if host.add_error_string(*code, message).is_ok() => *code,
-        Code::Kept(code, text) => {
+        Code::Kept(code, text) | Code::Class(code, text) => {
             message.clone_into(text);
             *code
         }
@@ -56,8 +72,11 @@ pub(crate) fn with_message(host: &Host, class: ErrorClass, message: &str) -> c_i
 pub(crate) fn kept(code: c_int) -> Option<String> {
     // Most codes that programs ask about are none of pario's.
     let codes = lock();
-    codes.values().find_map(|known| match known {
+    codes.iter().find_map(|(class, known)| match known {
         Code::Kept(own, text) if *own == code => Some(text.clone()),
+        Code::Class(own, text) if *own == code && FAILED.get() == Some(*class) => {
+            Some(text.clone())
+        }
         _ => None,
     })
 }
@@ -70,7 +89,7 @@ pub(crate) fn text_of(host: &Host, code: c_int) -> String {
 /// A code of that class, if what the host says of it is true.
 fn make(host: &Host, class: c_int) -> Code {
     if host.flavour() == Flavour::OpenMpi {
-        return Code::Kept(class, String::new());
+        return Code::Class(class, String::new());
     }
     if let Some(code) = added(host, class) {
         return Code::Added(code);

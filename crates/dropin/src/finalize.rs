@@ -54,7 +54,15 @@ pub(crate) fn begin() {
 pub(crate) fn end() {
     pario_mpi::end();
     // Nothing may unwind into C; what cannot be closed is left to the kernel.
-    let _ = std::panic::catch_unwind(|| drop(files::remove_all()));
+    let _ = std::panic::catch_unwind(close_all);
+}
+
+/// Closes what the program left open. Ranks that still use a file keep it: a
+/// file that is to be deleted loses its name only.
+fn close_all() {
+    for open in files::remove_all() {
+        open.file.close_alone();
+    }
 }
 
 unsafe extern "C" fn at_end(
@@ -66,7 +74,7 @@ unsafe extern "C" fn at_end(
     let _ = std::panic::catch_unwind(|| {
         requests::finish_all_locally();
         if !FINALIZING.load(Ordering::Acquire) {
-            drop(files::remove_all());
+            close_all();
         }
         if let Ok(host) = Host::current() {
             conversion::free_all(host);

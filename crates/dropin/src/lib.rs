@@ -12,6 +12,7 @@
 
 mod call;
 mod codes;
+mod company;
 mod conversion;
 mod datatypes;
 mod entry;

@@ -3,7 +3,8 @@
 //! The user decides (`PARIO_DISABLE`, the hint `pario_disable`), and pario
 //! leaves alone what it could not serve safely: files that ranks of several
 //! nodes reach through a file system which is not known to be coherent between
-//! them, and programs that may pass memory of a graphics processor.
+//! them, programs that may pass memory of a graphics processor, and files of
+//! ranks of which some run without pario ([`company`]).
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -14,11 +15,11 @@ use engine::{Info, Transport};
 use pario_mpi::{Comm, Host, MpiTransport, PRETENDED_NODES};
 
 use crate::failure::Failure;
-use crate::{notice, pattern};
+use crate::{company, notice, pattern};
 
 /// `1` leaves every file to the host; any other value is a list of path
 /// patterns, separated by colons, of the files to leave.
-const DISABLE: &str = "PARIO_DISABLE";
+pub(crate) const DISABLE: &str = "PARIO_DISABLE";
 
 /// The hint that leaves one file to the host.
 const DISABLE_HINT: &str = "pario_disable";
@@ -65,7 +66,7 @@ impl Reason {
 
 /// The host, if pario is to do anything at all in this process.
 pub(crate) fn host_for_pario() -> Option<&'static Host> {
-    if disabled() == Some("1") {
+    if disabled().is_some_and(disables_all) {
         return None;
     }
     match Host::current() {
@@ -75,6 +76,11 @@ pub(crate) fn host_for_pario() -> Option<&'static Host> {
             None
         }
     }
+}
+
+/// Whether a value of the variable leaves every file to the host.
+pub(crate) fn disables_all(value: &str) -> bool {
+    value.trim() == "1"
 }
 
 /// Whether the environment leaves the file to the host.
@@ -96,6 +102,9 @@ pub(crate) fn meet(
     path: &Path,
     hints: &Info,
 ) -> Result<Option<[Arc<MpiTransport>; 2]>, Failure> {
+    if company::needs_host(host, comm)? {
+        return Ok(None);
+    }
     let met = MpiTransport::meet(host, comm, |nodes| reason(nodes, path, hints) as u64);
     let Some(met) = met.map_err(engine::Error::from)? else {
         return Ok(None);

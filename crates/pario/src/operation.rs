@@ -12,7 +12,7 @@ use pario_driver::{Batch, Direction, Handle, Latency};
 use pario_hints::{Hints, Rmw};
 
 use crate::{
-    Error, ErrorKind, Mode, Result, Status,
+    Error, ErrorKind, Mode, Result, Status, Unreported,
     access::{AccessMethod, Buffers, Locking, Moved, ReadModifyWrite, Selection, Transfer},
     buffer::Memory,
     file::{Atomicity, Inner},
@@ -60,6 +60,15 @@ impl Call {
             name,
             direction: Direction::Write,
             position,
+        }
+    }
+
+    /// Where its error goes if nobody waits for it: that of a read concerns nobody
+    /// else.
+    pub(crate) fn unreported(&self, file: &Inner) -> Option<Unreported> {
+        match self.direction {
+            Direction::Read => None,
+            Direction::Write => Some(file.unreported.clone()),
         }
     }
 }
@@ -216,7 +225,7 @@ impl Operation {
     pub(crate) fn start(self, keep: KeepAlive) -> InFlight {
         if let Some(result) = self.can_run_inline() {
             let (request, _) = self.file.pending.start();
-            return InFlight::complete(request, result);
+            return InFlight::complete(request, result, self.call.unreported(&self.file));
         }
         let completion = Arc::new(Completion::default());
         let (request, under_way) = self.file.pending.start();
@@ -224,13 +233,13 @@ impl Operation {
             completion: completion.clone(),
             _pending: request,
             carried_out: Placement::InBackground,
+            unreported: self.call.unreported(&self.file),
         };
         let finish = move |result: Result<Status>| {
             // The request's owner gets its buffer and sees the operation as
             // no longer pending once the result is there.
             drop(keep);
-            drop(under_way);
-            completion.complete(result);
+            completion.complete(result, || drop(under_way));
         };
         match self.submission() {
             Some((batch, plan, guard)) => {
@@ -423,6 +432,12 @@ fn check_same_views(view: &FlattenedView) -> Result<()> {
 /// Whether the file's mode and view allow the call.
 pub(crate) fn check_allowed(file: &Inner, view: &FlattenedView, call: Call) -> Result<()> {
     file.check_open()?;
+    check_agreed(file, view, call)
+}
+
+/// As [`check_allowed`], as far as the ranks have agreed on it before: all of them
+/// find the same.
+pub(crate) fn check_agreed(file: &Inner, view: &FlattenedView, call: Call) -> Result<()> {
     let shared = matches!(call.position, Position::Shared | Position::Ordered(_));
     if shared {
         check_same_views(view)?;

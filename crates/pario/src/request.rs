@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    Element, File, Owned, Result, Source, Status, Target,
+    Element, File, Owned, Result, Source, Status, Target, Unreported,
     buffer::Memory,
     collective::Queue,
     operation::{Call, Position},
@@ -38,13 +38,27 @@ pub(crate) struct Completion {
     queue: Option<Arc<Queue>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 enum Stage {
-    #[default]
-    Running,
+    /// Nobody waits for it any more if there is a place for its error.
+    Running(Option<Unreported>),
+    /// It has ended, and does not count as under way much longer.
+    Ending(Result<Status>),
     /// This rank is done; others may not be.
     Here(Result<Status>),
     Over(Result<Status>),
+}
+
+impl Default for Stage {
+    fn default() -> Stage {
+        Stage::Running(None)
+    }
+}
+
+impl Stage {
+    fn is_running(&self) -> bool {
+        matches!(self, Stage::Running(_) | Stage::Ending(_))
+    }
 }
 
 impl Completion {
@@ -68,8 +82,17 @@ impl Completion {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This rank is done with it.
-    pub(crate) fn complete(&self, result: Result<Status>) {
+    /// This rank is done with it. `uncount` ends its being counted as under way:
+    /// an error that nobody waits for is kept by then, and who does wait finds it
+    /// uncounted.
+    pub(crate) fn complete(&self, result: Result<Status>, uncount: impl FnOnce()) {
+        let mut stage = self.stage();
+        if let (Stage::Running(Some(unreported)), Err(error)) = (&*stage, &result) {
+            unreported.note(error.clone());
+        }
+        *stage = Stage::Ending(result.clone());
+        drop(stage);
+        uncount();
         *self.stage() = match &self.agreement {
             None => Stage::Over(result),
             Some(_) => Stage::Here(result),
@@ -77,8 +100,21 @@ impl Completion {
         self.arrived.notify_all();
     }
 
+    /// Nobody waits for it: its error goes to `unreported`.
+    fn abandon(&self, unreported: Unreported) {
+        let mut stage = self.stage();
+        match &mut *stage {
+            Stage::Running(place) => *place = Some(unreported),
+            Stage::Ending(result) | Stage::Here(result) | Stage::Over(result) => {
+                if let Err(error) = result {
+                    unreported.note(error.clone());
+                }
+            }
+        }
+    }
+
     fn is_running(&self) -> bool {
-        matches!(*self.stage(), Stage::Running)
+        self.stage().is_running()
     }
 
     /// The result, if all ranks are done.
@@ -125,7 +161,7 @@ impl Completion {
             return true;
         }
         let end = Instant::now() + bound;
-        let running = |stage: &mut Stage| matches!(stage, Stage::Running);
+        let running = |stage: &mut Stage| stage.is_running();
         let waited = self
             .arrived
             .wait_timeout_while(self.stage(), bound, running);
@@ -146,7 +182,7 @@ impl Completion {
             if let Some(result) = self.look() {
                 return result;
             }
-            let running = |stage: &mut Stage| matches!(stage, Stage::Running);
+            let running = |stage: &mut Stage| stage.is_running();
             drop(self.arrived.wait_while(self.stage(), running));
             if let Some(agreement) = &self.agreement {
                 agreement.wait_for(None);
@@ -162,6 +198,17 @@ pub(crate) struct InFlight {
     /// Keeps the request counted as pending until it is waited for.
     pub(crate) _pending: PendingRequest,
     pub(crate) carried_out: Placement,
+    /// Where the error goes if nobody waits for the operation: of writes, until
+    /// someone has its result.
+    pub(crate) unreported: Option<Unreported>,
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if let Some(unreported) = self.unreported.take() {
+            self.completion.abandon(unreported);
+        }
+    }
 }
 
 /// Where an operation's data was moved.
@@ -175,19 +222,31 @@ pub(crate) enum Placement {
 
 impl InFlight {
     /// An operation that is over already.
-    pub(crate) fn complete(pending: PendingRequest, result: Result<Status>) -> InFlight {
+    pub(crate) fn complete(
+        pending: PendingRequest,
+        result: Result<Status>,
+        unreported: Option<Unreported>,
+    ) -> InFlight {
         let completion = Arc::new(Completion::default());
-        completion.complete(result);
+        completion.complete(result, || ());
         InFlight {
             completion,
             _pending: pending,
             carried_out: Placement::Inline,
+            unreported,
         }
+    }
+
+    /// Waits for the result, which counts as reported.
+    fn wait(mut self) -> Result<Status> {
+        self.unreported = None;
+        self.completion.wait()
     }
 }
 
 /// A nonblocking operation that owns its buffer. Dropping it lets the
-/// operation go on; its result is lost then.
+/// operation go on; the next `sync` or `close` of the file returns the error of
+/// a write that failed then.
 pub struct Request<T: Element> {
     in_flight: InFlight,
     buffer: Arc<Mutex<Option<Owned<T>>>>,
@@ -227,12 +286,21 @@ impl<T: Element> Request<T> {
     /// The result of an operation that was done in the call that started it; else
     /// the request. The buffer goes with the result. One in the background may be
     /// done by now, but whether it is pending must not depend on luck.
-    pub fn into_result(self) -> std::result::Result<Result<Status>, Request<T>> {
+    pub fn into_result(mut self) -> std::result::Result<Result<Status>, Request<T>> {
         let inline = self.in_flight.carried_out == Placement::Inline;
         match inline.then(|| self.in_flight.completion.look()).flatten() {
-            Some(result) => Ok(result),
+            Some(result) => {
+                self.in_flight.unreported = None;
+                Ok(result)
+            }
             None => Err(self),
         }
+    }
+
+    /// Where the error of this operation goes if its request is dropped: for
+    /// those who take the result out before anyone has asked for it.
+    pub fn unreported(&self) -> Option<Unreported> {
+        self.in_flight.unreported.clone()
     }
 
     /// Waits for the end of the operation. The buffer is lost with an error;
@@ -245,7 +313,7 @@ impl<T: Element> Request<T> {
     /// Waits for the end of the operation and gives the buffer back, whatever
     /// the result.
     pub fn wait_with_buffer(self) -> (Result<Status>, Vec<T>) {
-        let result = self.in_flight.completion.wait();
+        let result = self.in_flight.wait();
         let owned = self
             .buffer
             .lock()
@@ -348,7 +416,7 @@ impl ScopedRequest<'_> {
 
     /// Waits for the end of the operation.
     pub fn wait(self) -> Result<Status> {
-        self.in_flight.completion.wait()
+        self.in_flight.wait()
     }
 }
 

@@ -7,6 +7,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use pario_hints::Source;
 use pario_transport::{Rank, Transport};
 
+use crate::{Job, job::rank_in_job};
+
 type Handler = Box<dyn Fn(&str) + Send>;
 
 static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
@@ -20,8 +22,8 @@ pub fn set_warning_handler(handler: impl Fn(&str) + Send + 'static) {
     *HANDLER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(handler));
 }
 
-/// Warns the user. Standard error gets the same message once; that only one rank
-/// reports what concerns several is up to the caller.
+/// Warns the user. Standard error gets the same message once per job and node; that
+/// only one rank reports what concerns several nodes is up to the caller.
 pub fn warn(message: &str) {
     warn_of(message, message);
 }
@@ -31,7 +33,9 @@ pub fn warn(message: &str) {
 pub fn warn_of(kind: &str, message: &str) {
     match &*HANDLER.lock().unwrap_or_else(PoisonError::into_inner) {
         Some(handler) => handler(message),
-        None if is_new(kind) => print_line(&format!("pario: warning: {message}")),
+        None if is_new(kind) && is_first_to_say(kind) => {
+            print_line(&format!("pario: warning: {message}"))
+        }
         None => {}
     }
 }
@@ -43,6 +47,12 @@ fn is_new(kind: &str) -> bool {
     printed.len() < WARNINGS_MAX && printed.insert(kind.to_owned())
 }
 
+/// Whether no other process of the job on this node has printed a warning of this
+/// kind.
+fn is_first_to_say(kind: &str) -> bool {
+    Job::current().is_none_or(|job| job.claim(kind))
+}
+
 /// Prints a line on standard error in one system call, so that lines of several
 /// ranks do not run into each other.
 pub fn print_line(line: &str) {
@@ -51,51 +61,23 @@ pub fn print_line(line: &str) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// Where launchers write the rank of a process in its job.
-const RANK_VARIABLES: [&str; 4] = [
-    "PMIX_RANK",
-    "PMI_RANK",
-    "OMPI_COMM_WORLD_RANK",
-    "SLURM_PROCID",
-];
-
-/// The rank of this process in its job, if a launcher says so.
-fn rank_in_job(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
-    let mut ranks = RANK_VARIABLES.iter().filter_map(|name| variable(name));
-    ranks.next()?.trim().parse().ok()
-}
-
 /// Whether this process is the first of its job, as far as a launcher says which
 /// it is: the one to speak where all find out the same, each for itself.
 pub fn is_first_of_job() -> bool {
-    rank_in_job(|name| std::env::var(name).ok()).is_none_or(|rank| rank == 0)
+    rank_in_job().is_none_or(|rank| rank == 0)
 }
 
 /// Whether this rank speaks for all about a hint from `source`, so that a warning
 /// appears once. What the environment says concerns all files of the job, on
 /// whatever ranks; what a call says concerns the ranks of its file, which may be
-/// this one alone, while every rank has such a file.
+/// this one alone, while every rank has such a file. Of ranks on one node, any
+/// may speak: the first to do so is heard.
 pub(crate) fn speaks_for(comm: &dyn Transport, source: &Source) -> bool {
-    let own = rank_in_job(|name| std::env::var(name).ok());
+    let any_may = Job::current().is_some_and(Job::is_on_one_node);
+    let own = rank_in_job().map(|rank| rank == 0 || any_may);
     match (own, source) {
-        (Some(rank), Source::Environment | Source::HintsFile) => rank == 0,
-        (Some(rank), _) => comm.rank() == Rank(0) && (comm.size() > 1 || rank == 0),
+        (Some(may), Source::Environment | Source::HintsFile) => may,
+        (Some(may), _) => comm.rank() == Rank(0) && (comm.size() > 1 || may),
         (None, _) => comm.rank() == Rank(0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn launchers_tell_ranks() {
-        let with = |name: &'static str, value: &'static str| {
-            rank_in_job(move |asked| (asked == name).then(|| value.to_owned()))
-        };
-        assert_eq!(with("HOME", "1"), None, "no launcher");
-        assert_eq!(with("PMI_RANK", "0"), Some(0));
-        assert_eq!(with("SLURM_PROCID", "12"), Some(12));
-        assert_eq!(with("PMIX_RANK", "none"), None);
     }
 }

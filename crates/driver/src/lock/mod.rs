@@ -2,7 +2,7 @@
 
 mod table;
 
-pub(crate) use table::{RangeTable, Ticket};
+pub(crate) use table::{RangeTable, Ticket, Unlock};
 
 use std::{fmt, io, ops::Range};
 

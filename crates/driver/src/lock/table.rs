@@ -38,6 +38,24 @@ struct Entry {
     mode: LockMode,
 }
 
+/// Releases locks that others than this process's threads see.
+pub(crate) trait Unlock {
+    /// Releases a part that nobody holds any more.
+    fn unlock(&mut self, part: Range<u64>) -> io::Result<()>;
+
+    /// Releases everything, the last resort for parts that cannot be unlocked:
+    /// nothing is held at that moment.
+    fn unlock_all(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+impl<F: FnMut(Range<u64>) -> io::Result<()>> Unlock for F {
+    fn unlock(&mut self, part: Range<u64>) -> io::Result<()> {
+        self(part)
+    }
+}
+
 /// Names one entry of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket(u64);
@@ -65,8 +83,9 @@ impl RangeTable {
     /// covers, in ascending order, before anyone else can take them: the
     /// kernel keeps one lock a byte and description, which overlapping shared
     /// entries have in common. What it fails to unlock is tried again by the
-    /// next release and by [`RangeTable::retry`].
-    pub(crate) fn release(&self, ticket: Ticket, unlock: impl FnMut(Range<u64>) -> io::Result<()>) {
+    /// next release and by [`RangeTable::retry`], and all is released once
+    /// nothing is held.
+    pub(crate) fn release(&self, ticket: Ticket, unlock: impl Unlock) {
         let mut held = lock(&self.held);
         let at = held.entries.iter().position(|entry| entry.ticket == ticket);
         let entry = held
@@ -85,27 +104,33 @@ impl RangeTable {
     }
 
     /// Tries again to unlock what could not be; the range that still cannot
-    /// be, and why.
-    pub(crate) fn retry(
-        &self,
-        unlock: impl FnMut(Range<u64>) -> io::Result<()>,
-    ) -> Result<(), (Range<u64>, io::Error)> {
-        self.unlock_stuck(&mut lock(&self.held), unlock)
+    /// be by any means, and why. While others are held, not all means have been
+    /// tried.
+    pub(crate) fn retry(&self, unlock: impl Unlock) -> Result<(), (Range<u64>, io::Error)> {
+        let mut held = lock(&self.held);
+        match self.unlock_stuck(&mut held, unlock) {
+            Err(_) if !held.entries.is_empty() => Ok(()),
+            result => result,
+        }
     }
 
     fn unlock_stuck(
         &self,
         held: &mut Held,
-        mut unlock: impl FnMut(Range<u64>) -> io::Result<()>,
+        mut unlock: impl Unlock,
     ) -> Result<(), (Range<u64>, io::Error)> {
         let mut failure = Ok(());
         for range in std::mem::take(&mut held.stuck) {
             for part in held.uncovered(range) {
-                if let Err(error) = unlock(part.clone()) {
+                if let Err(error) = unlock.unlock(part.clone()) {
                     held.stuck.push(part.clone());
                     failure = failure.and(Err((part, error)));
                 }
             }
+        }
+        if failure.is_err() && held.entries.is_empty() && unlock.unlock_all().is_ok() {
+            held.stuck.clear();
+            failure = Ok(());
         }
         self.stuck.store(!held.stuck.is_empty(), Ordering::Release);
         failure
@@ -165,7 +190,7 @@ mod tests {
 
     fn released(table: &RangeTable, ticket: Ticket) -> Vec<Range<u64>> {
         let mut parts = Vec::new();
-        table.release(ticket, |part| {
+        table.release(ticket, |part: Range<u64>| {
             parts.push(part);
             Ok(())
         });
@@ -180,7 +205,7 @@ mod tests {
         assert!(table.try_acquire(20..30, Exclusive).is_some());
         assert!(table.try_acquire(5..15, Shared).is_some());
         assert!(table.try_acquire(25..26, Shared).is_none());
-        table.release(shared, |_| Ok(()));
+        table.release(shared, |_: Range<u64>| Ok(()));
     }
 
     #[test]
@@ -200,7 +225,7 @@ mod tests {
         let first = table.acquire(0..10, Exclusive);
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| table.acquire(5..6, Shared));
-            table.release(first, |_| Ok(()));
+            table.release(first, |_: Range<u64>| Ok(()));
             waiter.join().unwrap();
         });
     }
@@ -211,15 +236,55 @@ mod tests {
     fn what_could_not_be_unlocked_is_tried_again() {
         let table = RangeTable::default();
         let first = table.acquire(0..10, Exclusive);
-        table.release(first, |_| Err(io::ErrorKind::Interrupted.into()));
+        table.release(
+            first,
+            |_: Range<u64>| Err(io::ErrorKind::Interrupted.into()),
+        );
         assert!(table.is_stuck());
         let again = table.acquire(4..6, Exclusive);
-        let refused = table.retry(|part| match part.start {
+        let retried = table.retry(|part: Range<u64>| match part.start {
             0 => Ok(()),
             _ => Err(io::ErrorKind::Interrupted.into()),
         });
-        assert_eq!(refused.unwrap_err().0, 6..10);
+        retried.expect("not all means have been tried");
         assert_eq!(released(&table, again), vec![6..10, 4..6]);
         assert!(!table.is_stuck());
+    }
+
+    /// Unlocks nothing, and counts how often all is released.
+    struct LastResort<'a>(&'a mut u32);
+
+    impl Unlock for LastResort<'_> {
+        fn unlock(&mut self, _part: Range<u64>) -> io::Result<()> {
+            Err(io::ErrorKind::Interrupted.into())
+        }
+
+        fn unlock_all(&mut self) -> io::Result<()> {
+            *self.0 += 1;
+            Ok(())
+        }
+    }
+
+    /// Releasing everything would take away what another thread still holds.
+    #[test]
+    fn the_last_resort_waits_until_nothing_is_held() {
+        let table = RangeTable::default();
+        let first = table.acquire(0..10, Exclusive);
+        let second = table.acquire(20..30, Exclusive);
+        let mut releases = 0;
+        table.release(first, LastResort(&mut releases));
+        table.retry(LastResort(&mut releases)).unwrap();
+        assert_eq!((releases, table.is_stuck()), (0, true));
+        table.release(second, LastResort(&mut releases));
+        assert_eq!((releases, table.is_stuck()), (1, false));
+    }
+
+    #[test]
+    fn what_cannot_be_unlocked_by_any_means_is_named() {
+        let table = RangeTable::default();
+        let ticket = table.acquire(5..10, Exclusive);
+        let refuse = |_: Range<u64>| Err(io::ErrorKind::Interrupted.into());
+        table.release(ticket, refuse);
+        assert_eq!(table.retry(refuse).unwrap_err().0, 5..10);
     }
 }

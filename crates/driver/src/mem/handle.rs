@@ -72,7 +72,7 @@ impl MemoryHandle {
             let mut held = lock(&held);
             if let Some(at) = held.iter().position(|&other| other == ticket) {
                 held.swap_remove(at);
-                node.locks.release(ticket, |_| Ok(()));
+                node.locks.release(ticket, |_: Range<u64>| Ok(()));
             }
         })
     }
@@ -149,7 +149,7 @@ impl Handle for MemoryHandle {
     fn close(&self) -> io::Result<()> {
         let node = self.node.close()?;
         for ticket in lock(&self.held).drain(..) {
-            node.locks.release(ticket, |_| Ok(()));
+            node.locks.release(ticket, |_: Range<u64>| Ok(()));
         }
         Ok(())
     }

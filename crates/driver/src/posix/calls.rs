@@ -19,6 +19,8 @@ pub enum SystemCall {
     Lock,
     /// `fcntl` with a lock to be released.
     Unlock,
+    /// `open` of a file that is open, for a description without locks.
+    Reopen,
 }
 
 /// What happens to a system call.

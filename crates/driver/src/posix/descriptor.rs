@@ -4,10 +4,11 @@ use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::Path,
+    sync::Arc,
 };
 
 use super::{
-    calls::Calls,
+    calls::{Calls, SystemCall},
     direct::{self, Descriptors, Direct},
     sys,
     transfer::{self, step},
@@ -31,11 +32,14 @@ pub(crate) enum ListMethod {
 #[derive(Debug)]
 pub(crate) struct Descriptor {
     buffered: OwnedFd,
+    /// What `buffered` was opened for.
+    access: libc::c_int,
     direct: Option<Direct>,
     how: OpenHow,
     calls: Calls,
     lists: ListMethod,
-    stores: Stores,
+    /// Shared with the descriptors that replace this one.
+    stores: Arc<Stores>,
 }
 
 impl Descriptor {
@@ -45,7 +49,7 @@ impl Descriptor {
         calls: Calls,
         lists: ListMethod,
     ) -> io::Result<Self> {
-        let buffered = open_buffered(path, how, lists)?;
+        let (buffered, access) = open_buffered(path, how, lists)?;
         if sys::is_directory(buffered.as_fd())? {
             return Err(io::Error::from_raw_os_error(libc::EISDIR));
         }
@@ -55,11 +59,44 @@ impl Descriptor {
             .flatten();
         Ok(Descriptor {
             buffered,
+            access,
             direct,
             how: how.clone(),
             calls,
             lists,
-            stores: Stores::default(),
+            stores: Arc::default(),
+        })
+    }
+
+    /// The same file with a description of its own, which has no locks: whatever
+    /// the file is called by now, or if it has no name any more.
+    pub(super) fn reopen(&self) -> io::Result<Self> {
+        let buffered = self.calls.make(SystemCall::Reopen, 0, |_| {
+            sys::reopen(self.buffered(), self.access)
+        })?;
+        let (old, new) = (
+            sys::identity(self.buffered())?,
+            sys::identity(buffered.as_fd())?,
+        );
+        if (old.device, old.inode) != (new.device, new.inode) {
+            return Err(io::Error::other("opening the file again opened another"));
+        }
+        let direct = match &self.direct {
+            None => None,
+            // Transfers of whole pages must not turn into buffered ones.
+            Some(_) => Some(
+                Direct::reopen(buffered.as_fd(), access_flags(&self.how))
+                    .ok_or(io::ErrorKind::Unsupported)?,
+            ),
+        };
+        Ok(Descriptor {
+            buffered,
+            access: self.access,
+            direct,
+            how: self.how.clone(),
+            calls: self.calls.clone(),
+            lists: self.lists,
+            stores: self.stores.clone(),
         })
     }
 
@@ -128,8 +165,16 @@ impl Descriptor {
 }
 
 /// Only files that may be read as well can be mapped for writing.
-fn open_buffered(path: &Path, how: &OpenHow, lists: ListMethod) -> io::Result<OwnedFd> {
-    let open = |access| sys::open(path, access | create_flags(how), how.permissions);
+/// Tells what the file was opened for.
+fn open_buffered(
+    path: &Path,
+    how: &OpenHow,
+    lists: ListMethod,
+) -> io::Result<(OwnedFd, libc::c_int)> {
+    let open = |access| -> io::Result<_> {
+        let fd = sys::open(path, access | create_flags(how), how.permissions)?;
+        Ok((fd, access))
+    };
     if lists == ListMethod::Mapping && how.access == Access::Write {
         match open(libc::O_RDWR) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}

@@ -60,9 +60,8 @@ impl PosixHandle {
     /// A pass, unless a lock of this handle's is stuck: someone waits for it,
     /// so the next call of whatever kind reports it.
     fn enter(&self) -> io::Result<ResourceGuard<Descriptor>> {
-        let pass = self.file.enter()?;
-        self.locks.check_released(&pass)?;
-        Ok(pass)
+        self.locks.check_released(&self.file)?;
+        self.file.enter()
     }
 
     /// A pass for a call that changes the file.
@@ -180,14 +179,7 @@ impl Handle for PosixHandle {
     }
 
     fn check(&self) -> io::Result<()> {
-        if !self.locks.is_stuck() {
-            return Ok(());
-        }
-        match self.file.enter() {
-            Ok(file) => self.locks.check_released(&file),
-            // Closing has released it.
-            Err(_) => Ok(()),
-        }
+        self.locks.check_released(&self.file)
     }
 
     fn facts(&self) -> &Facts {
@@ -208,10 +200,11 @@ impl Handle for PosixHandle {
     }
 
     fn close(&self) -> io::Result<()> {
-        let file = self.file.close()?;
         // Closing releases the lock, but someone may have waited for it.
-        let released = self.locks.check_released(&file);
-        file.close().and(released)
+        let released = self.locks.check_released(&self.file);
+        let file = self.file.close()?;
+        let closed = file.close();
+        closed.and(self.file.replaced_outcome()).and(released)
     }
 }
 

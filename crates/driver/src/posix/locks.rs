@@ -7,6 +7,10 @@
 //!
 //! The kernel is asked again and again instead of being left to wait: network
 //! file systems can lose an unlock, and the kernel's own wait then has no end.
+//!
+//! An unlock that keeps failing is not the end of it either: locks go with their
+//! description. The file is opened once more, calls use the new description from
+//! then on, and the old one is closed.
 
 use std::{io, ops::Range, os::fd::BorrowedFd, sync::Arc, thread, time::Duration};
 
@@ -16,7 +20,11 @@ use super::{
     lock_wait::LockWait,
     sys::{self, KernelLock},
 };
-use crate::{Access, Direction, LockMode, RangeLock, closing::Closing, lock::RangeTable};
+use crate::{
+    Access, Direction, LockMode, RangeLock,
+    closing::{Closing, WeakAccess},
+    lock::{RangeTable, Unlock},
+};
 
 /// What to do about a conflicting lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +63,8 @@ impl Locks {
         mode: LockMode,
         on_conflict: OnConflict,
     ) -> io::Result<Option<RangeLock>> {
-        let pass = file.enter()?;
-        self.check_released(&pass)?;
+        drop(file.enter()?);
+        self.check_released(file)?;
         mode.require(self.access)?;
         if range.is_empty() {
             return Ok(Some(RangeLock::nothing(range, mode)));
@@ -68,26 +76,29 @@ impl Locks {
                 None => return Ok(None),
             },
         };
-        let fd = pass.buffered();
-        match self.take_from_kernel(fd, &range, self.kernel_lock(mode), on_conflict) {
+        let releaser = self.releaser(file);
+        // Only now: while the ticket is held, the description stays the same.
+        let taken = file.enter().and_then(|pass| {
+            let fd = pass.buffered();
+            self.take_from_kernel(fd, &range, self.kernel_lock(mode), on_conflict)
+        });
+        match taken {
             Ok(true) => {
-                let (table, weak) = (self.table.clone(), file.weak());
-                let calls = self.calls.clone();
-                let release = move || {
-                    // Closing has released all.
-                    let pass = weak.enter();
-                    table.release(ticket, |part| match &pass {
-                        Some(pass) => unlock(&calls, pass.buffered(), part),
-                        None => Ok(()),
-                    });
-                };
+                let table = self.table.clone();
+                let release = move || table.release(ticket, releaser);
                 Ok(Some(RangeLock::new(range, mode, release)))
             }
             refused => {
-                self.table
-                    .release(ticket, |part| unlock(&self.calls, fd, part));
+                self.table.release(ticket, releaser);
                 refused.map(|_| None)
             }
+        }
+    }
+
+    fn releaser(&self, file: &Closing<Descriptor>) -> Releaser {
+        Releaser {
+            calls: self.calls.clone(),
+            file: file.weak(),
         }
     }
 
@@ -98,13 +109,11 @@ impl Locks {
 
     /// An error if a lock that was let go is still there, after trying once
     /// more to release it: other ranks wait for it.
-    pub(super) fn check_released(&self, file: &Descriptor) -> io::Result<()> {
+    pub(super) fn check_released(&self, file: &Closing<Descriptor>) -> io::Result<()> {
         if !self.is_stuck() {
             return Ok(());
         }
-        let unlocked = self
-            .table
-            .retry(|part| unlock(&self.calls, file.buffered(), part));
+        let unlocked = self.table.retry(self.releaser(file));
         unlocked.map_err(|(Range { start, end }, cause)| {
             let message = format!(
                 "the lock on bytes {start}..{end} of the file could not be released ({cause}): \
@@ -140,6 +149,27 @@ impl Locks {
             }
             wait.pause(range, || sys::lock_in_the_way(fd, range.clone(), kernel))?;
         }
+    }
+}
+
+/// Releases locks of an open file. Closing it has released all.
+struct Releaser {
+    calls: Calls,
+    file: WeakAccess<Descriptor>,
+}
+
+impl Unlock for Releaser {
+    fn unlock(&mut self, part: Range<u64>) -> io::Result<()> {
+        match self.file.enter() {
+            Some(file) => unlock(&self.calls, file.buffered(), part),
+            None => Ok(()),
+        }
+    }
+
+    /// Transfers under way keep the old description and its locks until they
+    /// are over.
+    fn unlock_all(&mut self) -> io::Result<()> {
+        self.file.replace(Descriptor::reopen, Descriptor::close)
     }
 }
 

@@ -208,6 +208,7 @@ impl Interference for Faults {
             SystemCall::Sync => Operation::Sync,
             SystemCall::Lock => Operation::Lock,
             SystemCall::Unlock => Operation::Unlock,
+            SystemCall::Reopen => Operation::Open,
         };
         match self.next(operation) {
             None => CallAction::Proceed,

@@ -79,9 +79,10 @@ pub(crate) fn enter(
     open: &OpenFile,
     request: engine::Request<u8>,
 ) -> Result<Request, Failure> {
+    let unreported = request.unreported();
     let started = match request.into_result() {
         Ok(Ok(status)) => return callbacks::start_complete(host, status.bytes()),
-        Ok(Err(error)) => Started::failed(open, error),
+        Ok(Err(error)) => Started::failed(open, error, unreported),
         Err(running) => Started::new(open, running),
     };
     let started = Arc::new(started);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use engine::Unreported;
 use pario_mpi::{Host, Moved, MpiTransport, ProgressRegistration, Request};
 
 use crate::errhandler;
@@ -21,6 +22,10 @@ pub(crate) struct Started {
     /// Set before the program gets it.
     handle: OnceLock<Request>,
     stage: Mutex<Stage>,
+    /// Where the error goes if the program frees the request.
+    unreported: Option<Unreported>,
+    /// Whether the program has got the error.
+    raised: AtomicBool,
     /// Whether the host was told that the operation is over.
     announced: AtomicBool,
     /// Whether the host has freed its request.
@@ -35,7 +40,7 @@ enum Stage {
     },
     Over {
         bytes: u64,
-        failure: Option<Failure>,
+        failure: Option<engine::Error>,
     },
     /// Nobody wants to know.
     Abandoned,
@@ -55,35 +60,41 @@ impl Stage {
     }
 
     fn of_failed(error: engine::Error) -> Stage {
-        let failure = Failure::from(error);
         Stage::Over {
-            bytes: failure.transferred(),
-            failure: Some(failure),
+            bytes: error.transferred(),
+            failure: Some(error),
         }
     }
 }
 
 impl Started {
     pub(super) fn new(open: &OpenFile, request: engine::Request<u8>) -> Started {
+        let unreported = request.unreported();
         let stage = Stage::Running {
             request,
             registration: open.transport.progress_in_background(),
         };
-        Started::at(stage, open)
+        Started::at(stage, open, unreported)
     }
 
     /// An operation that failed in the call that started it: whoever completes
     /// its request gets the error.
-    pub(super) fn failed(open: &OpenFile, error: engine::Error) -> Started {
-        Started::at(Stage::of_failed(error), open)
+    pub(super) fn failed(
+        open: &OpenFile,
+        error: engine::Error,
+        unreported: Option<Unreported>,
+    ) -> Started {
+        Started::at(Stage::of_failed(error), open, unreported)
     }
 
-    fn at(stage: Stage, open: &OpenFile) -> Started {
+    fn at(stage: Stage, open: &OpenFile, unreported: Option<Unreported>) -> Started {
         Started {
             file: open.id,
             transport: Arc::clone(&open.transport),
             handle: OnceLock::new(),
             stage: Mutex::new(stage),
+            unreported,
+            raised: AtomicBool::new(false),
             announced: AtomicBool::new(false),
             freed: AtomicBool::new(false),
         }
@@ -145,14 +156,29 @@ impl Started {
     }
 
     /// Lets the operation go on without anyone who waits for it. Its messages
-    /// move on as before: other ranks may wait for them.
+    /// move on as before: other ranks may wait for them. The error of a write is
+    /// the next one's who syncs or closes the file.
     pub(super) fn abandon(&self) {
         let stage = std::mem::replace(&mut *self.stage(), Stage::Abandoned);
-        if let (Stage::Running { registration, .. }, Found::Ours(open)) =
-            (stage, files::find(self.file))
-            && registration.is_some()
-        {
-            *open.freed.lock().unwrap_or_else(PoisonError::into_inner) = registration;
+        match stage {
+            Stage::Running {
+                registration: Some(registration),
+                ..
+            } => {
+                if let Found::Ours(open) = files::find(self.file) {
+                    let mut freed = open.freed.lock().unwrap_or_else(PoisonError::into_inner);
+                    *freed = Some(registration);
+                }
+            }
+            Stage::Over {
+                failure: Some(error),
+                ..
+            } if !self.raised.load(Ordering::Acquire) => {
+                if let Some(unreported) = &self.unreported {
+                    unreported.note(error);
+                }
+            }
+            Stage::Running { .. } | Stage::Over { .. } | Stage::Abandoned => {}
         }
     }
 
@@ -196,9 +222,10 @@ impl Started {
             Stage::Over {
                 failure: Some(failure),
                 ..
-            } => failure.clone().in_function(function),
+            } => Failure::from(failure.clone()).in_function(function),
             _ => return None,
         };
+        self.raised.store(true, Ordering::Release);
         // The stage is unlocked: a handler of the user's may do anything.
         Some(match files::find(self.file) {
             Found::Ours(open) => errhandler::raise_on_file(&open, &failure),

@@ -108,13 +108,54 @@ static void collective(MPI_File file, const char *data) {
     CHECK_COUNT(status, MPI_BYTE, LENGTH);
 }
 
+typedef int (*start_of)(MPI_File, MPI_Offset, const void *, int, MPI_Datatype, MPI_Request *);
+
+/* The last rank's write fails, and nobody waits for it; `pause` lets it end before its request is freed. */
+static void free_failing(MPI_File file, start_of begin, const char *data, int length, int pause) {
+    MPI_Request request;
+    int fails = check.rank == check.size - 1;
+    MPI_Offset at = fails ? 2 * LIMIT : check.rank * LENGTH;
+    CHECK_OK(begin(file, at, data, length, MPI_BYTE, &request));
+    if (pause) check_sleep_ms(20);
+    CHECK_OK(MPI_Request_free(&request));
+}
+
+/* The error of a write whose request was freed was lost: now sync and close return it, once, on all ranks. */
+static void freed(MPI_File file, const char *path, const char *data) {
+    start_of ways[] = {MPI_File_iwrite_at, MPI_File_iwrite_at_all};
+    int lengths[] = {100, LENGTH, 4 * LENGTH}, code;
+    for (int way = 0; way < 2; way++)
+        for (int i = 0; i < 3; i++)
+            for (int pause = 0; pause <= 1; pause++) {
+                free_failing(file, ways[way], data, lengths[i], pause);
+                heard = 0;
+                code = MPI_File_sync(file);
+                expect_code("sync", code);
+                CHECK_AGREED(code);
+                expect_heard("sync", file);
+                CHECK_OK(MPI_File_sync(file));
+                MPI_File other;
+                CHECK_OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR, MPI_INFO_NULL, &other));
+                free_failing(other, ways[way], data, lengths[i], pause);
+                code = MPI_File_close(&other);
+                expect_code("close", code);
+                CHECK_AGREED(code);
+                CHECK(other == MPI_FILE_NULL, "the file is closed all the same");
+            }
+    /* An error that was delivered is not reported again. */
+    MPI_Request request;
+    CHECK_OK(MPI_File_iwrite_at(file, 2 * LIMIT, data, LENGTH, MPI_BYTE, &request));
+    expect_code("wait", MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK_OK(MPI_File_sync(file));
+}
+
 int main(int argc, char **argv) {
     check_begin(argc, argv);
     const char *path = check_own_path("alone"), *together = check_path("together");
-    char *data = malloc(LENGTH);
+    char *data = malloc(4 * LENGTH);
     MPI_File alone, shared;
     MPI_Errhandler handler;
-    check_fill(data, 0, LENGTH, 1);
+    check_fill(data, 0, 4 * LENGTH, 1);
     check_remove(together);
     CHECK_OK(MPI_File_create_errhandler(handler_function, &handler));
     CHECK_OK(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &alone));
@@ -127,6 +168,8 @@ int main(int argc, char **argv) {
     wait_and_test(alone, data);
     arrays(alone, data);
     collective(shared, data);
+    freed(shared, together, data);
+    CHECK_OK(MPI_File_write_at_all(shared, check.rank * LENGTH, data, LENGTH, MPI_BYTE, MPI_STATUS_IGNORE));
     setrlimit(RLIMIT_FSIZE, &none);
     CHECK_OK(MPI_File_close(&alone));
     CHECK_OK(MPI_File_close(&shared));

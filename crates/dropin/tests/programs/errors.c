@@ -114,6 +114,10 @@ static void messages(void) {
     /* The class itself keeps its text. */
     CHECK(strstr(check_error_text(MPI_ERR_NO_SUCH_FILE), missing) == NULL, "the class says %s", missing);
 #endif
+    /* Where codes are classes, the message is that of the call before, not of any failure in the past. */
+    CHECK_OK(open_mode(check_path("message"), MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE));
+    CHECK_OK(MPI_File_close(&file));
+    CHECK(strstr(check_error_text(MPI_ERR_NO_SUCH_FILE), missing) == NULL, "the class still says %s", missing);
     /* Codes are not used up. */
     int before = last_used_code();
     for (int i = 0; i < 1000; i++) code = MPI_File_delete(missing, MPI_INFO_NULL);

@@ -125,6 +125,37 @@ static void violations(void) {
     CHECK_EQ(check_size(check_path("data")), 3LL * check.size * LENGTH);
 }
 
+/* What the mode of the file does not allow is known at begin, on all ranks, and leaves nothing to be ended. */
+static void wrong_modes(void) {
+    const char *path = check_path("modes");
+    MPI_Status status;
+    MPI_Request request;
+    MPI_File other;
+    check_make_shared(path, LENGTH, 1);
+    CHECK_OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &other));
+    for (int i = 0; i < 2; i++) {
+        CHECK_CLASS(MPI_File_write_at_all_begin(other, 0, data, LENGTH, MPI_BYTE), MPI_ERR_READ_ONLY);
+        CHECK_CLASS(MPI_File_write_all_begin(other, data, LENGTH, MPI_BYTE), MPI_ERR_READ_ONLY);
+        CHECK_CLASS(MPI_File_write_ordered_begin(other, data, LENGTH, MPI_BYTE), MPI_ERR_READ_ONLY);
+        CHECK_FAILS(MPI_File_write_all_end(other, data, &status));
+        CHECK_CLASS(MPI_File_iwrite_at_all(other, 0, data, LENGTH, MPI_BYTE, &request), MPI_ERR_READ_ONLY);
+        CHECK_CLASS(MPI_File_iwrite_all(other, data, LENGTH, MPI_BYTE, &request), MPI_ERR_READ_ONLY);
+        CHECK_OK(MPI_File_read_at_all_begin(other, 0, back, LENGTH, MPI_BYTE));
+        CHECK_OK(MPI_File_read_at_all_end(other, back, &status));
+        CHECK_COUNT(status, MPI_BYTE, LENGTH);
+    }
+    CHECK_OK(MPI_File_close(&other));
+    CHECK_OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_WRONLY, MPI_INFO_NULL, &other));
+    CHECK_CLASS(MPI_File_read_all_begin(other, back, LENGTH, MPI_BYTE), MPI_ERR_ACCESS);
+    CHECK_CLASS(MPI_File_iread_all(other, back, LENGTH, MPI_BYTE, &request), MPI_ERR_ACCESS);
+    CHECK_OK(MPI_File_close(&other));
+    CHECK_OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL, &other));
+    CHECK_CLASS(MPI_File_write_all_begin(other, data, LENGTH, MPI_BYTE), MPI_ERR_UNSUPPORTED_OPERATION);
+    CHECK_CLASS(MPI_File_iwrite_at_all(other, 0, data, LENGTH, MPI_BYTE, &request), MPI_ERR_UNSUPPORTED_OPERATION);
+    CHECK_OK(MPI_File_close(&other));
+    check_remove(path);
+}
+
 static void past_the_end(void) {
     MPI_Status status;
     long long all = (long long)check.size * LENGTH;
@@ -142,6 +173,7 @@ int main(int argc, char **argv) {
     pairs();
     meanwhile();
     violations();
+    wrong_modes();
     past_the_end();
     CHECK_OK(MPI_File_close(&file));
     check_remove(path);

@@ -130,11 +130,12 @@ impl Started {
         {
             call_state.finish(&result);
             let completion = Completion::awaiting(call_state.clone());
-            completion.complete(result);
+            completion.complete(result, || drop(under_way));
             return Ok(InFlight {
                 completion: Arc::new(completion),
                 _pending: request,
                 carried_out: Placement::Inline,
+                unreported: self.call.unreported(&self.file),
             });
         }
         let queue = &self.file.background.queue;
@@ -148,14 +149,14 @@ impl Started {
             completion: completion.clone(),
             _pending: request,
             carried_out: Placement::InBackground,
+            unreported: self.call.unreported(&self.file),
         };
         let queue = queue.clone();
         let urgency = self.urgency;
         let job = move |context: &CollectiveContext| {
             let result = self.carry_out(context, work);
             drop(self.keep);
-            drop(under_way);
-            completion.complete(result);
+            completion.complete(result, || drop(under_way));
         };
         queue.submit(urgency, Box::new(job));
         Ok(in_flight)

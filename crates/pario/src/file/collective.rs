@@ -11,12 +11,12 @@ use std::{
 use super::File;
 use crate::{
     Element, Error, Owned, Request, Result, Status, collective,
-    operation::{Call, Position},
+    operation::{Call, Position, check_agreed},
 };
 
 /// Nonblocking collective calls: they return at once, and the work goes on
-/// while the ranks compute. What is wrong with any rank's arguments is
-/// reported on all ranks when they wait.
+/// while the ranks compute. What the file's mode does not allow is reported at
+/// once; what is wrong with any rank's arguments, on all ranks when they wait.
 impl File {
     /// Starts a read at an offset. *Collective*.
     pub fn iread_at_all<T: Element>(
@@ -58,6 +58,7 @@ impl File {
     fn start_all<T: Element>(&self, call: Call, owned: Owned<T>) -> Result<Request<T>> {
         Request::start(owned, |memory, keep| {
             self.inner.check_not_closed()?;
+            check_agreed(&self.inner, &self.inner.view(), call)?;
             collective::start_all(&self.inner, call, memory, keep)
         })
         .map_err(|error| self.inner.name_error(error, call.name))

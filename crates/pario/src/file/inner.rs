@@ -15,7 +15,7 @@ use pario_transport::Transport;
 
 use super::Atomicity;
 use crate::{
-    Error, ErrorKind, Mode, Result,
+    Error, ErrorKind, Mode, Result, Unreported,
     access::Buffers,
     agree,
     collective::{Background, CollectiveContext},
@@ -43,6 +43,7 @@ pub(crate) struct Inner {
     pub(crate) buffers: Buffers,
     pub(crate) writer_lock: Arc<WriterLock>,
     pub(crate) pending: Pending,
+    pub(crate) unreported: Unreported,
     /// Where blocking collective calls take place.
     pub(crate) context: CollectiveContext,
     /// Where nonblocking and split ones do.
@@ -166,11 +167,13 @@ impl Inner {
         agree::agree(&*self.comm, mine).map_err(|error| self.name_error(error, operation))
     }
 
-    /// Closes without a word to the others.
-    pub(crate) fn close_locally(&self) {
-        if !self.state.closed.swap(true, Ordering::AcqRel) {
+    /// Closes without a word to the others; whether it was open.
+    pub(crate) fn close_locally(&self) -> bool {
+        let was_open = !self.state.closed.swap(true, Ordering::AcqRel);
+        if was_open {
             // Nobody is left to hear of an error.
             let _ = self.handle.close();
         }
+        was_open
     }
 }

@@ -45,7 +45,8 @@ impl File {
             .and_then(|()| match inner.mode.can_write() {
                 true => Ok(inner.handle.sync()?),
                 false => Ok(()),
-            });
+            })
+            .and_then(|()| inner.unreported.take());
         inner.agree("sync", synced)
     }
 

@@ -20,7 +20,7 @@ use super::{
     usable::{usable, usable_alone},
 };
 use crate::{
-    Error, ErrorKind, Mode, Result,
+    Error, ErrorKind, Mode, Result, Unreported,
     access::Buffers,
     agree,
     collective::{Background, CollectiveContext},
@@ -102,6 +102,18 @@ impl File {
         inner.agree("close", ready)?;
         inner.close_together()
     }
+
+    /// Closes on this rank alone, without the others and without a result: for
+    /// programs that end with open files. Rank 0 deletes a file that is to be
+    /// deleted on close.
+    pub fn close_alone(&self) {
+        let inner = &self.inner;
+        let deletes = inner.mode.contains(Mode::DELETE_ON_CLOSE) && inner.comm.rank() == ROOT;
+        if inner.close_locally() && deletes {
+            // Nobody is left to hear of an error.
+            let _ = inner.driver.delete(&inner.driver_path);
+        }
+    }
 }
 
 impl Inner {
@@ -112,7 +124,8 @@ impl Inner {
             false => Ok(()),
         };
         let closed = self.handle.close();
-        let closed = self.agree("close", synced.and(closed).map_err(Error::from));
+        let closed = synced.and(closed).map_err(Error::from);
+        let closed = self.agree("close", self.unreported.take().and(closed));
         if !self.mode.contains(Mode::DELETE_ON_CLOSE) {
             return closed;
         }
@@ -195,6 +208,7 @@ fn open_together(
             buffers: Buffers::new(hints.pario_inflight_bytes),
             writer_lock: Arc::new(WriterLock::default()),
             pending: Pending::default(),
+            unreported: Unreported::default(),
             state: State {
                 hints: RwLock::new(Arc::new(hints)),
                 view: RwLock::new(Arc::new(view)),

@@ -190,7 +190,8 @@ fn a_lock_that_cannot_be_released_is_told_to_all_at_the_next_call() {
             let driver = Posix::new().with_interference(Arc::new(faults.clone()));
             let file = open_atomic(&comm, Arc::new(driver), &path)?;
             let mine = u64::from(comm.rank().0) * 10;
-            let fail = || faults.fail_from_nth(1, &[Operation::Unlock], Fault::Error(libc::EIO));
+            let kinds = [Operation::Unlock, Operation::Open];
+            let fail = || faults.fail_from_nth(1, &kinds, Fault::Error(libc::EIO));
             let write = || {
                 if comm.rank() == Rank(faulty) {
                     fail();
@@ -222,5 +223,39 @@ fn a_lock_that_cannot_be_released_is_told_to_all_at_the_next_call() {
             .into_iter()
             .for_each(|result| result.unwrap().unwrap());
         assert_no_descriptors(&path, "after the failure");
+    }
+}
+
+/// The error of a write whose request was dropped was lost.
+#[test]
+fn a_write_that_nobody_waits_for_fails_the_next_sync_or_close() {
+    let folder = folder();
+    let path = folder.path().join("file");
+    for faulty in 0..RANKS {
+        for at_close in [false, true] {
+            let fault = Fault::Error(libc::ENOSPC);
+            let errors = with_fault(faulty, &[Operation::Write], fault, |comm, driver| {
+                let file = open(comm, driver, &path)?;
+                let mine = u64::from(comm.rank().0) * 10;
+                drop(file.iwrite_at(mine, vec![1u8; 10])?);
+                let error = match at_close {
+                    true => file.close().unwrap_err(),
+                    false => file.sync().unwrap_err(),
+                };
+                if !at_close {
+                    file.sync()?;
+                    file.close()?;
+                }
+                Ok::<Error, Error>(error)
+            });
+            for error in errors {
+                let error = error.unwrap();
+                assert_eq!(
+                    (error.kind(), error.rank()),
+                    (ErrorKind::NoSpace, Some(Rank(faulty))),
+                    "{error}"
+                );
+            }
+        }
     }
 }

@@ -424,9 +424,7 @@ static void all_faults(round_of round, const scene *scene, int is_full) {
                 what.times = 1;
                 count_down(round, scene, &what, is_full);
                 what.times = INT_MAX;
-                /* An unlock that never works again leaves a lock that others wait for, for minutes: the driver's own
-                 * tests have more patience with that. */
-                if (can_last(what.error) && kind != FAULT_UNLOCK) count_down(round, scene, &what, is_full);
+                if (can_last(what.error)) count_down(round, scene, &what, is_full);
             }
         }
     }

@@ -3,18 +3,7 @@
  * Arguments: the folder, the name of the file, and hints `key=value` to open it with.
  */
 #include "exercise.h"
-
-/* Hints that the caller gave do not count: some MPIs give back whatever they got. */
-static int is_pario(MPI_Info info) {
-    char key[MPI_MAX_INFO_KEY + 1];
-    int count = 0, ours = 0;
-    MPI_Info_get_nkeys(info, &count);
-    for (int i = 0; i < count; i++) {
-        MPI_Info_get_nthkey(info, i, key);
-        ours |= strncmp(key, "pario_", 6) == 0 && strcmp(key, "pario_disable") != 0;
-    }
-    return ours;
-}
+#include "served.h"
 
 int main(int argc, char **argv) {
     MPI_File file;

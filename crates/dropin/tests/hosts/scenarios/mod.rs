@@ -8,6 +8,7 @@ mod faults;
 mod folders;
 mod killed;
 mod memory;
+mod mixed;
 pub(crate) mod mounts;
 mod network;
 mod nodes;
@@ -36,6 +37,7 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     trials.extend(folders::trials(run));
     trials.extend(exchange::trials(run));
     trials.extend(switches::trials(run));
+    trials.extend(mixed::trials(run));
     trials.extend(tools::trials(run));
     trials.extend(warnings::trials(run));
     trials.extend(command::trials(run));

@@ -1,0 +1,196 @@
+//! Ranks that run without pario: started without the library, or with
+//! `PARIO_DISABLE=1`.
+//!
+//! They would wait in the host's `MPI_File_open` for the others, which wait in
+//! pario's. They cannot be asked, but on this node they can be seen: `/proc` tells
+//! which processes of the job have the MPI's library and not this one. Once
+//! `MPI_Init` has returned all of that stays as it is, so every rank that looks
+//! sees the same, and ranks that are all on one node come to the same decision
+//! without a message.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+use engine::{Environment, Job, Process};
+use pario_mpi::{Comm, Host};
+
+use crate::failure::Failure;
+use crate::policy;
+
+/// More ranks than this are not named in a warning.
+const NAMED_MAX: usize = 8;
+
+/// How often to look for ranks that are not found: the kernel may leave a process
+/// out while another one ends.
+const LOOKS: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Whether a rank has pario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Equipment {
+    Pario,
+    HostOnly,
+}
+
+/// What is known of the ranks of the world on this node.
+type Known = BTreeMap<u32, Equipment>;
+
+/// Whether the host has to carry a file of these ranks because some of them have no
+/// pario, and all of those that have it know. Warns if some have none.
+pub(crate) fn needs_host(host: &Host, comm: Comm) -> Result<bool, Failure> {
+    static KNOWN: OnceLock<Known> = OnceLock::new();
+    let known = match KNOWN.get() {
+        Some(known) => known,
+        None if !host.has_world() || host.comm_size(comm)? == 1 => return Ok(false),
+        None => KNOWN.get_or_init(|| look(host).unwrap_or_default()),
+    };
+    if known.values().all(|it| *it == Equipment::Pario) {
+        return Ok(false);
+    }
+    let members = world_ranks(host, comm)?;
+    let of = |member: &Option<u32>| member.and_then(|rank| known.get(&rank));
+    let without: Vec<u32> = members
+        .iter()
+        .filter(|member| of(member) == Some(&Equipment::HostOnly))
+        .filter_map(|member| *member)
+        .collect();
+    if without.is_empty() {
+        return Ok(false);
+    }
+    let all_are_known = members.iter().all(|member| of(member).is_some());
+    engine::warn_of("company", &warning(&without, all_are_known));
+    Ok(all_are_known)
+}
+
+fn warning(without: &[u32], all_are_known: bool) -> String {
+    let named: Vec<_> = without.iter().take(NAMED_MAX).map(u32::to_string).collect();
+    let more = match without.len() > NAMED_MAX {
+        true => " and others",
+        false => "",
+    };
+    let consequence = match all_are_known {
+        true => "the MPI's own MPI-IO carries the files of these ranks",
+        false => "opening a file together with them hangs if ranks of several nodes take part",
+    };
+    format!(
+        "some ranks of MPI_COMM_WORLD run without libpario.so or with PARIO_DISABLE=1 ({}{more}): \
+         {consequence}. Give all ranks the library, or none",
+        named.join(", ")
+    )
+}
+
+/// The ranks of a communicator in the world.
+fn world_ranks(host: &Host, comm: Comm) -> Result<Vec<Option<u32>>, Failure> {
+    let group = host.comm_group(comm)?;
+    let world = host.comm_group(host.predefined().comm_world)?;
+    let ranks: Vec<usize> = (0..host.comm_size(comm)?).collect();
+    let found = host.group_translate_ranks(group, &ranks, world);
+    host.group_free(world)?;
+    host.group_free(group)?;
+    let ranks = found?.into_iter();
+    Ok(ranks
+        .map(|rank| rank.and_then(|rank| u32::try_from(rank).ok()))
+        .collect())
+}
+
+/// Looks at the ranks on this node. `None` where it cannot be known which of the
+/// processes they are.
+fn look(host: &Host) -> Option<Known> {
+    let job = Job::current()?;
+    let world = host.predefined().comm_world;
+    if u32::try_from(host.comm_rank(world).ok()?) != Ok(job.rank()) {
+        return None;
+    }
+    let expected = match job.is_on_one_node() {
+        true => host.comm_size(world).ok()?,
+        false => 0,
+    };
+    let mut known = look_once(host, job)?;
+    for _ in 1..LOOKS {
+        if known.len() >= expected {
+            break;
+        }
+        thread::sleep(PAUSE);
+        known = look_once(host, job)?;
+    }
+    Some(known)
+}
+
+fn look_once(host: &Host, job: &Job) -> Option<Known> {
+    let library = std::fs::canonicalize(host.path()).ok()?;
+    let mut found: BTreeMap<u32, Vec<(Process, Equipment)>> = BTreeMap::new();
+    for (rank, process, environment) in job.processes().ok()? {
+        if let Some(equipment) = equipment(&process, &environment, &library) {
+            found.entry(rank).or_default().push((process, equipment));
+        }
+    }
+    let ranks = found.into_iter();
+    Some(
+        ranks
+            .filter_map(|(rank, all)| Some((rank, of_rank(&all)?)))
+            .collect(),
+    )
+}
+
+/// What a rank has. Its process may have started others, which it is the
+/// ancestor of; where several are left, none is known to be the rank.
+fn of_rank(found: &[(Process, Equipment)]) -> Option<Equipment> {
+    let is_found = |process| found.iter().any(|(other, _)| Some(*other) == process);
+    let mut first = found
+        .iter()
+        .filter(|(process, _)| !is_found(process.parent()));
+    match (first.next(), first.next()) {
+        (Some((_, equipment)), None) => Some(*equipment),
+        _ => None,
+    }
+}
+
+/// What a process has, if it has the MPI at all.
+fn equipment(process: &Process, environment: &Environment, library: &Path) -> Option<Equipment> {
+    let files = process.mapped_files().ok()?;
+    if !files.iter().any(|file| file == library) {
+        return None;
+    }
+    let disabled = environment.get(policy::DISABLE);
+    let is_active = disabled.is_none_or(|value| !policy::disables_all(&value));
+    Some(match is_active && files.iter().any(|file| is_pario(file)) {
+        true => Equipment::Pario,
+        false => Equipment::HostOnly,
+    })
+}
+
+fn is_pario(file: &Path) -> bool {
+    let name = file.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with("libpario.so"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_name_ranks_and_what_follows() {
+        let text = warning(&[1, 3], true);
+        assert!(
+            text.contains("(1, 3): the MPI's own MPI-IO carries"),
+            "{text}"
+        );
+        let many: Vec<u32> = (0..20).collect();
+        let text = warning(&many, false);
+        assert!(text.contains("6, 7 and others): opening"), "{text}");
+    }
+
+    #[test]
+    fn the_library_is_known_by_its_name() {
+        for (path, expected) in [
+            ("/opt/pario/lib/libpario.so", true),
+            ("/opt/pario/lib/libpario.so.1 (deleted)", true),
+            ("/usr/lib/libmpi.so", false),
+        ] {
+            assert_eq!(is_pario(Path::new(path)), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Jobs in which not all ranks have pario.
+
+use std::sync::Arc;
+
+use libtest_mimic::Trial;
+
+use crate::host::Host;
+use crate::job;
+use crate::matrix::{LIMIT, has_checked};
+use crate::place::{Ground, Place};
+use crate::run::{Run, Verdict, trial};
+
+const RANKS: u32 = 4;
+const PROGRAM: &str = "mixed";
+
+/// Starts the program with the library (`$1`), but the last rank as `$2` says.
+const SCRIPT: &str = r#"library=$1; last=$2; shift 2
+case ${PMIX_RANK:-${PMI_RANK:-$OMPI_COMM_WORLD_RANK}}-$last in
+    3-without) exec "$@" ;;
+    3-disabled) export PARIO_DISABLE=1 ;;
+    3-forked) "$@"; exit $? ;;
+esac
+LD_PRELOAD=$library exec "$@""#;
+
+pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for host in super::hosts(
+        run,
+        &["mpich", "openmpi", "mpich-new", "openmpi-new", "impi"],
+    ) {
+        for last in ["without", "disabled", "forked"] {
+            trials.push(trial(run, host, "mixed", last, move |run, host| {
+                goes_on(run, host, last)
+            }));
+        }
+        trials.push(trial(run, host, "mixed", "alike", |run, host| {
+            let served = ["even", "odd", "world", "odd again", "even again"];
+            let served = served.map(|what| (what, "pario"));
+            serves(run, host, "alike", &served, 0)
+        }));
+    }
+    trials
+}
+
+fn goes_on(run: &Run, host: &Host, last: &str) -> Verdict {
+    let served = [
+        ("even", "pario"),
+        ("even again", "pario"),
+        ("odd", "the host"),
+        ("odd again", "the host"),
+        ("world", "the host"),
+    ];
+    serves(run, host, last, &served, 1)
+}
+
+fn serves(run: &Run, host: &Host, last: &str, served: &[(&str, &str)], warnings: usize) -> Verdict {
+    let binary = super::program(PROGRAM)?.compile(host, &[])?;
+    let place = Place::new(Ground::Memory)?;
+    let line = host.launch(RANKS).words(["sh", "-c", SCRIPT, "sh"]);
+    let line = line.word(run.library()?).word(last);
+    let line = line.word(binary).word(place.path());
+    let ended = job::run(&line, LIMIT)?.success()?;
+    has_checked(&ended, PROGRAM)?;
+    for (what, by) in served {
+        if !ended.says(&format!("mixed: {what} served by {by}")) {
+            return Err(ended.complaint(&format!("{what} should be served by {by}")));
+        }
+    }
+    let lines = ended.stderr.lines();
+    let found = lines
+        .filter(|line| line.contains("without libpario.so"))
+        .count();
+    match found == warnings {
+        true => Ok(()),
+        false => Err(ended.complaint(&format!("{found} warnings, not {warnings}"))),
+    }
+}
