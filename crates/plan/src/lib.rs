@@ -39,5 +39,5 @@ pub use fitness::Fitness;
 pub use pattern::Pattern;
 pub use plan::{Aggregator, Group, Members, Plan, Rounds, Segments, Timed, WindowWriter};
 pub use realm::{Realm, Window};
-pub use schedule::{Schedule, ScheduledWindow};
+pub use schedule::{MemberRanks, Schedule, ScheduledWindow};
 pub use select::{Answers, Asked, Decision, decide};

@@ -8,12 +8,14 @@ mod batches;
 mod direct;
 mod list;
 mod page_aliasing;
+mod resolved;
 mod select;
 mod sieve;
 mod span;
 mod staging;
 mod transfer;
 
+pub(crate) use resolved::{MemoryData, ResolvedAccess};
 pub(crate) use select::ReadModifyWrite;
 pub use select::{AccessMethod, Selection};
 pub(crate) use staging::Buffers;
