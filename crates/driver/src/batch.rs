@@ -7,16 +7,8 @@
 
 use std::{io, marker::PhantomData, ops::Range};
 
+use pario_types::Direction;
 use smallvec::SmallVec;
-
-/// Which way the bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From the file to memory.
-    Read,
-    /// From memory to the file.
-    Write,
-}
 
 /// A contiguous piece of memory and its place in the file.
 #[derive(Clone, Copy, Debug)]

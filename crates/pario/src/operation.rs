@@ -146,7 +146,7 @@ impl Operation {
     /// Reads the data through a window of this size, whatever the pattern.
     pub(crate) fn run_sieved(&self, buffer_bytes: u64) -> Result<Status> {
         let mut hints = (*self.hints).clone();
-        hints.pario_read_method = pario_hints::AccessMethod::Sieve;
+        hints.pario_read_method = Some(AccessMethod::Sieve);
         hints.ind_rd_buffer_size = buffer_bytes;
         let transfer = Transfer {
             hints: &hints,

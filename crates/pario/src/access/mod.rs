@@ -15,9 +15,10 @@ mod span;
 mod staging;
 mod transfer;
 
+pub use pario_hints::AccessMethod;
 pub(crate) use resolved::{MemoryData, ResolvedAccess};
 pub(crate) use select::ReadModifyWrite;
-pub use select::{AccessMethod, Selection};
+pub use select::Selection;
 pub(crate) use staging::Buffers;
 pub(crate) use transfer::{Moved, Transfer};
 

@@ -93,7 +93,6 @@ impl Messages<'_> {
                 ranks: self
                     .work
                     .members(item.aggregator)
-                    .into_iter()
                     .filter(has_data)
                     .collect(),
                 item,

@@ -9,8 +9,8 @@ use pario_driver::Direction;
 use pario_hints::{AccessMethod, Hints, Rmw, Sieving};
 pub(super) use pario_plan::Exchange;
 use pario_plan::{
-    Access, Answers, Asked, Case, Client, Decision, Facts, History, LockProtocol, Members, Plan,
-    Rewriting, Rounds, Striping, Tuning, coverage::Proof,
+    Access, Answers, Asked, Case, Decision, Facts, History, Members, Plan, Rewriting, Rounds,
+    Tuning, coverage::Proof,
 };
 use pario_transport::{Rank, Transport};
 
@@ -72,10 +72,10 @@ impl PlanInputs {
         PlanInputs {
             hints: hints.clone(),
             facts: facts(operation, comm),
-            read: Tuning::from_hints(hints, pario_plan::Direction::Read),
+            read: Tuning::from_hints(hints, Direction::Read),
             write: Tuning {
                 rewriting,
-                ..Tuning::from_hints(hints, pario_plan::Direction::Write)
+                ..Tuning::from_hints(hints, Direction::Write)
             },
         }
     }
@@ -241,18 +241,12 @@ impl PlanMemory {
             .as_ref()
             .expect("they were made before the plan");
         let direction = operation.direction();
-        let (plan_direction, tuning) = match direction {
-            Direction::Read => (pario_plan::Direction::Read, &inputs.read),
-            Direction::Write => (pario_plan::Direction::Write, &inputs.write),
+        let tuning = match direction {
+            Direction::Read => &inputs.read,
+            Direction::Write => &inputs.write,
         };
         let accesses = &self.last.accesses;
-        let case = Case::new(
-            plan_direction,
-            accesses,
-            &inputs.facts,
-            tuning,
-            &self.history,
-        );
+        let case = Case::new(direction, accesses, &inputs.facts, tuning, &self.history);
         let lengths = || accesses.iter().map(Access::len);
         let views = operation.view().rank_views().family;
         let decided = match self.decided.take() {
@@ -324,20 +318,10 @@ fn facts(operation: &Operation, comm: &dyn Transport) -> Facts {
 pub fn plan_facts(facts: &pario_driver::Facts, nodes: Vec<u32>) -> Facts {
     Facts {
         nodes,
-        striping: facts.striping.map(|it| Striping {
-            unit: it.unit,
-            count: it.count,
-        }),
+        striping: facts.striping,
         lock_granularity: facts.lock_granularity,
-        lock_protocol: match facts.file_system {
-            pario_driver::FileSystem::Lustre => LockProtocol::Server,
-            pario_driver::FileSystem::Gpfs => LockProtocol::Token,
-            _ => LockProtocol::None,
-        },
-        client: match facts.client {
-            pario_driver::Client::Kernel => Client::Kernel,
-            pario_driver::Client::Library => Client::Library,
-        },
+        lock_protocol: facts.file_system.lock_protocol(),
+        client: facts.client,
         block_bytes: facts.block_size,
     }
 }
@@ -378,7 +362,7 @@ pub(super) fn holes(operation: &Operation) -> Holes {
     let unwanted = hints.romio_ds_write == Sieving::Disable
         || matches!(
             hints.pario_write_method,
-            AccessMethod::Direct | AccessMethod::List
+            Some(AccessMethod::Direct | AccessMethod::List)
         );
     if unwanted || !mode.can_read() {
         Holes::Leave

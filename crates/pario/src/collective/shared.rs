@@ -2,7 +2,7 @@
 //! its buffer and the window, and a rank that has nothing to copy writes those
 //! that are full, or the first to need one reads it. One copy, no messages.
 
-use pario_driver::{Direction, FileSystem};
+use pario_driver::{Direction, Writers};
 use pario_plan::ScheduledWindow;
 use smallvec::SmallVec;
 
@@ -39,15 +39,12 @@ pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<PlanResult> 
 /// one would wait there, where it cannot copy meanwhile; unless it has holes to
 /// fill first.
 fn writers(work: &Work<'_>, slots: u32) -> u32 {
-    use FileSystem::{Btrfs, Ext, F2fs, Overlay, Tmpfs, Xfs, Zfs};
     let operation = work.operation;
-    match operation.handle().facts().file_system {
+    match (operation.handle().facts().file_system.writers(), work.holes) {
         _ if operation.hints().direct_write => slots,
-        Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs | Overlay => match work.holes {
-            Holes::Leave => 1,
-            Holes::Rewrite | Holes::RewriteLocked => slots.min(2),
-        },
-        _ => slots,
+        (Writers::One, Holes::Leave) => 1,
+        (Writers::One, Holes::Rewrite | Holes::RewriteLocked) => slots.min(2),
+        (Writers::Many, _) => slots,
     }
 }
 

@@ -100,10 +100,11 @@ impl<'a> WindowIo<'a> {
     fn read_runs(&self, members: MemberRanks<'_>, useful: Range<u64>) -> RunList {
         let hints = self.operation.hints();
         let whole = match (hints.pario_read_method, hints.romio_ds_read) {
-            (AccessMethod::Sieve, _) | (AccessMethod::Automatic, Sieving::Enable) => true,
-            (AccessMethod::Direct | AccessMethod::List, _)
-            | (AccessMethod::Automatic, Sieving::Disable) => false,
-            (AccessMethod::Automatic, Sieving::Automatic) => {
+            (Some(AccessMethod::Sieve), _) | (None, Sieving::Enable) => true,
+            (Some(AccessMethod::Direct | AccessMethod::List), _) | (None, Sieving::Disable) => {
+                false
+            }
+            (None, Sieving::Automatic) => {
                 let pieces = |access: &Access| access.stats_in(useful.clone()).pieces;
                 let pieces: u64 = self.of(members.clone()).map(pieces).sum();
                 (useful.end - useful.start) / pieces.max(1) <= hints.pario_sieve_extent
