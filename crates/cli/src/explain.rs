@@ -8,7 +8,7 @@ use pario_plan::{Access, Case, Explanation, Facts, History, Tuning, picture};
 use crate::bench::options::{Subject, Target};
 use crate::facts;
 use crate::failure::Failure;
-use crate::measure::Direction;
+use crate::measure::{DIRECTIONS, Direction};
 use crate::output::{check_folder, save};
 
 /// Which call to explain.
@@ -43,7 +43,7 @@ impl Directions {
         match self {
             Directions::Write => &[Direction::Write],
             Directions::Read => &[Direction::Read],
-            Directions::Both => &Direction::ALL,
+            Directions::Both => &DIRECTIONS,
         }
     }
 }
@@ -71,9 +71,9 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         let (sizes, accesses) = accesses(&target, call).map_err(Failure::Arguments)?;
         let name = target.workload.name;
         for direction in arguments.direction.all() {
-            let tuning = Tuning::from_hints(&hints, (*direction).into());
+            let tuning = Tuning::from_hints(&hints, *direction);
             let history = History::default();
-            let case = Case::new((*direction).into(), &accesses, &facts, &tuning, &history);
+            let case = Case::new(*direction, &accesses, &facts, &tuning, &history);
             let explanation = Explanation::of(&case);
             writeln!(out, "{name}, call {call}: {sizes}\n{explanation}\n")
                 .map_err(Failure::Output)?;

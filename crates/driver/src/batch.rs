@@ -7,14 +7,8 @@
 
 use std::{io, marker::PhantomData, ops::Range};
 
-/// Which way the bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From the file to memory.
-    Read,
-    /// From memory to the file.
-    Write,
-}
+use pario_types::Direction;
+use smallvec::SmallVec;
 
 /// A contiguous piece of memory and its place in the file.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +30,8 @@ pub struct Piece {
 #[derive(Debug)]
 pub struct Batch<'a> {
     direction: Direction,
-    pieces: Vec<Piece>,
+    /// Most batches are one piece, a window or a dense access.
+    pieces: SmallVec<[Piece; 2]>,
     bytes: u64,
     memory: PhantomData<&'a mut [u8]>,
 }
@@ -54,7 +49,7 @@ impl<'a> Batch<'a> {
     pub fn new(direction: Direction) -> Self {
         Batch {
             direction,
-            pieces: Vec::new(),
+            pieces: SmallVec::new(),
             bytes: 0,
             memory: PhantomData,
         }

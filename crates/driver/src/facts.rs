@@ -2,7 +2,9 @@
 
 use std::{fmt, path::PathBuf};
 
-use crate::{Direction, Latency};
+use pario_types::{Client, Coherence, Direction, LockProtocol, Striping};
+
+use crate::Latency;
 
 /// What a driver can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,34 +39,13 @@ pub enum Background {
     Threads,
 }
 
-/// Who sees a completed write of one node without further steps.
+/// How many processes of a node can write one file at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Coherence {
-    /// Every node that mounts the file system.
-    Everywhere,
-    /// Processes of the same node only.
-    WithinNode,
-    /// Nothing is promised between nodes; within one the kernel's cache is
-    /// coherent.
-    Unknown,
-}
-
-/// Where the file system's client runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Client {
-    /// In the node's kernel: any process of the node may move any byte.
-    Kernel,
-    /// In a library of the process.
-    Library,
-}
-
-/// Round-robin striping over servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Striping {
-    /// Bytes in a row on one server.
-    pub unit: u64,
-    /// Servers.
-    pub count: u64,
+pub enum Writers {
+    /// One: the others wait in the kernel.
+    One,
+    /// Several.
+    Many,
 }
 
 /// A kind of file system.
@@ -145,6 +126,25 @@ impl FileSystem {
             (Ext | Xfs | Btrfs | F2fs | Overlay, Direction::Write) => Latency::Memory,
             (Ext | Xfs | Btrfs | F2fs | Overlay, Direction::Read) => Latency::WhereCached,
             _ => Latency::Unknown,
+        }
+    }
+
+    /// How it keeps writers of different nodes apart.
+    pub fn lock_protocol(&self) -> LockProtocol {
+        match self {
+            FileSystem::Lustre => LockProtocol::Server,
+            FileSystem::Gpfs => LockProtocol::Token,
+            _ => LockProtocol::None,
+        }
+    }
+
+    /// How many processes of a node can write one file at the same time. The
+    /// kernel's own file systems hold the inode's lock during a buffered write.
+    pub fn writers(&self) -> Writers {
+        use FileSystem::*;
+        match self {
+            Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs | Overlay => Writers::One,
+            _ => Writers::Many,
         }
     }
 

@@ -55,14 +55,15 @@ mod vector;
 mod wrap;
 
 pub use background::{THREADS_MAX, spawn};
-pub use batch::{Batch, Direction, Piece};
+pub use batch::{Batch, Piece};
 pub use driver::{Completion, Driver, Handle, Latency, Outcome};
-pub use facts::{Background, Capabilities, Client, Coherence, Facts, FileSystem, Striping};
+pub use facts::{Background, Capabilities, Facts, FileSystem, Writers};
 pub use identity::{FileComparison, FileIdentity};
 pub use lock::{LockMode, RangeLock};
 pub use mapped::Mapped;
 pub use mem::Memory;
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow};
+pub use pario_types::{Client, Coherence, Direction, LockProtocol, Striping};
 pub use posix::{CallAction, Interference, Posix, SystemCall};
 pub use resolve::{
     DriverEntry, REGISTRY, Resolved, file_system_of, known as known_driver, resolve,

@@ -5,6 +5,8 @@
 
 use std::marker::PhantomData;
 
+use smallvec::SmallVec;
+
 use crate::{Batch, Direction, Piece};
 
 /// The kernel moves no more than this many bytes in one call.
@@ -66,7 +68,7 @@ pub(crate) struct Vector<'a> {
     direction: Direction,
     offset: u64,
     bytes: usize,
-    parts: Vec<libc::iovec>,
+    parts: SmallVec<[libc::iovec; 4]>,
     memory: PhantomData<&'a mut [u8]>,
 }
 
@@ -80,7 +82,7 @@ impl<'a> Vector<'a> {
             direction,
             offset: 0,
             bytes: 0,
-            parts: Vec::new(),
+            parts: SmallVec::new(),
             memory: PhantomData,
         }
     }

@@ -1,9 +1,8 @@
 //! The values that a hint allows: how they are read, written and described.
 
-use crate::assumed::AssumedStriping;
 use crate::config_list::ConfigList;
 use crate::style::AccessStyle;
-use crate::words::Word;
+use crate::words::{Word, name};
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
@@ -187,15 +186,38 @@ impl<W: Word> Domain for Words<W> {
     }
 
     fn format(&self, value: &W) -> Option<String> {
-        W::WORDS
-            .iter()
-            .find(|(known, _, _)| known == value)
-            .map(|(_, word, _)| (*word).to_owned())
+        Some(name(*value).to_owned())
     }
 
     fn allowed(&self) -> String {
         let words: Vec<&str> = W::WORDS.iter().map(|(_, word, _)| *word).collect();
         words.join(", ")
+    }
+}
+
+/// A choice that is left to pario unless the user makes it.
+pub(crate) struct Automatic<D>(pub(crate) D);
+
+impl<D: Domain> Domain for Automatic<D> {
+    type Value = Option<D::Value>;
+
+    fn parse(&self, text: &str) -> Option<Option<D::Value>> {
+        let automatic = ["automatic", "auto"];
+        match automatic.iter().any(|word| word.eq_ignore_ascii_case(text)) {
+            true => Some(None),
+            false => self.0.parse(text).map(Some),
+        }
+    }
+
+    fn format(&self, value: &Option<D::Value>) -> Option<String> {
+        match value {
+            None => Some("automatic".to_owned()),
+            Some(value) => self.0.format(value),
+        }
+    }
+
+    fn allowed(&self) -> String {
+        format!("automatic, {}", self.0.allowed())
     }
 }
 
@@ -323,17 +345,17 @@ impl Striping {
 }
 
 impl Domain for Striping {
-    type Value = AssumedStriping;
+    type Value = pario_types::Striping;
 
-    fn parse(&self, text: &str) -> Option<AssumedStriping> {
+    fn parse(&self, text: &str) -> Option<pario_types::Striping> {
         let (unit, count) = text.split_once(',')?;
-        Some(AssumedStriping {
+        Some(pario_types::Striping {
             unit: Striping::UNIT.parse(unit.trim())?,
             count: Striping::COUNT.parse(count.trim())?,
         })
     }
 
-    fn format(&self, value: &AssumedStriping) -> Option<String> {
+    fn format(&self, value: &pario_types::Striping) -> Option<String> {
         Some(format!("{},{}", value.unit, value.count))
     }
 

@@ -34,7 +34,6 @@
 //! Where ranks differ in a hint of [`Scope::File`], rank 0's value counts
 //! ([`Hints::agree`]).
 
-mod assumed;
 mod config_list;
 mod definition;
 mod docs;
@@ -47,7 +46,6 @@ mod table;
 mod wire;
 mod words;
 
-pub use assumed::AssumedStriping;
 pub use config_list::{ConfigList, ConfigListError};
 pub use definition::{Definition, Group, Moment, Scope};
 pub use docs::markdown;
@@ -57,7 +55,4 @@ pub use source::{Source, Sources, Warning};
 pub use style::{AccessStyle, Advice};
 pub use table::Hints;
 pub use wire::WireError;
-pub use words::{
-    AccessMethod, AssumedClient, AssumedLocks, AsyncMethod, Buffering, ExchangeMethod, Rmw,
-    SharedPointer, Sieving,
-};
+pub use words::{AccessMethod, AsyncMethod, Buffering, Exchange, Rmw, SharedPointer, Sieving};

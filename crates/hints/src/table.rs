@@ -1,15 +1,13 @@
 //! The table of all hints. To add one, add one entry.
 
-use crate::assumed::AssumedStriping;
+use pario_types::{Client, LockProtocol};
+
 use crate::config_list::ConfigList;
 use crate::definition::{Definition, Group, Moment, Scope};
 use crate::domain::*;
 use crate::source::Source;
 use crate::style::AccessStyle;
-use crate::words::{
-    AccessMethod, AssumedClient, AssumedLocks, AsyncMethod, Buffering, ExchangeMethod, Rmw,
-    SharedPointer, Sieving,
-};
+use crate::words::{AccessMethod, AsyncMethod, Buffering, Exchange, Rmw, SharedPointer, Sieving};
 
 macro_rules! hints {
     ($(
@@ -89,12 +87,12 @@ hints! {
     /// How a non-contiguous read reaches the file: one call a piece
     /// (`direct`), vectored or batched calls (`list`), whole extents through
     /// a buffer (`sieve`), or whichever suits the access (`automatic`).
-    pario_read_method: AccessMethod = AccessMethod::Automatic, Words::<AccessMethod>::ANY;
+    pario_read_method: Option<AccessMethod> = None, Automatic(Words::<AccessMethod>::ANY);
     Noncontiguous, Rank, Always, alias "pario_way_read";
 
     /// The same for writes. `sieve` becomes `list` where a sieved write is
     /// not allowed.
-    pario_write_method: AccessMethod = AccessMethod::Automatic, Words::<AccessMethod>::ANY;
+    pario_write_method: Option<AccessMethod> = None, Automatic(Words::<AccessMethod>::ANY);
     Noncontiguous, Rank, Always, alias "pario_way_write";
 
     /// The most pieces that one vectored or batched call carries.
@@ -208,7 +206,7 @@ hints! {
     /// whoever has something to exchange, by messages to all, or by node
     /// first. `romio_cb_alltoall` is the same as `alltoall` when it is
     /// enabled.
-    pario_exchange: ExchangeMethod = ExchangeMethod::Automatic, Words::<ExchangeMethod>::ANY;
+    pario_exchange: Option<Exchange> = None, Automatic(Words::<Exchange>::ANY);
     Collective, File, Always;
 
     /// Whether ranks send a message to every owner in each round, for
@@ -240,7 +238,7 @@ hints! {
 
     /// Striping that collective calls treat the file as having, whatever the
     /// file system says: the length of a stripe and the number of servers.
-    pario_assume_striping: Option<AssumedStriping> = None, Maybe(Striping);
+    pario_assume_striping: Option<pario_types::Striping> = None, Maybe(Striping);
     Assumptions, File, Open, alias "pario_mimic_striping";
 
     /// Bytes that a lock of the file system is taken to cover at least.
@@ -248,11 +246,11 @@ hints! {
     Assumptions, File, Open, alias "pario_mimic_lock_granularity";
 
     /// Who is taken to manage the file system's locks.
-    pario_assume_lock_protocol: Option<AssumedLocks> = None, Maybe(Words::<AssumedLocks>::ANY);
+    pario_assume_lock_protocol: Option<LockProtocol> = None, Maybe(Words::<LockProtocol>::ANY);
     Assumptions, File, Open, alias "pario_mimic_lock_protocol";
 
     /// Where the file system's client is taken to run.
-    pario_assume_client: Option<AssumedClient> = None, Maybe(Words::<AssumedClient>::ANY);
+    pario_assume_client: Option<Client> = None, Maybe(Words::<Client>::ANY);
     Assumptions, File, Open, alias "pario_mimic_client";
 
     /// Whether reads bypass the kernel's cache (`O_DIRECT`). Unaligned edges

@@ -1,9 +1,19 @@
 //! Hints whose values are words.
 
+use std::fmt;
+
+use pario_types::{Client, LockProtocol};
+
 /// A type whose values are words, matched without regard to case.
 pub(crate) trait Word: Copy + PartialEq + 'static {
     /// Each value with the word that names it and other spellings of it.
     const WORDS: &'static [(Self, &'static str, &'static [&'static str])];
+}
+
+/// The word that names a value.
+pub(crate) fn name<W: Word>(value: W) -> &'static str {
+    let named = W::WORDS.iter().find(|(known, _, _)| *known == value);
+    named.map_or("", |(_, word, _)| word)
 }
 
 macro_rules! words {
@@ -34,8 +44,6 @@ words! {
     }
     /// How a non-contiguous access reaches the file.
     AccessMethod {
-        /// Chosen for each access by its pattern.
-        Automatic = "automatic" | "auto",
         /// One call a piece.
         Direct = "direct",
         /// Vectored or batched calls.
@@ -78,9 +86,7 @@ words! {
         Disable = "disable" | "false",
     }
     /// How data gets from rank to rank in collective calls.
-    ExchangeMethod {
-        /// Chosen by where the ranks are.
-        Automatic = "automatic" | "auto",
+    Exchange {
         /// Through memory that the ranks share.
         Shared = "shared",
         /// A message from each rank to each owner that has something of it.
@@ -90,20 +96,65 @@ words! {
         /// By node first, then one message a node and owner.
         TwoLayer = "two-layer" | "two_layer",
     }
-    /// A locking protocol that a file system is treated as having.
-    AssumedLocks {
-        /// None, or none that matters.
-        None = "none",
-        /// Each server manages the locks of its stripes (Lustre).
-        Server = "server",
-        /// The holder of a token grants further locks (GPFS).
-        Token = "token",
+}
+
+impl Word for LockProtocol {
+    const WORDS: &'static [(Self, &'static str, &'static [&'static str])] = &[
+        (LockProtocol::None, "none", &[]),
+        (LockProtocol::Server, "server", &[]),
+        (LockProtocol::Token, "token", &[]),
+    ];
+}
+
+impl Word for Client {
+    const WORDS: &'static [(Self, &'static str, &'static [&'static str])] = &[
+        (Client::Kernel, "kernel", &[]),
+        (Client::Library, "library", &[]),
+    ];
+}
+
+impl Exchange {
+    /// All of them, in the order in which ties are resolved.
+    pub const ALL: [Exchange; 4] = [
+        Exchange::Shared,
+        Exchange::Messages,
+        Exchange::AllToAll,
+        Exchange::TwoLayer,
+    ];
+
+    /// Its name, in hints and explanations.
+    pub fn name(self) -> &'static str {
+        name(self)
     }
-    /// Where a file system's client is taken to run.
-    AssumedClient {
-        /// In the node's kernel.
-        Kernel = "kernel",
-        /// In each process.
-        Library = "library",
+
+    /// The exchange of that name.
+    pub fn by_name(name: &str) -> Option<Exchange> {
+        Exchange::ALL.into_iter().find(|it| it.name() == name)
+    }
+}
+
+impl fmt::Display for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl AccessMethod {
+    /// All of them.
+    pub const ALL: [AccessMethod; 3] = [
+        AccessMethod::Direct,
+        AccessMethod::List,
+        AccessMethod::Sieve,
+    ];
+
+    /// Its name, in hints and explanations.
+    pub fn name(self) -> &'static str {
+        name(self)
+    }
+}
+
+impl fmt::Display for AccessMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }

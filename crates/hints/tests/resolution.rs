@@ -169,7 +169,7 @@ fn words_have_no_case() {
     );
     assert_eq!(
         resolved("pario_read_method", "Sieve").pario_read_method,
-        AccessMethod::Sieve
+        Some(AccessMethod::Sieve)
     );
     assert_eq!(resolved("pario_rmw", "locked").pario_rmw, Rmw::Locked);
     assert_eq!(
@@ -206,7 +206,7 @@ fn drivers_are_names_and_romio_spells_them_its_way() {
         Some("mem")
     );
     let renamed = resolved("pario_way_read", "list");
-    assert_eq!(renamed.pario_read_method, AccessMethod::List);
+    assert_eq!(renamed.pario_read_method, Some(AccessMethod::List));
     let renamed = resolved("pario_mimic_lock_granularity", "4096");
     assert_eq!(renamed.pario_assume_lock_granularity, Some(4096));
     let alias = resolved("romio_filesystem_type", "UFS: Generic ROMIO driver");

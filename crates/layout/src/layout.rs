@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::TypeError;
 use crate::runs::{RawRuns, Runs};
@@ -143,12 +143,19 @@ impl Layout {
     /// # Panics
     /// If `len` does not fit in 63 bits.
     pub fn dense(len: u64) -> Self {
-        let dense = || {
-            let shape = (len > 0).then(|| Shape::dense(len)).transpose()?;
-            let extent = i64::try_from(len).map_err(|_| TypeError::overflow("the size"))?;
-            Self::new(shape.map(|shape| Placed { at: 0, shape }), 0, extent)
-        };
-        dense().expect("a dense layout is at most 2^63 - 1 bytes long")
+        static BYTE: OnceLock<Layout> = OnceLock::new();
+        let dense = || Self::new_dense(len).expect("a dense layout is at most 2^63 - 1 bytes long");
+        match len {
+            // Views and realms without gaps have it.
+            1 => BYTE.get_or_init(dense).clone(),
+            _ => dense(),
+        }
+    }
+
+    fn new_dense(len: u64) -> Result<Self, TypeError> {
+        let shape = (len > 0).then(|| Shape::dense(len)).transpose()?;
+        let extent = i64::try_from(len).map_err(|_| TypeError::overflow("the size"))?;
+        Self::new(shape.map(|shape| Placed { at: 0, shape }), 0, extent)
     }
 
     pub(crate) fn tile(&self) -> Option<&Placed> {

@@ -1,36 +1,71 @@
 //! Agreement in collective calls: an error is data that every rank learns.
 
-use pario_transport::{Rank, Transport};
+use pario_transport::{Gathered, Rank, Transport};
 
 use crate::{Error, ErrorKind, Result};
 
 const FINE: u8 = 0;
 const FAILED: u8 = 1;
 
-/// Tells every rank what this one has to say, or that it failed, and returns
-/// what all said. If any rank failed, all return the error of the lowest such
-/// rank, so that every rank sees the same kind.
-pub(crate) fn gather(comm: &dyn Transport, mine: Result<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
-    // The tag comes last, where it is put on and taken off without a copy.
-    let (mut message, tag, failure) = match mine {
-        Ok(bytes) => (bytes, FINE, None),
-        Err(error) => (error.to_wire(), FAILED, Some(error)),
-    };
-    message.push(tag);
-    let mut all = comm.all_gather(&message)?;
-    let mut failed = None;
-    for (message, rank) in all.iter_mut().zip((0..).map(Rank)) {
-        if message.pop() != Some(FINE) {
-            failed = failed.or(Some(rank));
+/// The memory of a gather, which the next one reuses.
+#[derive(Debug, Default)]
+pub(crate) struct GatherBuffers {
+    pub(crate) message: Vec<u8>,
+    pub(crate) all: Gathered,
+}
+
+impl GatherBuffers {
+    /// Sends every rank this rank's bytes, or its error, and returns the bytes of all ranks,
+    /// by rank. If any rank failed, all return the error of the lowest such rank, so that
+    /// every rank sees the same kind.
+    pub(crate) fn gather(
+        &mut self,
+        comm: &dyn Transport,
+        mine: std::result::Result<&[u8], &Error>,
+    ) -> Result<impl ExactSizeIterator<Item = &[u8]>> {
+        self.message.clear();
+        match mine {
+            Ok(bytes) => self.message.extend_from_slice(bytes),
+            Err(error) => self.message.extend(error.to_wire()),
+        }
+        self.message.push(match mine {
+            Ok(_) => FINE,
+            Err(_) => FAILED,
+        });
+        comm.all_gather_into(&self.message, &mut self.all)?;
+        let failed = self
+            .all
+            .iter()
+            .position(|bytes| bytes.last() != Some(&FINE));
+        match failed {
+            None => Ok(self.all.iter().map(content)),
+            Some(index) => {
+                let rank = Rank(index as u32);
+                Err(match mine {
+                    Err(error) if rank == comm.rank() => error.clone().on_rank(rank),
+                    _ => Error::from_wire(content(self.all.of(index)), rank),
+                })
+            }
         }
     }
-    let Some(rank) = failed else {
-        return Ok(all);
-    };
-    Err(match failure {
-        Some(error) if rank == comm.rank() => error.on_rank(rank),
-        _ => Error::from_wire(&all[rank.index()], rank),
-    })
+
+    /// All ranks succeed, or all get the same error.
+    pub(crate) fn agree<T>(&mut self, comm: &dyn Transport, mine: Result<T>) -> Result<T> {
+        let _ = self.gather(comm, mine.as_ref().map(|_| &[][..]))?;
+        mine
+    }
+}
+
+/// A message without its tag, which is its last byte.
+fn content(message: &[u8]) -> &[u8] {
+    message.split_last().map_or(&[], |(_, content)| content)
+}
+
+/// As [`GatherBuffers::gather`], for calls that are made once.
+pub(crate) fn gather(comm: &dyn Transport, mine: Result<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    let mut buffers = GatherBuffers::default();
+    let all = buffers.gather(comm, mine.as_deref())?;
+    Ok(all.map(<[u8]>::to_vec).collect())
 }
 
 /// What one rank has to say, or its error, on all ranks. Nobody waits for
@@ -57,13 +92,7 @@ pub(crate) fn told_by(
 
 /// All ranks succeed, or all get the same error.
 pub(crate) fn agree<T>(comm: &dyn Transport, mine: Result<T>) -> Result<T> {
-    match mine {
-        Ok(value) => gather(comm, Ok(Vec::new())).map(|_| value),
-        Err(error) => match gather(comm, Err(error)) {
-            Ok(_) => unreachable!("this rank's own failure is among those gathered"),
-            Err(error) => Err(error),
-        },
-    }
+    GatherBuffers::default().agree(comm, mine)
 }
 
 /// All ranks must have said the same about `what`.

@@ -3,7 +3,6 @@
 //! blocking and nonblocking calls differ only in who runs it.
 
 use std::{
-    ops::Range,
     panic::{self, AssertUnwindSafe},
     sync::Arc,
 };
@@ -13,7 +12,10 @@ use pario_hints::{Hints, Rmw};
 
 use crate::{
     Error, ErrorKind, Mode, Result, Status, Unreported,
-    access::{AccessMethod, Buffers, Locking, Moved, ReadModifyWrite, Selection, Transfer},
+    access::{
+        AccessMethod, Buffers, Locking, MemoryData, Moved, ReadModifyWrite, ResolvedAccess,
+        Selection, Transfer,
+    },
     buffer::Memory,
     file::{Atomicity, Inner},
     request::{Completion, InFlight, KeepAlive, Placement},
@@ -78,11 +80,8 @@ impl Call {
 pub(crate) struct Operation {
     file: Arc<Inner>,
     call: Call,
-    view: Arc<FlattenedView>,
+    access: ResolvedAccess,
     hints: Arc<Hints>,
-    /// First data byte of the view.
-    first: u64,
-    memory: Memory,
     atomicity: Atomicity,
 }
 
@@ -92,26 +91,24 @@ impl Operation {
     pub(crate) fn prepare(file: &Arc<Inner>, call: Call, memory: Memory) -> Result<Operation> {
         let view = file.view();
         check_allowed(file, &view, call)?;
-        memory.check()?;
-        let bytes = Transfer::file_bytes(&view, &memory)?;
-        let etypes = view.whole_etypes(bytes)?;
-        let first = match call.position {
-            Position::At(offset) | Position::Ordered(offset) => reach(&view, offset, bytes)?,
+        let data = MemoryData::new(&view, memory)?;
+        let etypes = view.whole_etypes(data.file_bytes())?;
+        let resolve = |offset| ResolvedAccess::new(call.direction, view, data, offset);
+        let access = match call.position {
+            Position::At(offset) | Position::Ordered(offset) => resolve(offset)?,
             Position::Individual => {
                 let mut pointer = file.pointer();
-                let first = reach(&view, *pointer, bytes)?;
+                let access = resolve(*pointer)?;
                 *pointer += etypes;
-                first
+                access
             }
-            Position::Shared => reach(&view, file.shared_pointer.advance(etypes)?, bytes)?,
+            Position::Shared => resolve(file.shared_pointer.advance(etypes)?)?,
         };
         Ok(Operation {
             file: file.clone(),
             call,
-            view,
+            access,
             hints: file.hints(),
-            first,
-            memory,
             atomicity: file.atomicity(),
         })
     }
@@ -158,7 +155,7 @@ impl Operation {
     /// Reads the data through a window of this size, whatever the pattern.
     pub(crate) fn run_sieved(&self, buffer_bytes: u64) -> Result<Status> {
         let mut hints = (*self.hints).clone();
-        hints.pario_read_method = pario_hints::AccessMethod::Sieve;
+        hints.pario_read_method = Some(AccessMethod::Sieve);
         hints.ind_rd_buffer_size = buffer_bytes;
         let transfer = Transfer {
             hints: &hints,
@@ -171,20 +168,23 @@ impl Operation {
     /// of its own, and it need not be atomic.
     pub(crate) fn is_plain(&self) -> bool {
         self.atomicity == Atomicity::NonAtomic
-            && Transfer::is_unconverted(&self.view, &self.memory)
+            && self.access.converter.is_none()
             && (self.call.direction == Direction::Read
-                || self.memory.bytes() == 0
-                || (self.view.layout().size() > 0
-                    && !self.view.overlaps_itself(self.first, self.memory.bytes())))
+                || self.access.memory.bytes() == 0
+                || (self.access.view.layout().size() > 0
+                    && !self
+                        .access
+                        .view
+                        .overlaps_itself(self.access.first, self.access.memory.bytes())))
     }
 
     /// Bytes that its data takes in the file.
-    pub(crate) fn file_bytes(&self) -> Result<u64> {
-        Transfer::file_bytes(&self.view, &self.memory)
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.access.file_bytes
     }
 
     pub(crate) fn first(&self) -> u64 {
-        self.first
+        self.access.first
     }
 
     pub(crate) fn direction(&self) -> Direction {
@@ -192,7 +192,7 @@ impl Operation {
     }
 
     pub(crate) fn view(&self) -> &FlattenedView {
-        &self.view
+        &self.access.view
     }
 
     pub(crate) fn hints(&self) -> &Arc<Hints> {
@@ -200,7 +200,7 @@ impl Operation {
     }
 
     pub(crate) fn memory(&self) -> &Memory {
-        &self.memory
+        &self.access.memory
     }
 
     /// The gate of the handle's writers.
@@ -282,15 +282,15 @@ impl Operation {
     }
 
     fn is_short(&self) -> bool {
-        let bytes = self.memory.bytes();
+        let bytes = self.access.memory.bytes();
         bytes <= self.hints.pario_inline_bytes
             && self.atomicity == Atomicity::NonAtomic
             && self.hints.pario_rmw != Rmw::Locked
-            && Transfer::is_unconverted(&self.view, &self.memory)
+            && self.access.converter.is_none()
             && self.file.buffers.has_room(bytes)
-            && (self.view.layout().is_dense() || {
-                let data = self.first..self.first + bytes;
-                self.view.layout().piece_stats(data).pieces <= SHORT_PIECES_MAX
+            && (self.access.view.layout().is_dense() || {
+                let data = self.access.first..self.access.first + bytes;
+                self.access.view.layout().piece_stats(data).pieces <= SHORT_PIECES_MAX
             })
     }
 
@@ -313,10 +313,7 @@ impl Operation {
     fn transfer(&self, plan: Plan) -> Transfer<'_> {
         Transfer {
             handle: &*self.file.handle,
-            direction: self.call.direction,
-            view: &self.view,
-            first: self.first,
-            memory: &self.memory,
+            access: &self.access,
             hints: &self.hints,
             read_modify_write: plan.read_modify_write,
             locking: plan.locking,
@@ -391,32 +388,6 @@ impl Operation {
 struct Plan {
     read_modify_write: ReadModifyWrite,
     locking: Locking,
-}
-
-/// The first data byte of an access, all of which lies within reach. A view
-/// without data leads nowhere, so nothing is out of its reach.
-fn reach(view: &FlattenedView, offset: u64, bytes: u64) -> Result<u64> {
-    let first = view.data_byte(offset)?;
-    let placeless = bytes == 0 || view.layout().size() == 0;
-    let inside = first
-        .checked_add(bytes)
-        .is_some_and(|end| end <= i64::MAX as u64)
-        && (placeless || file_range(view, first, bytes).is_some());
-    if !inside {
-        return Err(Error::argument(format!(
-            "an access of {bytes} bytes at offset {offset} of the view reaches past the last possible byte of a file, 2^63 - 1"
-        )));
-    }
-    Ok(first)
-}
-
-/// From the first byte of the file that an access touches to the end of the
-/// last.
-pub(crate) fn file_range(view: &FlattenedView, first: u64, bytes: u64) -> Option<Range<u64>> {
-    let (low, high) = view.layout().run_bounds(first..first + bytes)?;
-    let start = view.displacement().checked_add_signed(low)?;
-    let end = view.displacement().checked_add_signed(high)?;
-    (end <= i64::MAX as u64).then_some(start..end)
 }
 
 fn check_same_views(view: &FlattenedView) -> Result<()> {

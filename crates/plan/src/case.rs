@@ -4,16 +4,7 @@ use std::{cell::OnceCell, ops::Range};
 
 use pario_hints::ConfigList;
 
-use crate::{Access, Client, Facts, Pattern, WindowWriter};
-
-/// Which way the bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From the file to memory.
-    Read,
-    /// From memory to the file.
-    Write,
-}
+use crate::{Access, Client, Direction, Facts, Pattern, WindowWriter};
 
 /// Whether holes between the ranks' pieces may be read and written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

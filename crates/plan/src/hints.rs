@@ -1,9 +1,9 @@
 //! From hints to what a plan is made from.
 
-use pario_hints::{AssumedClient, AssumedLocks, Buffering, ExchangeMethod, Hints, Rmw};
+use pario_hints::{Buffering, Hints, Rmw};
 
 use crate::{
-    Client, Direction, Exchange, Facts, LockProtocol, Rewriting, Striping, Tuning,
+    Direction, Exchange, Facts, Rewriting, Tuning,
     algorithm::{Algorithm, Individual, TwoPhase},
     partition::{Partition, Persistent},
 };
@@ -61,41 +61,26 @@ fn algorithm(hints: &Hints, direction: Direction) -> Option<String> {
 
 fn exchange(hints: &Hints) -> Option<Exchange> {
     match (hints.pario_exchange, hints.romio_cb_alltoall) {
-        (ExchangeMethod::Automatic, Buffering::Enable) => Some(Exchange::AllToAll),
-        (ExchangeMethod::Automatic, _) => None,
-        (ExchangeMethod::Shared, _) => Some(Exchange::Shared),
-        (ExchangeMethod::Messages, _) => Some(Exchange::Messages),
-        (ExchangeMethod::AllToAll, _) => Some(Exchange::AllToAll),
-        (ExchangeMethod::TwoLayer, _) => Some(Exchange::TwoLayer),
+        (None, Buffering::Enable) => Some(Exchange::AllToAll),
+        (exchange, _) => exchange,
     }
 }
 
 impl Facts {
-    /// These facts, with those that the hints pretend in their place.
-    pub fn with_assumptions(mut self, hints: &Hints) -> Facts {
-        if let Some(pretended) = hints.pario_assume_striping {
-            self.striping = Some(Striping {
-                unit: pretended.unit,
-                count: pretended.count,
-            });
+    /// These facts, with those that the hints tell pario to assume in their place.
+    #[must_use]
+    pub fn with_assumptions(self, hints: &Hints) -> Facts {
+        Facts {
+            striping: hints.pario_assume_striping.or(self.striping),
+            lock_granularity: hints
+                .pario_assume_lock_granularity
+                .or(self.lock_granularity),
+            lock_protocol: hints
+                .pario_assume_lock_protocol
+                .unwrap_or(self.lock_protocol),
+            client: hints.pario_assume_client.unwrap_or(self.client),
+            ..self
         }
-        if let Some(bytes) = hints.pario_assume_lock_granularity {
-            self.lock_granularity = Some(bytes);
-        }
-        if let Some(pretended) = hints.pario_assume_lock_protocol {
-            self.lock_protocol = match pretended {
-                AssumedLocks::None => LockProtocol::None,
-                AssumedLocks::Server => LockProtocol::Server,
-                AssumedLocks::Token => LockProtocol::Token,
-            };
-        }
-        if let Some(pretended) = hints.pario_assume_client {
-            self.client = match pretended {
-                AssumedClient::Kernel => Client::Kernel,
-                AssumedClient::Library => Client::Library,
-            };
-        }
-        self
     }
 }
 
@@ -104,7 +89,7 @@ mod tests {
     use pario_hints::{Info, Sources};
 
     use super::*;
-    use crate::{algorithm::ALGORITHMS, partition::PARTITIONS};
+    use crate::{Client, LockProtocol, Striping, algorithm::ALGORITHMS, partition::PARTITIONS};
 
     fn hints(pairs: &[(&str, &str)]) -> Hints {
         let mut info = Info::new();

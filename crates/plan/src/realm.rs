@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use pario_layout::{Layout, Monotonicity};
+use smallvec::SmallVec;
 
 /// A tiled layout, clipped to a range of the file. Realms of one call do not
 /// overlap, and together they hold every byte that some rank moves.
@@ -112,7 +113,7 @@ impl Realm {
         let number = self.data.start / window_bytes + index;
         let start = (number * window_bytes).max(self.data.start);
         let end = ((number + 1) * window_bytes).min(self.data.end);
-        let mut extents = Vec::new();
+        let mut extents = SmallVec::new();
         for run in self.layout.runs(start..end) {
             for (offset, len) in run.pieces() {
                 let at = self.displacement.wrapping_add_signed(offset);
@@ -127,7 +128,8 @@ impl Realm {
 /// that do not touch, one after the other in the collective buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    extents: Vec<Range<u64>>,
+    /// Mostly one: realms are contiguous unless they follow a file system's stripes.
+    extents: SmallVec<[Range<u64>; 1]>,
 }
 
 impl Window {

@@ -1,6 +1,8 @@
 //! The order of windows, the same on every rank.
 
-use std::ops::Range;
+use std::{ops::Range, slice};
+
+use smallvec::SmallVec;
 
 use crate::{Access, Members, Rounds, Window};
 
@@ -32,12 +34,31 @@ impl Rounds {
     }
 
     /// The ranks whose data an aggregator moves.
-    pub fn members(&self, aggregator: usize, ranks: u32) -> impl Iterator<Item = u32> + '_ {
-        let (all, some) = match &self.aggregators[aggregator].members {
-            Members::All => (Some(0..ranks), None),
-            Members::Some(members) => (None, Some(members.iter().copied())),
-        };
-        all.into_iter().flatten().chain(some.into_iter().flatten())
+    pub fn members(&self, aggregator: usize, ranks: u32) -> MemberRanks<'_> {
+        match &self.aggregators[aggregator].members {
+            Members::All => MemberRanks::All(0..ranks),
+            Members::Some(members) => MemberRanks::Some(members.iter()),
+        }
+    }
+}
+
+/// The ranks whose data an aggregator moves, ascending.
+#[derive(Clone, Debug)]
+pub enum MemberRanks<'a> {
+    /// All ranks.
+    All(Range<u32>),
+    /// Those of a list.
+    Some(slice::Iter<'a, u32>),
+}
+
+impl Iterator for MemberRanks<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        match self {
+            MemberRanks::All(ranks) => ranks.next(),
+            MemberRanks::Some(ranks) => ranks.next().copied(),
+        }
     }
 }
 
@@ -47,7 +68,7 @@ pub struct Schedule<'a> {
     rounds: &'a Rounds,
     accesses: &'a [Access],
     /// Where each aggregator goes on, as a byte of the file.
-    next: Vec<u64>,
+    next: SmallVec<[u64; 8]>,
     turn: usize,
 }
 

@@ -8,6 +8,7 @@ use crate::{
     Case, Exchange, Fitness, PersistentRealms, Plan,
     aggregators::{self, Aggregators},
     algorithm::{ALGORITHMS, Algorithm, Decisions},
+    exchange,
     partition::{PARTITIONS, Partition},
 };
 
@@ -91,7 +92,9 @@ pub fn decide(case: &Case<'_>) -> Decision {
         }
     };
 
-    let answers = Exchange::ALL.iter().map(|it| (it.name(), it.suit(case)));
+    let answers = Exchange::ALL
+        .iter()
+        .map(|it| (it.name(), exchange::fitness(*it, case)));
     let (index, exchanges) = Answers::of(answers.collect(), tuning.exchange.as_deref());
     Decision {
         algorithm,

@@ -27,6 +27,7 @@ mod collectives;
 pub mod conformance;
 mod error;
 mod fabric;
+mod gathered;
 mod memory;
 pub mod node;
 mod process;
@@ -38,6 +39,7 @@ mod transport;
 
 pub use error::{Loss, Result, TransportError};
 pub use fabric::ProgressHook;
+pub use gathered::Gathered;
 pub use memory::{Backoff, Event, Segment, Waiter};
 pub use process::Process;
 pub use rank::{Node, Rank, Tag};

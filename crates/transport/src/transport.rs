@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::{Backoff, Node, Rank, Result, Segment, Tag, collectives, sharing};
+use crate::{Backoff, Gathered, Node, Rank, Result, Segment, Tag, collectives, sharing};
 
 /// Bytes that [`Transport::send_owned`] may add to a message.
 pub const SEND_HEADROOM: usize = 32;
@@ -99,6 +99,12 @@ pub trait Transport: Send + Sync + Debug {
     /// Returns what each rank gave, by rank. Lengths may differ.
     fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
         collectives::all_gather(self, mine)
+    }
+
+    /// As [`all_gather`](Transport::all_gather), into memory that calls reuse.
+    fn all_gather_into(&self, mine: &[u8], all: &mut Gathered) -> Result<()> {
+        all.set(&self.all_gather(mine)?);
+        Ok(())
     }
 
     /// A private world of messages and collectives between the same ranks.

@@ -37,7 +37,6 @@ impl MethodFitness {
         accesses: &[Access],
         hints: &Hints,
     ) -> Option<String> {
-        let direction = direction.into();
         let facts = self.0.clone().with_assumptions(hints);
         let tuning = Tuning::from_hints(hints, direction);
         let history = History::default();
@@ -47,7 +46,10 @@ impl MethodFitness {
         let answers = [
             algorithm.map(|it| it.suit(&case)),
             partition.map(|it| it.suit(&case)),
-            method.forced.exchange.map(|it| it.suit(&case)),
+            method
+                .forced
+                .exchange
+                .map(|it| pario_plan::exchange::fitness(it, &case)),
         ];
         answers.into_iter().flatten().find_map(|it| match it {
             Fitness::Unfit { reason } => Some(reason.into_owned()),

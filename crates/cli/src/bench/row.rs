@@ -41,7 +41,7 @@ impl Side {
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) method: Method,
-    /// In the order of `Direction::ALL`.
+    /// In the order of `DIRECTIONS`.
     sides: [Side; 2],
 }
 

@@ -15,7 +15,7 @@ use super::trial::{Record, Trial};
 use super::world::World;
 use crate::failure::Failure;
 use crate::measure::capacity::{Kept, file_space};
-use crate::measure::{Direction, Holes, Memory, Need, Share, Stored, alternating};
+use crate::measure::{DIRECTIONS, Direction, Holes, Memory, Need, Share, Stored, alternating};
 use crate::workload::Job;
 
 /// Whether the kernel's cache is emptied before reads.
@@ -78,7 +78,7 @@ impl<'a> Session<'a> {
         let memories: Vec<_> = self.memories.iter().map(lock).collect();
         let steps: Vec<_> = memories.iter().map(|it| it.steps.as_slice()).collect();
         for row in rows {
-            for direction in Direction::ALL {
+            for direction in DIRECTIONS {
                 let reason = fitness.reason(&row.method, direction, &steps);
                 row.side_mut(direction).unavailable = reason;
             }

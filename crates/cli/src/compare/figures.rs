@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Mode;
 use super::protocol::Figure;
-use crate::measure::{Direction, Samples};
+use crate::measure::{DIRECTIONS, Direction, Samples};
 
 /// Whose MPI-IO a contender uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Section {
         mpis: usize,
     ) -> Section {
         let rows = patterns.flat_map(|pattern| {
-            Direction::ALL.map(|direction| Row {
+            DIRECTIONS.map(|direction| Row {
                 pattern,
                 direction,
                 bytes: 0,

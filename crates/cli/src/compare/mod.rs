@@ -20,7 +20,7 @@ use indicatif::ProgressBar;
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::measure::capacity::{Kept, file_space};
-use crate::measure::{Direction, Memory, Need, Scratch, alternating, progress_bar};
+use crate::measure::{DIRECTIONS, Memory, Need, Scratch, alternating, progress_bar};
 use crate::output::{self, JsonOption, check_file, save};
 use crate::run::library;
 use crate::workload;
@@ -345,7 +345,7 @@ impl Case<'_> {
                 )),
             }
         });
-        let expected = comparison.patterns.len() * Direction::ALL.len();
+        let expected = comparison.patterns.len() * DIRECTIONS.len();
         match outcome {
             Ok(()) if reported < expected => {
                 faults.push(format!(
@@ -354,7 +354,7 @@ impl Case<'_> {
             }
             Ok(()) => {}
             Err(reason) => {
-                let pattern = comparison.patterns.get(reported / Direction::ALL.len());
+                let pattern = comparison.patterns.get(reported / DIRECTIONS.len());
                 let place = pattern.map_or("at its end", |pattern| pattern.name);
                 faults.push(format!("{context}: {place}: {reason}"));
             }

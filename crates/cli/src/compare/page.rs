@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Comparison;
 use super::figures::{Contender, Row, Section, Side, Summary, is_behind};
-use crate::measure::Direction;
+use crate::measure::DIRECTIONS;
 use crate::output::plot::{self, Mark, RowLine, RowPlot, Scale, colour, escaped};
 
 /// The page, with `{{names}}` in place of what is filled in.
@@ -201,7 +201,7 @@ fn plot(
     mark: impl Fn(&Row, usize) -> Mark,
 ) -> RowPlot {
     // Rows are writes and reads of each pattern.
-    let rows = section.rows.chunks_exact(Direction::ALL.len()).map(|rows| {
+    let rows = section.rows.chunks_exact(DIRECTIONS.len()).map(|rows| {
         let mpis = comparison.mpis.iter().enumerate();
         let lines = mpis.map(|(index, mpi)| RowLine {
             title: format!("{}, {}", rows[0].pattern, mpi.name),

@@ -13,6 +13,7 @@ const MARK: &str = "pario-compare ";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figure {
     pub(crate) pattern: String,
+    #[serde(with = "crate::measure::direction")]
     pub(crate) direction: Direction,
     /// Bytes of all ranks.
     pub(crate) bytes: u64,

@@ -128,6 +128,7 @@ struct SectionDocument<'a> {
 #[derive(Serialize)]
 struct RowDocument<'a> {
     pattern: &'static str,
+    #[serde(with = "crate::measure::direction")]
     direction: Direction,
     bytes: u64,
     pieces: u64,

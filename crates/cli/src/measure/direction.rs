@@ -1,32 +1,19 @@
-use serde::{Deserialize, Serialize};
+//! Directions as measurements use them.
 
-/// Which way the data goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Direction {
-    /// From memory to the file.
-    Write,
-    /// From the file to memory.
-    Read,
+use pario_types::Direction;
+use serde::{Deserialize, Deserializer, Serializer, de};
+
+/// Both, in the order in which they are measured.
+pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Write, Direction::Read];
+
+/// For `#[serde(with = "…")]`: a direction by its name.
+pub(crate) fn serialize<S: Serializer>(direction: &Direction, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(direction.name())
 }
 
-impl Direction {
-    /// Both, in the order in which they are measured.
-    pub(crate) const ALL: [Direction; 2] = [Direction::Write, Direction::Read];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Direction::Write => "write",
-            Direction::Read => "read",
-        }
-    }
-}
-
-impl From<Direction> for pario_plan::Direction {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Write => pario_plan::Direction::Write,
-            Direction::Read => pario_plan::Direction::Read,
-        }
-    }
+/// The inverse.
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Direction, D::Error> {
+    let name = String::deserialize(from)?;
+    let direction = DIRECTIONS.into_iter().find(|it| it.name() == name);
+    direction.ok_or_else(|| de::Error::unknown_variant(&name, &["write", "read"]))
 }

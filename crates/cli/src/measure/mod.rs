@@ -6,7 +6,7 @@
 pub(crate) mod buffer;
 pub(crate) mod capacity;
 pub(crate) mod content;
-mod direction;
+pub(crate) mod direction;
 mod fault;
 mod guard;
 mod memory;
@@ -18,10 +18,11 @@ mod stored;
 
 pub(crate) use buffer::{Buffer, PAGE};
 pub(crate) use capacity::Need;
-pub(crate) use direction::Direction;
+pub(crate) use direction::DIRECTIONS;
 pub(crate) use fault::{Fault, Place};
 pub(crate) use memory::{Memory, accesses};
 pub(crate) use order::{alternating, progress_bar};
+pub(crate) use pario_types::Direction;
 pub(crate) use samples::{Doubt, Samples, print_doubts};
 pub(crate) use scratch::Scratch;
 pub(crate) use share::Share;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 pub(crate) use super::axis::Scale;
 use super::axis::{Axis, label};
-use crate::measure::Direction;
+use crate::measure::DIRECTIONS;
 
 /// Colours and fonts of plots, light or dark as the reader's system is.
 pub(crate) const STYLE: &str = include_str!("plot.css");
@@ -100,7 +100,7 @@ impl RowPlot {
         let values: Vec<f64> = marks
             .flat_map(|line| line.marks.into_iter().flat_map(Mark::values))
             .collect();
-        for (index, direction) in Direction::ALL.into_iter().enumerate() {
+        for (index, direction) in DIRECTIONS.into_iter().enumerate() {
             let start = panel_start(index);
             let axis = Axis::new(self.scale, &values, start, PANEL);
             svg += &text(
@@ -226,7 +226,7 @@ impl LinePlot {
         let values = self.series.iter().flat_map(|it| it.values.iter().flatten());
         let values: Vec<f64> = values.copied().flatten().collect();
         let axis = Axis::new(Scale::Linear, &values, bottom, -PANEL_HEIGHT);
-        for (index, direction) in Direction::ALL.into_iter().enumerate() {
+        for (index, direction) in DIRECTIONS.into_iter().enumerate() {
             let start = panel_start(index);
             svg += &text(
                 "name",

@@ -23,7 +23,7 @@ mod retired;
 use std::sync::Arc;
 
 use pario_transport::{
-    Backoff, Node, Rank, Result, Segment, Tag, Transport, TransportError, generic, node,
+    Backoff, Gathered, Node, Rank, Result, Segment, Tag, Transport, TransportError, generic, node,
 };
 
 pub use meeting::Met;
@@ -315,6 +315,16 @@ impl Transport for MpiTransport {
         match self.all_nearby() {
             Some(node) => node.all_gather(mine),
             None => gather::all_gather(self, mine),
+        }
+    }
+
+    fn all_gather_into(&self, mine: &[u8], all: &mut Gathered) -> Result<()> {
+        match self.all_nearby() {
+            Some(node) => node.all_gather_into(mine, all),
+            None => {
+                all.set(&gather::all_gather(self, mine)?);
+                Ok(())
+            }
         }
     }
 

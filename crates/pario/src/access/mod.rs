@@ -8,14 +8,17 @@ mod batches;
 mod direct;
 mod list;
 mod page_aliasing;
+mod resolved;
 mod select;
 mod sieve;
 mod span;
 mod staging;
 mod transfer;
 
+pub use pario_hints::AccessMethod;
+pub(crate) use resolved::{MemoryData, ResolvedAccess};
 pub(crate) use select::ReadModifyWrite;
-pub use select::{AccessMethod, Selection};
+pub use select::Selection;
 pub(crate) use staging::Buffers;
 pub(crate) use transfer::{Moved, Transfer};
 

@@ -4,36 +4,7 @@
 use std::fmt;
 
 use pario_driver::Direction;
-use pario_hints::{Hints, Sieving};
-
-/// How pieces that are not contiguous in the file are reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AccessMethod {
-    /// One call a piece.
-    Direct,
-    /// Many pieces a call.
-    List,
-    /// One large call for pieces and gaps.
-    Sieve,
-}
-
-impl AccessMethod {
-    const ALL: [AccessMethod; 3] = [
-        AccessMethod::Direct,
-        AccessMethod::List,
-        AccessMethod::Sieve,
-    ];
-}
-
-impl fmt::Display for AccessMethod {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            AccessMethod::Direct => "direct",
-            AccessMethod::List => "list",
-            AccessMethod::Sieve => "sieve",
-        })
-    }
-}
+use pario_hints::{AccessMethod, Hints, Sieving};
 
 /// Whether a window with holes may be written back (semantics rule 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,12 +214,8 @@ pub(super) fn asked(direction: Direction, hints: &Hints) -> Option<(AccessMethod
         ),
     };
     match method {
-        pario_hints::AccessMethod::Direct => Some((AccessMethod::Direct, hint)),
-        pario_hints::AccessMethod::List => Some((AccessMethod::List, hint)),
-        pario_hints::AccessMethod::Sieve => Some((AccessMethod::Sieve, hint)),
-        pario_hints::AccessMethod::Automatic => {
-            (sieving == Sieving::Enable).then_some((AccessMethod::Sieve, sieving_hint))
-        }
+        Some(method) => Some((method, hint)),
+        None => (sieving == Sieving::Enable).then_some((AccessMethod::Sieve, sieving_hint)),
     }
 }
 

@@ -10,10 +10,11 @@ use pario_layout::{Layout, Monotonicity};
 use super::{
     AccessMethod, Buffers, Job, Locking, ReadModifyWrite, Selection, method,
     page_aliasing::aliases,
+    resolved::{ResolvedAccess, file_range},
     select::{self, Pattern},
     span::{FileSpan, MemorySpan, Pieces},
 };
-use crate::{Error, ErrorKind, Result, buffer::Memory, operation::file_range, view::FlattenedView};
+use crate::{Error, ErrorKind, Result};
 
 /// Scattered memory is gathered into a staging buffer if its pieces are
 /// smaller than this on average: copying them costs less than handing each to
@@ -30,11 +31,7 @@ const ELEMENT_BYTES_MAX: u64 = 4096;
 /// An access of one rank, ready to run.
 pub(crate) struct Transfer<'a> {
     pub(crate) handle: &'a dyn Handle,
-    pub(crate) direction: Direction,
-    pub(crate) view: &'a FlattenedView,
-    /// First data byte of the view.
-    pub(crate) first: u64,
-    pub(crate) memory: &'a Memory,
+    pub(crate) access: &'a ResolvedAccess,
     pub(crate) hints: &'a Hints,
     pub(crate) read_modify_write: ReadModifyWrite,
     pub(crate) locking: Locking,
@@ -49,62 +46,22 @@ pub(crate) struct Moved {
 }
 
 /// How memory meets the file.
-enum Staging {
+enum Staging<'a> {
     /// The file takes pieces of memory as they are.
     None,
     /// Memory is gathered and scattered.
     Packed,
     /// Elements are converted.
-    Converted(Converter),
-}
-
-/// How a view stores a memory's elements, where that is not as they are.
-fn converter(view: &FlattenedView, memory: &Memory) -> Result<Option<Converter>> {
-    if view.representation().is_identity() {
-        return Ok(None);
-    }
-    let converter = Converter::new(view.representation().clone(), memory.datatype())?;
-    Ok(Some(converter).filter(|converter| !converter.is_identity()))
+    Converted(&'a Converter),
 }
 
 impl Transfer<'_> {
-    /// The bytes that a memory's data takes in the file.
-    pub(crate) fn file_bytes(view: &FlattenedView, memory: &Memory) -> Result<u64> {
-        match converter(view, memory)? {
-            None => Ok(memory.bytes()),
-            Some(converter) => {
-                let elements = converter.elements_in_native(memory.bytes()).whole;
-                Ok(converter.file_bytes_of(elements)?)
-            }
-        }
-    }
-
-    /// Whether a view stores a memory's data as it is.
-    pub(crate) fn is_unconverted(view: &FlattenedView, memory: &Memory) -> bool {
-        matches!(converter(view, memory), Ok(None))
-    }
-
-    /// From the first byte of the file that it touches to the end of the
-    /// last; nothing if it touches none.
-    pub(crate) fn range(&self) -> Option<Range<u64>> {
-        let bytes = Transfer::file_bytes(self.view, self.memory).ok()?;
-        if bytes == 0 {
-            None
-        } else {
-            file_range(self.view, self.first, bytes)
-        }
-    }
-
     pub(crate) fn method(&self) -> AccessMethod {
-        match Transfer::file_bytes(self.view, self.memory) {
-            Ok(bytes) => select::method(&self.pattern(bytes), self.hints),
-            Err(_) => AccessMethod::Direct,
-        }
+        select::method(&self.pattern(), self.hints)
     }
 
     pub(crate) fn explain(&self) -> Selection {
-        let bytes = Transfer::file_bytes(self.view, self.memory).unwrap_or(0);
-        select::explain(self.pattern(bytes), self.hints)
+        select::explain(self.pattern(), self.hints)
     }
 
     /// Moves the data.
@@ -119,32 +76,27 @@ impl Transfer<'_> {
     }
 
     fn try_run(&self) -> Result<Moved> {
-        if self.memory.bytes() == 0 {
+        if self.access.memory.bytes() == 0 {
             return Ok(Moved {
                 bytes: 0,
                 error: None,
             });
         }
-        if self.view.layout().size() == 0 {
+        if self.access.view.layout().size() == 0 {
             return self.run_without_file();
         }
         if let Some(batch) = self.straight() {
             return Ok(self.moved(self.handle.transfer(&batch)));
         }
-        let converter = converter(self.view, self.memory)?;
-        let bytes = match &converter {
-            None => self.memory.bytes(),
-            Some(_) => Transfer::file_bytes(self.view, self.memory)?,
-        };
-        let method = select::method(&self.pattern(bytes), self.hints);
-        let staging = match converter {
+        let method = self.method();
+        let staging = match &self.access.converter {
             Some(converter) => Staging::Converted(converter),
-            None if method != AccessMethod::Sieve && (self.gathers() || self.aliases(bytes)) => {
+            None if method != AccessMethod::Sieve && (self.gathers() || self.aliases()) => {
                 Staging::Packed
             }
             None => Staging::None,
         };
-        let window_bytes = match (method, self.direction) {
+        let window_bytes = match (method, self.access.direction) {
             (AccessMethod::Sieve, Direction::Read) => self.hints.ind_rd_buffer_size,
             (AccessMethod::Sieve, Direction::Write) => self.hints.ind_wr_buffer_size,
             _ => 0,
@@ -152,18 +104,17 @@ impl Transfer<'_> {
         // No larger than what it is for.
         let window_bytes = match window_bytes {
             0 => 0,
-            most => most.min(self.range().map_or(0, |range| range.end - range.start)),
+            most => most.min(self.access.range.end - self.access.range.start),
         };
         let stage = Stage {
             transfer: self,
             method,
             window_bytes,
-            file_bytes: bytes,
         };
         match staging {
             Staging::None => stage.run_in_place(),
             Staging::Packed => stage.run_packed(),
-            Staging::Converted(converter) => stage.run_converted(&converter),
+            Staging::Converted(converter) => stage.run_converted(converter),
         }
     }
 
@@ -171,25 +122,31 @@ impl Transfer<'_> {
     /// done on the way and no hint asks for another one. Small accesses are mostly so, and are no longer than what
     /// it takes to choose.
     fn straight(&self) -> Option<Batch<'_>> {
-        let plain = select::asked(self.direction, self.hints).is_none()
+        let plain = select::asked(self.access.direction, self.hints).is_none()
             && self.locking == Locking::None
-            && self.view.layout().is_dense()
-            && self.view.representation().is_identity();
+            && self.access.view.layout().is_dense()
+            && self.access.view.representation().is_identity();
         if !plain {
             return None;
         }
-        let piece = MemorySpan::of(self.memory).at(self.view.displacement() + self.first)?;
-        if aliases(self.direction, piece.offset, piece.address(), piece.len) {
+        let piece = MemorySpan::of(&self.access.memory)
+            .at(self.access.view.displacement() + self.access.first)?;
+        if aliases(
+            self.access.direction,
+            piece.offset,
+            piece.address(),
+            piece.len,
+        ) {
             return None;
         }
-        let mut batch = Batch::new(self.direction);
+        let mut batch = Batch::new(self.access.direction);
         piece.push(&mut batch);
         Some(batch)
     }
 
     /// A view without data: a read is at its end, a write has no place.
     fn run_without_file(&self) -> Result<Moved> {
-        match self.direction {
+        match self.access.direction {
             Direction::Read => Ok(Moved {
                 bytes: 0,
                 error: None,
@@ -203,16 +160,16 @@ impl Transfer<'_> {
     /// The access as one batch that the driver can carry in the background:
     /// if it needs neither staging, nor sieving, nor locks, nor many pieces.
     pub(crate) fn as_batch(&self) -> Option<Batch<'static>> {
-        let plain = self.memory.bytes() > 0
-            && self.view.layout().size() > 0
+        let plain = self.access.memory.bytes() > 0
+            && self.access.view.layout().size() > 0
             && self.locking == Locking::None
-            && Transfer::is_unconverted(self.view, self.memory)
+            && self.access.converter.is_none()
             && !self.gathers();
         if !plain || self.method() == AccessMethod::Sieve {
             return None;
         }
-        let (file, memory) = (self.file(self.memory.bytes()), MemorySpan::of(self.memory));
-        Pieces::new(&file, &memory).detached(self.direction, self.hints.pario_list_pieces)
+        let (file, memory) = (self.file(), MemorySpan::of(&self.access.memory));
+        Pieces::new(&file, &memory).detached(self.access.direction, self.hints.pario_list_pieces)
     }
 
     /// What the outcome of that batch means.
@@ -226,36 +183,41 @@ impl Transfer<'_> {
         }
     }
 
-    fn file(&self, bytes: u64) -> FileSpan<'_> {
+    fn file(&self) -> FileSpan<'_> {
         FileSpan {
-            displacement: self.view.displacement(),
-            layout: self.view.layout(),
-            first: self.first,
-            len: bytes,
+            displacement: self.access.view.displacement(),
+            layout: self.access.view.layout(),
+            first: self.access.first,
+            len: self.access.file_bytes,
         }
     }
 
     fn gathers(&self) -> bool {
-        let layout = self.memory.datatype().layout();
+        let layout = self.access.memory.datatype().layout();
         if layout.is_dense() {
             return false;
         }
-        let stats = layout.piece_stats(0..self.memory.bytes());
+        let stats = layout.piece_stats(0..self.access.memory.bytes());
         stats.pieces > 1 && stats.bytes / stats.pieces < GATHER_BELOW_BYTES
     }
 
     /// Whether a copy more is faster than the kernel's copy to or from memory
     /// as it lies. Pieces mostly lie alike, so the first one tells.
-    fn aliases(&self, bytes: u64) -> bool {
-        let mut pieces = Pieces::new(&self.file(bytes), &MemorySpan::of(self.memory));
-        pieces
-            .next()
-            .is_some_and(|piece| aliases(self.direction, piece.offset, piece.address(), piece.len))
+    fn aliases(&self) -> bool {
+        let mut pieces = Pieces::new(&self.file(), &MemorySpan::of(&self.access.memory));
+        pieces.next().is_some_and(|piece| {
+            aliases(
+                self.access.direction,
+                piece.offset,
+                piece.address(),
+                piece.len,
+            )
+        })
     }
 
-    fn pattern(&self, bytes: u64) -> Pattern {
-        let layout = self.view.layout();
-        let data = self.first..self.first + bytes;
+    fn pattern(&self) -> Pattern {
+        let access = self.access;
+        let (layout, data, bytes) = (access.view.layout(), access.data(), access.file_bytes);
         let increasing = layout.order() == Monotonicity::Increasing;
         let (pieces, span) = if layout.is_dense() {
             (1, bytes)
@@ -266,14 +228,18 @@ impl Transfer<'_> {
         let block = self.handle.facts().block_size.max(1);
         let block_aligned = pieces > 1
             && layout.runs(data).next().is_some_and(|run| {
-                let start = self.view.displacement().wrapping_add_signed(run.offset);
+                let start = self
+                    .access
+                    .view
+                    .displacement()
+                    .wrapping_add_signed(run.offset);
                 run.count == pieces
                     && [start, run.len, run.stride.unsigned_abs()]
                         .iter()
                         .all(|number| number.is_multiple_of(block))
             });
         Pattern {
-            direction: self.direction,
+            direction: self.access.direction,
             pieces,
             bytes,
             span,
@@ -285,9 +251,9 @@ impl Transfer<'_> {
 
     fn error_at(&self, file_bytes: u64, error: io::Error) -> Error {
         let error = Error::from(error);
-        match file_range(self.view, self.first + file_bytes, 1) {
-            Some(range) => error.at_offset(range.start),
-            None => error,
+        match file_range(&self.access.view, self.access.first + file_bytes, 1) {
+            Some(range) if !range.is_empty() => error.at_offset(range.start),
+            _ => error,
         }
     }
 }
@@ -297,7 +263,6 @@ struct Stage<'a> {
     transfer: &'a Transfer<'a>,
     method: AccessMethod,
     window_bytes: u64,
-    file_bytes: u64,
 }
 
 impl Stage<'_> {
@@ -307,7 +272,7 @@ impl Stage<'_> {
         let transfer = self.transfer;
         let job = Job {
             handle: transfer.handle,
-            direction: transfer.direction,
+            direction: transfer.access.direction,
             file,
             memory,
             hints: transfer.hints,
@@ -320,20 +285,21 @@ impl Stage<'_> {
     /// memory in hand.
     fn lock_whole(&self) -> Result<Option<RangeLock>> {
         let transfer = self.transfer;
-        let mode = match transfer.direction {
+        let mode = match transfer.access.direction {
             Direction::Read => LockMode::Shared,
             Direction::Write => LockMode::Exclusive,
         };
-        Ok(match (transfer.locking, transfer.range()) {
-            (Locking::Whole, Some(range)) => Some(transfer.handle.lock(range, mode)?),
+        let range = &transfer.access.range;
+        Ok(match transfer.locking {
+            Locking::Whole if !range.is_empty() => Some(transfer.handle.lock(range.clone(), mode)?),
             _ => None,
         })
     }
 
     fn run_in_place(&self) -> Result<Moved> {
         let transfer = self.transfer;
-        let memory = MemorySpan::of(transfer.memory);
-        let file = transfer.file(self.file_bytes);
+        let memory = MemorySpan::of(&transfer.access.memory);
+        let file = transfer.file();
         let outcome = if self.window_bytes == 0 {
             let _lock = self.lock_whole()?;
             self.move_part(file, memory, &mut [])
@@ -348,24 +314,21 @@ impl Stage<'_> {
     fn run_packed(&self) -> Result<Moved> {
         let transfer = self.transfer;
         let dense = Layout::dense(1);
-        let chunk = STAGE_BYTES.min(self.file_bytes);
+        let chunk = STAGE_BYTES.min(self.transfer.access.file_bytes);
         let mut buffer = transfer.buffers.take(chunk)?;
         let _lock = self.lock_whole()?;
-        let (memory, file) = (
-            MemorySpan::of(transfer.memory),
-            transfer.file(self.file_bytes),
-        );
+        let (memory, file) = (MemorySpan::of(&transfer.access.memory), transfer.file());
         let mut moved = 0;
-        while moved < self.file_bytes {
-            let len = chunk.min(self.file_bytes - moved);
+        while moved < self.transfer.access.file_bytes {
+            let len = chunk.min(self.transfer.access.file_bytes - moved);
             let part = memory.slice(moved, len);
             let staged = &mut buffer[..len as usize];
-            if transfer.direction == Direction::Write {
+            if transfer.access.direction == Direction::Write {
                 part.pack_into(staged);
             }
             let dense_part = MemorySpan::dense(staged, &dense);
             let outcome = self.move_part(file.slice(moved, len), dense_part, &mut []);
-            if transfer.direction == Direction::Read {
+            if transfer.access.direction == Direction::Read {
                 part.unpack_from(&staged[..outcome.bytes as usize]);
             }
             moved += outcome.bytes;
@@ -386,8 +349,14 @@ impl Stage<'_> {
     /// holds them as the file has them, and the window of a sieve.
     fn run_converted(&self, converter: &Converter) -> Result<Moved> {
         let transfer = self.transfer;
-        let all = 0..converter.elements_in_native(transfer.memory.bytes()).whole;
-        let staged = self.file_bytes.min(STAGE_BYTES + ELEMENT_BYTES_MAX);
+        let all = 0..converter
+            .elements_in_native(transfer.access.memory.bytes())
+            .whole;
+        let staged = self
+            .transfer
+            .access
+            .file_bytes
+            .min(STAGE_BYTES + ELEMENT_BYTES_MAX);
         let mut buffer = transfer.buffers.take(staged + self.window_bytes)?;
         let _lock = self.lock_whole()?;
         let (staged, rest) = buffer.split_at_mut(staged as usize);
@@ -405,7 +374,7 @@ impl Stage<'_> {
                 return Ok(Moved { bytes, error });
             }
         }
-        let bytes = transfer.memory.bytes();
+        let bytes = transfer.access.memory.bytes();
         Ok(Moved { bytes, error: None })
     }
 
@@ -426,19 +395,21 @@ impl Stage<'_> {
                 format!("an element of {len} bytes in the file is too large: the most is {ELEMENT_BYTES_MAX}"),
             )
         })?;
-        if transfer.direction == Direction::Write {
+        if transfer.access.direction == Direction::Write {
             transfer
+                .access
                 .memory
                 .gather(converter, elements.clone(), staged)?;
         }
         let dense = Layout::dense(1);
-        let span = transfer.file(self.file_bytes);
+        let span = transfer.file();
         let part = span.slice(start, len);
         let outcome = self.move_part(part, MemorySpan::dense(staged, &dense), window);
         let whole = converter.elements_in(start + outcome.bytes).whole;
-        if transfer.direction == Direction::Read {
+        if transfer.access.direction == Direction::Read {
             let got = (converter.file_bytes_of(whole)? - start) as usize;
             transfer
+                .access
                 .memory
                 .scatter(converter, elements.start..whole, &staged[..got])?;
         }

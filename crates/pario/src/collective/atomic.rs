@@ -10,7 +10,7 @@ use pario_plan::{
 use pario_transport::{Rank, Tag, Transport};
 
 use super::entry;
-use crate::{Error, Result, Status, agree, operation::Operation};
+use crate::{Error, Result, Status, agree::GatherBuffers, operation::Operation};
 
 /// The word that it is the next rank's turn.
 const TURN: Tag = Tag(6);
@@ -21,6 +21,7 @@ const KEEPER: Rank = Rank(0);
 /// writes would wait for it if they locked too.
 pub(super) fn write(
     comm: &dyn Transport,
+    buffers: &mut GatherBuffers,
     operation: &Operation,
     accesses: &[Access],
 ) -> Result<Status> {
@@ -39,13 +40,13 @@ pub(super) fn write(
             .map(Some),
         _ => Ok(None),
     };
-    let _lock = agree::agree(comm, lock.map_err(Error::from))?;
+    let _lock = buffers.agree(comm, lock.map_err(Error::from))?;
     let result = match coverage::disjoint(accesses) {
         Proof::Disjoint => operation.run_unlocked(),
         Proof::Unknown => in_rank_order(comm, operation),
     };
     // The lock is held until all ranks are done.
-    entry::finish_individual(comm, result)
+    entry::finish_individual(comm, buffers, result)
 }
 
 fn in_rank_order(comm: &dyn Transport, operation: &Operation) -> Result<Status> {

@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pario_transport::Transport;
 
 use super::{
+    entry::Entry,
     independent::{self, IndependentPath},
     planning::PlanMemory,
     windows::Windows,
 };
-use crate::Result;
+use crate::{Result, agree::GatherBuffers};
 
 /// Windows in flight: exchange of some overlaps the transfer of others.
-const SLOTS: u64 = 4;
+pub(super) const SLOTS: usize = 4;
 
 /// A private world of messages and the windows made in it.
 #[derive(Debug)]
@@ -22,9 +23,14 @@ pub(crate) struct CollectiveContext {
     state: Mutex<ContextState>,
 }
 
-#[derive(Debug)]
+/// What a call leaves for the next one, so that calls in the steady state
+/// neither plan nor allocate again.
+#[derive(Debug, Default)]
 pub(super) struct ContextState {
-    windows: SharedWindows,
+    pub(super) buffers: GatherBuffers,
+    /// What the ranks move in the current call.
+    pub(super) entries: Vec<Entry>,
+    pub(super) windows: SharedWindows,
     pub(super) memory: PlanMemory,
     pub(super) independent_path: IndependentPath,
     /// Whether the last call was independent.
@@ -32,8 +38,9 @@ pub(super) struct ContextState {
 }
 
 /// Shared windows, once they are needed.
-#[derive(Debug)]
-enum SharedWindows {
+#[derive(Debug, Default)]
+pub(super) enum SharedWindows {
+    #[default]
     Unmade,
     Unavailable,
     Made(Windows),
@@ -41,15 +48,9 @@ enum SharedWindows {
 
 impl CollectiveContext {
     pub(crate) fn new(comm: Arc<dyn Transport>) -> CollectiveContext {
-        let state = ContextState {
-            windows: SharedWindows::Unmade,
-            memory: PlanMemory::default(),
-            independent_path: IndependentPath::default(),
-            was_independent: false,
-        };
         CollectiveContext {
             comm,
-            state: Mutex::new(state),
+            state: Mutex::default(),
         }
     }
 
@@ -67,27 +68,27 @@ impl CollectiveContext {
     }
 }
 
-impl ContextState {
+impl SharedWindows {
     /// The shared windows, of at least `bytes` each; `None` where the ranks
     /// share no memory. Collective when they are made, which all ranks do in
     /// the same call.
-    pub(super) fn windows(
+    pub(super) fn of_size(
         &mut self,
         comm: &dyn Transport,
         bytes: u64,
     ) -> Result<Option<&mut Windows>> {
-        let fits = match &self.windows {
+        let fits = match self {
             SharedWindows::Unmade => false,
             SharedWindows::Unavailable => true,
             SharedWindows::Made(windows) => windows.slot_bytes() as u64 >= bytes,
         };
         if !fits {
-            self.windows = match Windows::new(comm, SLOTS, bytes as usize)? {
+            *self = match Windows::new(comm, SLOTS as u64, bytes as usize)? {
                 Some(windows) => SharedWindows::Made(windows),
                 None => SharedWindows::Unavailable,
             };
         }
-        Ok(match &mut self.windows {
+        Ok(match self {
             SharedWindows::Made(windows) => Some(windows),
             _ => None,
         })

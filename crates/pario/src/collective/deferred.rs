@@ -299,7 +299,7 @@ impl Agreement for DeferredCall {
 
     fn wait_for(&self, bound: Option<Duration>) -> bool {
         let comm = &*self.deferred.comm;
-        let plan_result = || {
+        let progress = || {
             self.deferred.announce_rest();
             comm.progress()
         };
@@ -314,7 +314,7 @@ impl Agreement for DeferredCall {
             },
         };
         let began = Instant::now();
-        let waited = Waiter::new(&plan_result)
+        let waited = Waiter::new(&progress)
             .backoff(backoff)
             .wait(self.deferred.event(), || {
                 let over = self.deferred.missing(self.number).is_none() || self.loss().is_some();

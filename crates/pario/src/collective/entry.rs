@@ -5,10 +5,10 @@ use pario_plan::Access;
 use pario_transport::Transport;
 
 use super::PlanResult;
-use crate::{Error, ErrorKind, Result, Status, agree, operation::Operation};
+use crate::{Error, ErrorKind, Result, Status, agree::GatherBuffers, operation::Operation};
 
 /// What one rank says before a call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// First data byte of its view.
     pub(super) first: u64,
@@ -25,15 +25,14 @@ const ATOMIC: u8 = 2;
 const ENTRY_BYTES: usize = 17;
 
 impl Entry {
-    fn new(operation: &Operation) -> Result<Entry> {
+    fn new(operation: &Operation) -> Entry {
         let plain = if operation.is_plain() { PLAIN } else { 0 };
         let atomic = if operation.is_atomic() { ATOMIC } else { 0 };
-        let len = operation.file_bytes()?;
-        Ok(Entry {
+        Entry {
             first: operation.first(),
-            len,
+            len: operation.file_bytes(),
             flags: plain | atomic,
-        })
+        }
     }
 
     /// Whether windows may carry this rank's data.
@@ -46,11 +45,11 @@ impl Entry {
         self.flags & ATOMIC != 0
     }
 
-    fn to_wire(self) -> Vec<u8> {
-        let mut wire = Vec::with_capacity(ENTRY_BYTES);
-        wire.extend(self.first.to_le_bytes());
-        wire.extend(self.len.to_le_bytes());
-        wire.push(self.flags);
+    fn to_wire(self) -> [u8; ENTRY_BYTES] {
+        let mut wire = [0; ENTRY_BYTES];
+        wire[..8].copy_from_slice(&self.first.to_le_bytes());
+        wire[8..16].copy_from_slice(&self.len.to_le_bytes());
+        wire[16] = self.flags;
         wire
     }
 
@@ -66,36 +65,49 @@ impl Entry {
     }
 }
 
-/// Tells all ranks what this one wants. If any rank's arguments are wrong,
-/// all get its error and nothing is moved.
-pub(super) fn exchange(comm: &dyn Transport, prepared: &Result<Operation>) -> Result<Vec<Entry>> {
-    let mine = match prepared {
-        Ok(operation) => Entry::new(operation).map(Entry::to_wire),
-        Err(error) => Err(error.clone()),
-    };
-    let all = agree::gather(comm, mine)?;
-    let entries = all.iter().map(|wire| Entry::from_wire(wire));
-    entries.collect::<Option<_>>().ok_or_else(|| {
-        Error::new(
-            ErrorKind::Io,
-            "a rank sent an entry of a collective call that cannot be read",
-        )
-    })
+/// Sends all ranks what this one moves, and gathers `entries`. If any rank's
+/// arguments are wrong, all get its error and nothing is moved.
+pub(super) fn exchange(
+    comm: &dyn Transport,
+    buffers: &mut GatherBuffers,
+    prepared: &Result<Operation>,
+    entries: &mut Vec<Entry>,
+) -> Result<()> {
+    let mine = prepared
+        .as_ref()
+        .map(|operation| Entry::new(operation).to_wire());
+    let all = buffers.gather(
+        comm,
+        mine.as_ref().map(|wire| &wire[..]).map_err(|error| *error),
+    )?;
+    entries.clear();
+    for wire in all {
+        entries.push(Entry::from_wire(wire).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Io,
+                "a rank sent a malformed entry of a collective call",
+            )
+        })?);
+    }
+    Ok(())
 }
 
 /// Ends a call that moved the ranks' data together. A rank's count is the
 /// prefix of its data below the first byte that someone could not move.
 pub(super) fn finish(
     comm: &dyn Transport,
+    buffers: &mut GatherBuffers,
     mine: &Access,
     plan_result: PlanResult,
 ) -> Result<Status> {
     let stop = plan_result.stop.unwrap_or(u64::MAX);
-    let mut message = stop.to_le_bytes().to_vec();
+    let GatherBuffers { message, all } = buffers;
+    message.clear();
+    message.extend(stop.to_le_bytes());
     if let Some(error) = &plan_result.error {
         message.extend(error.to_wire());
     }
-    let all = comm.all_gather(&message)?;
+    comm.all_gather_into(message, all)?;
     let stops = all
         .iter()
         .filter_map(|message| message.first_chunk().copied());
@@ -109,7 +121,7 @@ pub(super) fn finish(
         Some(rank) => Err(match plan_result.error {
             Some(error) if rank == comm.rank().index() => error,
             _ => Error::from_wire(
-                &all[rank][size_of::<u64>()..],
+                &all.of(rank)[size_of::<u64>()..],
                 pario_transport::Rank(rank as u32),
             ),
         }
@@ -118,10 +130,15 @@ pub(super) fn finish(
 }
 
 /// Ends a call in which every rank moved its own data.
-pub(super) fn finish_individual(comm: &dyn Transport, result: Result<Status>) -> Result<Status> {
+pub(super) fn finish_individual(
+    comm: &dyn Transport,
+    buffers: &mut GatherBuffers,
+    result: Result<Status>,
+) -> Result<Status> {
     let moved = match &result {
         Ok(status) => status.bytes(),
         Err(error) => error.transferred(),
     };
-    agree::agree(comm, result).map_err(|error| error.after(moved))
+    let agreed = buffers.agree(comm, result);
+    agreed.map_err(|error| error.after(moved))
 }

@@ -10,7 +10,7 @@ use std::{borrow::Cow, iter::Peekable};
 
 use pario_driver::Direction;
 use pario_layout::Layout;
-use pario_plan::{Access, Schedule, ScheduledWindow, Window};
+use pario_plan::{Access, MemberRanks, Schedule, ScheduledWindow, Window};
 use pario_transport::{Rank, SEND_HEADROOM, Tag};
 
 use super::{
@@ -38,7 +38,7 @@ pub(super) fn run(work: &Work<'_>, exchange: Exchange) -> Result<PlanResult> {
         me: work.comm.rank().0,
         routes: Routes::new(work.comm, exchange),
         dense: Layout::dense(1),
-        io: WindowIo::new(work.operation, work.accesses, work.holes),
+        io: WindowIo::new(work),
         window: Vec::new(),
         plan_result: PlanResult::default(),
     };
@@ -93,7 +93,6 @@ impl Messages<'_> {
                 ranks: self
                     .work
                     .members(item.aggregator)
-                    .into_iter()
                     .filter(has_data)
                     .collect(),
                 item,
@@ -134,7 +133,7 @@ impl Messages<'_> {
             self.work.await_start(part.item.aggregator);
             self.io.write(
                 &part.item.window,
-                &part.ranks,
+                MemberRanks::Some(part.ranks.iter()),
                 buffer,
                 &mut self.plan_result,
             );
@@ -200,7 +199,7 @@ impl Messages<'_> {
             self.work.await_start(part.item.aggregator);
             let end = self.io.read(
                 &part.item.window,
-                &part.ranks,
+                MemberRanks::Some(part.ranks.iter()),
                 buffer,
                 &mut self.plan_result,
             );

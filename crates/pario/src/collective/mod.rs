@@ -29,13 +29,18 @@ mod write_guard;
 
 pub(crate) use background::{Background, start_all};
 pub(crate) use context::CollectiveContext;
+use context::ContextState;
 pub(crate) use ordered::run_ordered;
 pub(crate) use queue::Queue;
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    thread,
+    time::Duration,
+};
 
 use pario_driver::Direction;
-use pario_plan::{Access, Members, Plan, Rounds, WindowWriter};
+use pario_plan::{Access, MemberRanks, Members, Plan, Rounds, WindowWriter, coverage::Proof};
 use pario_transport::Transport;
 
 use crate::{
@@ -44,9 +49,10 @@ use crate::{
     file::Inner,
     operation::{Call, Operation},
 };
+use entry::Entry;
 use independent::CallSettings;
 pub use planning::plan_facts;
-use planning::{Holes, Planned};
+use planning::{Exchange, Holes};
 use write_guard::CollectiveWriteGuard;
 
 /// How far a plan got that moves the ranks' data together.
@@ -77,6 +83,8 @@ struct Work<'a> {
     operation: &'a Operation,
     rounds: &'a Rounds,
     accesses: &'a [Access],
+    /// Whether byte sums prove coverage, once someone has asked.
+    proof: &'a OnceLock<Proof>,
     holes: Holes,
 }
 
@@ -87,8 +95,8 @@ impl Work<'_> {
     }
 
     /// The ranks whose data an aggregator moves.
-    fn members(&self, aggregator: usize) -> Vec<u32> {
-        self.rounds.members(aggregator, self.comm.size()).collect()
+    fn members(&self, aggregator: usize) -> MemberRanks<'_> {
+        self.rounds.members(aggregator, self.comm.size())
     }
 
     /// Lets an aggregator's turn among those of its server come.
@@ -121,7 +129,7 @@ pub(crate) fn run(
     run_prepared(file, context, call, &CallSettings::now(file), prepared)
 }
 
-/// `terms` are those that the call began with.
+/// `settings` are those that the call began with.
 fn run_prepared(
     file: &Arc<Inner>,
     context: &CollectiveContext,
@@ -130,80 +138,90 @@ fn run_prepared(
     prepared: Result<Operation>,
 ) -> Result<Status> {
     let comm = &*context.comm;
-    let independent = {
-        let mut state = context.state();
-        state.was_independent = state.independent_path.is_independent(file, comm, settings);
-        state.was_independent
-    };
-    let result = match independent {
-        true => entry::finish_individual(comm, prepared.and_then(|operation| operation.run())),
-        false => entry::exchange(comm, &prepared)
-            .and_then(|entries| execute(context, &prepared?, &entries)),
+    let mut state = context.state();
+    let state = &mut *state;
+    state.was_independent = state.independent_path.is_independent(file, comm, settings);
+    let result = match state.was_independent {
+        true => {
+            let result = prepared.and_then(|operation| operation.run());
+            entry::finish_individual(comm, &mut state.buffers, result)
+        }
+        false => entry::exchange(comm, &mut state.buffers, &prepared, &mut state.entries)
+            .and_then(|()| execute(comm, state, &prepared?)),
     };
     result.map_err(|error| file.name_error(error, call.name))
 }
 
 fn execute(
-    context: &CollectiveContext,
+    comm: &dyn Transport,
+    state: &mut ContextState,
     operation: &Operation,
-    entries: &[entry::Entry],
 ) -> Result<Status> {
-    let comm = &*context.comm;
-    let mut state = context.state();
-    let is_plain = entries.iter().all(entry::Entry::is_plain);
-    if is_plain && state.memory.knows_individual(operation, entries) {
-        return entry::finish_individual(comm, operation.run());
+    let ContextState {
+        buffers,
+        entries,
+        windows,
+        memory,
+        ..
+    } = state;
+    let is_plain = entries.iter().all(Entry::is_plain);
+    if is_plain && memory.knows_individual(operation, entries) {
+        return entry::finish_individual(comm, buffers, operation.run());
     }
-    let accesses = planning::accesses(operation, entries)?;
-    if operation.direction() == Direction::Write && entries.iter().any(entry::Entry::is_atomic) {
-        return atomic::write(comm, operation, &accesses);
+    let accesses = memory.accesses(operation, entries)?;
+    if operation.direction() == Direction::Write && entries.iter().any(Entry::is_atomic) {
+        return atomic::write(comm, buffers, operation, accesses);
     }
-    let Planned { plan, exchange } = match is_plain {
-        true => planning::plan(operation, &accesses, comm, &mut state.memory),
-        false => Planned::INDIVIDUAL,
+    let call = match is_plain {
+        true => memory.plan(operation, comm),
+        false => memory.individual(),
     };
     let work = |rounds, holes| Work {
         comm,
         operation,
         rounds,
-        accesses: &accesses,
+        accesses: call.accesses,
+        proof: call.proof,
         holes,
     };
-    let mine = &accesses[comm.rank().index()];
-    match plan {
+    let mine = &call.accesses[comm.rank().index()];
+    match call.plan {
         Plan::Rounds(rounds) => {
             // In shared windows anyone issues the transfer, which is right
             // only where anyone may.
-            let windows = match (exchange, rounds.writer) {
-                (planning::Exchange::Shared, WindowWriter::Anyone) => {
-                    state.windows(comm, rounds.window_bytes)?
+            let windows = match (call.exchange, rounds.writer) {
+                (Exchange::Shared, WindowWriter::Anyone) => {
+                    windows.of_size(comm, rounds.window_bytes)?
                 }
                 _ => None,
             };
-            // The pass is held until all ranks are done: one may still rewrite
-            // holes when this one is through.
-            let guard = CollectiveWriteGuard::of_windows(comm, operation, &rounds)?;
-            let work = work(&rounds, guard.holes);
+            // Held until all ranks are done: one may still rewrite holes when
+            // this one has finished.
+            let guard = CollectiveWriteGuard::of_windows(comm, operation, rounds)?;
+            let work = work(rounds, guard.holes);
             let plan_result = match windows {
                 Some(windows) => shared::run(&work, windows)?,
-                None => messages::run(&work, exchange)?,
+                None => messages::run(&work, call.exchange)?,
             };
-            entry::finish(comm, mine, plan_result)
+            entry::finish(comm, buffers, mine, plan_result)
         }
         Plan::Segments(segments) => {
-            let _entrance = CollectiveWriteGuard::ordinary(operation);
-            let plan_result = segments::run(comm, operation, &accesses, &segments)?;
-            entry::finish(comm, mine, plan_result)
+            let _guard = CollectiveWriteGuard::ordinary(operation);
+            let plan_result = segments::run(comm, operation, call.accesses, segments)?;
+            entry::finish(comm, buffers, mine, plan_result)
         }
         Plan::PrivateSieve { buffer_bytes } => {
-            entry::finish_individual(comm, operation.run_sieved(buffer_bytes))
+            entry::finish_individual(comm, buffers, operation.run_sieved(*buffer_bytes))
         }
         Plan::Prefetch(rounds) => {
-            let result = prefetch::run(&work(&rounds, Holes::Leave));
-            entry::finish_individual(comm, result)
+            let result = prefetch::run(&work(rounds, Holes::Leave));
+            entry::finish_individual(comm, buffers, result)
         }
-        // Independent writes pass the gate by themselves.
-        Plan::Timed(timed) => entry::finish_individual(comm, timed::run(comm, operation, &timed)),
-        Plan::Individual => entry::finish_individual(comm, operation.run()),
+        // Independent writes take the writer lock by themselves.
+        Plan::Timed(timed) => {
+            let result = timed::run(comm, operation, timed);
+            entry::finish_individual(comm, buffers, result)
+        }
+        Plan::Individual => entry::finish_individual(comm, buffers, operation.run()),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{CollectiveContext, independent::CallSettings, run_prepared};
 use crate::{
     Error, Result, Status,
-    access::Transfer,
+    access::MemoryData,
     agree,
     buffer::Memory,
     file::Inner,
@@ -47,9 +47,8 @@ fn offset(
     let view = file.view();
     let mine = allowed
         .and_then(|()| check_allowed(file, &view, call))
-        .and_then(|()| memory.check())
-        .and_then(|()| Transfer::file_bytes(&view, memory))
-        .and_then(|bytes| view.whole_etypes(bytes));
+        .and_then(|()| MemoryData::new(&view, memory.clone()))
+        .and_then(|data| view.whole_etypes(data.file_bytes()));
     let all = agree::gather(comm, mine.map(|etypes| etypes.to_le_bytes().to_vec()))?;
     let counts: Vec<u64> = all
         .iter()

@@ -1,18 +1,21 @@
 //! From what the ranks said to a plan: the pure planner's arguments.
 
-use std::sync::Arc;
+use std::{
+    mem,
+    sync::{Arc, OnceLock},
+};
 
 use pario_driver::Direction;
 use pario_hints::{AccessMethod, Hints, Rmw, Sieving};
 pub(super) use pario_plan::Exchange;
 use pario_plan::{
-    Access, Answers, Asked, Case, Client, Decision, Facts, History, LockProtocol, Members, Plan,
-    Rewriting, Rounds, Striping, Tuning,
+    Access, Answers, Asked, Case, Decision, Facts, History, Members, Plan, Rewriting, Rounds,
+    Tuning, coverage::Proof,
 };
 use pario_transport::{Rank, Transport};
 
 use super::entry::Entry;
-use crate::{Error, Mode, Result, operation::Operation, warning::warn};
+use crate::{Error, Mode, Result, operation::Operation, view::RankViews, warning::warn};
 
 /// What plans leave for later calls of a context. The same on all ranks, because
 /// it comes from agreed data.
@@ -21,8 +24,33 @@ pub(super) struct PlanMemory {
     history: History,
     inputs: Option<PlanInputs>,
     decided: Option<Decided>,
+    last: LastCall,
     /// The views for which a warning was given last: once is enough.
     warned: Option<u64>,
+}
+
+/// The last call that was planned. A call that moves the same bytes again needs
+/// no other plan.
+#[derive(Debug, Default)]
+struct LastCall {
+    /// The views of all ranks: their family and where rank 0's starts.
+    views: Option<(u64, u64)>,
+    entries: Vec<Entry>,
+    accesses: Vec<Access>,
+    /// Whether the ranks' bytes are known to be disjoint; found out when first
+    /// needed.
+    proof: OnceLock<Proof>,
+    planned: Option<Planned>,
+}
+
+/// A call as it is to be carried out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallPlan<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) exchange: Exchange,
+    /// What each rank moves.
+    pub(super) accesses: &'a [Access],
+    pub(super) proof: &'a OnceLock<Proof>,
 }
 
 /// What all calls with the same hints rest on.
@@ -44,10 +72,10 @@ impl PlanInputs {
         PlanInputs {
             hints: hints.clone(),
             facts: facts(operation, comm),
-            read: Tuning::from_hints(hints, pario_plan::Direction::Read),
+            read: Tuning::from_hints(hints, Direction::Read),
             write: Tuning {
                 rewriting,
-                ..Tuning::from_hints(hints, pario_plan::Direction::Write)
+                ..Tuning::from_hints(hints, Direction::Write)
             },
         }
     }
@@ -116,90 +144,150 @@ impl PlanMemory {
 }
 
 /// What was decided for a call.
-pub(super) struct Planned {
-    pub(super) plan: Plan,
-    pub(super) exchange: Exchange,
+#[derive(Debug)]
+struct Planned {
+    direction: Direction,
+    plan: Plan,
+    exchange: Exchange,
 }
 
-impl Planned {
-    pub(super) const INDIVIDUAL: Planned = Planned {
-        plan: Plan::Individual,
-        exchange: Exchange::Messages,
-    };
-}
-
-/// What each rank moves.
-pub(super) fn accesses(operation: &Operation, entries: &[Entry]) -> Result<Vec<Access>> {
-    let peers = operation.view().rank_views();
-    let views = peers.shapes.iter().zip(&peers.displacements);
-    let accesses = views.zip(entries).map(|((shape, displacement), entry)| {
-        Access::new(*displacement, shape.layout.clone(), entry.first, entry.len)
-    });
-    accesses
-        .collect::<Option<_>>()
-        .ok_or_else(|| Error::argument("an access reaches past the last possible byte of a file"))
-}
-
-/// The plan of a call. The choice of methods is kept for calls that move the
-/// same amounts through the same views, or through views that were all moved
-/// by the same distance.
-pub(super) fn plan(
-    operation: &Operation,
-    accesses: &[Access],
-    comm: &dyn Transport,
-    memory: &mut PlanMemory,
-) -> Planned {
-    let PlanMemory {
-        history,
-        inputs,
-        decided,
-        warned,
-    } = memory;
-    if inputs.as_ref().is_none_or(|it| !it.is_of(operation)) {
-        *decided = None;
+impl LastCall {
+    /// Computes what each rank moves, unless it is what was moved last.
+    fn set(&mut self, operation: &Operation, entries: &[Entry]) -> Result<()> {
+        let RankViews {
+            shapes,
+            displacements,
+            family,
+            ..
+        } = operation.view().rank_views();
+        let views = Some((*family, displacements[0]));
+        if self.views == views && self.entries == entries {
+            return Ok(());
+        }
+        *self = LastCall {
+            entries: mem::take(&mut self.entries),
+            accesses: mem::take(&mut self.accesses),
+            ..LastCall::default()
+        };
+        self.entries.clear();
+        self.entries.extend_from_slice(entries);
+        self.accesses.clear();
+        for ((shape, displacement), entry) in shapes.iter().zip(displacements).zip(entries) {
+            let access = Access::new(*displacement, shape.layout.clone(), entry.first, entry.len);
+            self.accesses.push(access.ok_or_else(|| {
+                Error::argument("an access reaches past the last possible byte of a file")
+            })?);
+        }
+        self.views = views;
+        Ok(())
     }
-    let inputs = match inputs {
-        Some(known) if known.is_of(operation) => known,
-        other => other.insert(PlanInputs::new(operation, comm)),
-    };
-    let (direction, tuning) = match operation.direction() {
-        Direction::Read => (pario_plan::Direction::Read, &inputs.read),
-        Direction::Write => (pario_plan::Direction::Write, &inputs.write),
-    };
-    let case = Case::new(direction, accesses, &inputs.facts, tuning, history);
-    let lengths = || accesses.iter().map(Access::len);
-    let known = decided.take().filter(|it| it.is_of(operation, lengths()));
-    let views = operation.view().rank_views().family;
-    let decision = known.map_or_else(
-        || {
-            let decision = pario_plan::decide(&case);
-            if comm.rank() == Rank(0) && *warned != Some(views) {
-                *warned = Some(views);
-                warn_of(&decision);
+}
+
+impl PlanMemory {
+    /// What each rank moves.
+    pub(super) fn accesses(
+        &mut self,
+        operation: &Operation,
+        entries: &[Entry],
+    ) -> Result<&[Access]> {
+        self.last.set(operation, entries)?;
+        Ok(&self.last.accesses)
+    }
+
+    /// The plan of a call in which every rank moves its own data.
+    pub(super) fn individual(&self) -> CallPlan<'_> {
+        CallPlan {
+            plan: &Plan::Individual,
+            exchange: Exchange::Messages,
+            accesses: &self.last.accesses,
+            proof: &self.last.proof,
+        }
+    }
+
+    /// The plan for the accesses computed last. It is kept for calls that move
+    /// the same bytes; the choice of methods is kept for calls that move the
+    /// same amounts through the same views, or through views that were all
+    /// moved by the same distance.
+    pub(super) fn plan(&mut self, operation: &Operation, comm: &dyn Transport) -> CallPlan<'_> {
+        let is_known = self.inputs.as_ref().is_some_and(|it| it.is_of(operation));
+        if !is_known {
+            self.inputs = Some(PlanInputs::new(operation, comm));
+            self.decided = None;
+            self.last.planned = None;
+        }
+        let direction = operation.direction();
+        let planned = match self.last.planned.take() {
+            Some(planned) if planned.direction == direction => planned,
+            _ => self.make(operation, comm),
+        };
+        let LastCall {
+            accesses,
+            proof,
+            planned: kept,
+            ..
+        } = &mut self.last;
+        let Planned { plan, exchange, .. } = kept.insert(planned);
+        CallPlan {
+            plan,
+            exchange: *exchange,
+            accesses,
+            proof,
+        }
+    }
+
+    fn make(&mut self, operation: &Operation, comm: &dyn Transport) -> Planned {
+        let inputs = self
+            .inputs
+            .as_ref()
+            .expect("they were made before the plan");
+        let direction = operation.direction();
+        let tuning = match direction {
+            Direction::Read => &inputs.read,
+            Direction::Write => &inputs.write,
+        };
+        let accesses = &self.last.accesses;
+        let case = Case::new(direction, accesses, &inputs.facts, tuning, &self.history);
+        let lengths = || accesses.iter().map(Access::len);
+        let views = operation.view().rank_views().family;
+        let decided = match self.decided.take() {
+            Some(known) if known.is_of(operation, lengths()) => known,
+            old => {
+                let decision = pario_plan::decide(&case);
+                if comm.rank() == Rank(0) && self.warned != Some(views) {
+                    self.warned = Some(views);
+                    warn_of(&decision);
+                }
+                let mut kept = old.map_or_else(Vec::new, |old| old.lengths);
+                kept.clear();
+                kept.extend(lengths());
+                Decided {
+                    direction,
+                    views,
+                    lengths: kept,
+                    decision,
+                    is_individual: false,
+                }
             }
-            decision
-        },
-        |known| known.decision,
-    );
-    let planned = Planned {
-        plan: decision.plan(&case),
-        exchange: decision.exchange,
-    };
-    let persistent = match history.persistent {
-        None => decision.remember(&case),
-        Some(_) => None,
-    };
-    *decided = Some(Decided {
-        direction: operation.direction(),
-        views,
-        lengths: lengths().collect(),
-        decision,
-        is_individual: matches!(planned.plan, Plan::Individual),
-    });
-    if persistent.is_some() {
-        history.persistent = persistent;
+        };
+        let plan = decided.decision.plan(&case);
+        let persistent = match self.history.persistent {
+            None => decided.decision.remember(&case),
+            Some(_) => None,
+        };
+        let exchange = decided.decision.exchange;
+        self.decided = Some(Decided {
+            is_individual: matches!(plan, Plan::Individual),
+            ..decided
+        });
+        if persistent.is_some() {
+            self.history.persistent = persistent;
+        }
+        Planned {
+            direction,
+            plan,
+            exchange,
+        }
     }
-    planned
 }
 
 /// Says which methods that were asked for by name do not exist. One that
@@ -230,20 +318,10 @@ fn facts(operation: &Operation, comm: &dyn Transport) -> Facts {
 pub fn plan_facts(facts: &pario_driver::Facts, nodes: Vec<u32>) -> Facts {
     Facts {
         nodes,
-        striping: facts.striping.map(|it| Striping {
-            unit: it.unit,
-            count: it.count,
-        }),
+        striping: facts.striping,
         lock_granularity: facts.lock_granularity,
-        lock_protocol: match facts.file_system {
-            pario_driver::FileSystem::Lustre => LockProtocol::Server,
-            pario_driver::FileSystem::Gpfs => LockProtocol::Token,
-            _ => LockProtocol::None,
-        },
-        client: match facts.client {
-            pario_driver::Client::Kernel => Client::Kernel,
-            pario_driver::Client::Library => Client::Library,
-        },
+        lock_protocol: facts.file_system.lock_protocol(),
+        client: facts.client,
         block_bytes: facts.block_size,
     }
 }
@@ -284,7 +362,7 @@ pub(super) fn holes(operation: &Operation) -> Holes {
     let unwanted = hints.romio_ds_write == Sieving::Disable
         || matches!(
             hints.pario_write_method,
-            AccessMethod::Direct | AccessMethod::List
+            Some(AccessMethod::Direct | AccessMethod::List)
         );
     if unwanted || !mode.can_read() {
         Holes::Leave

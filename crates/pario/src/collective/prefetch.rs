@@ -19,7 +19,7 @@ pub(super) fn run(work: &Work<'_>) -> Result<Status> {
     std::thread::scope(|scope| {
         let (started, first_request) = mpsc::channel();
         scope.spawn(move || {
-            let io = WindowIo::new(work.operation, work.accesses, work.holes);
+            let io = WindowIo::new(work);
             let mut buffer = Vec::new();
             let mut said = Some(started);
             for item in &scheduled {
@@ -32,7 +32,7 @@ pub(super) fn run(work: &Work<'_>) -> Result<Status> {
                 let mut ignored = PlanResult::default();
                 io.read(
                     &item.window,
-                    &members,
+                    members,
                     WindowBuffer::new(&mut buffer),
                     &mut ignored,
                 );

@@ -2,13 +2,13 @@
 //! its buffer and the window, and a rank that has nothing to copy writes those
 //! that are full, or the first to need one reads it. One copy, no messages.
 
-use std::collections::VecDeque;
-
-use pario_driver::{Direction, FileSystem};
+use pario_driver::{Direction, Writers};
 use pario_plan::ScheduledWindow;
+use smallvec::SmallVec;
 
 use super::{
     PlanResult, Work,
+    context::SLOTS,
     planning::Holes,
     window_io::{self, WindowIo},
     windows::{Arrival, WaitOutcome, Windows},
@@ -17,7 +17,7 @@ use crate::{Result, access::MemorySpan};
 
 /// Moves all windows; says how far the ones that this rank issued got.
 pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<PlanResult> {
-    let io = WindowIo::new(work.operation, work.accesses, work.holes);
+    let io = WindowIo::new(work);
     let mut ranks = Ranks {
         work,
         windows,
@@ -39,31 +39,28 @@ pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<PlanResult> 
 /// one would wait there, where it cannot copy meanwhile; unless it has holes to
 /// fill first.
 fn writers(work: &Work<'_>, slots: u32) -> u32 {
-    use FileSystem::{Btrfs, Ext, F2fs, Overlay, Tmpfs, Xfs, Zfs};
     let operation = work.operation;
-    match operation.handle().facts().file_system {
+    match (operation.handle().facts().file_system.writers(), work.holes) {
         _ if operation.hints().direct_write => slots,
-        Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs | Overlay => match work.holes {
-            Holes::Leave => 1,
-            Holes::Rewrite | Holes::RewriteLocked => slots.min(2),
-        },
-        _ => slots,
+        (Writers::One, Holes::Leave) => 1,
+        (Writers::One, Holes::Rewrite | Holes::RewriteLocked) => slots.min(2),
+        (Writers::Many, _) => slots,
     }
 }
 
-/// The windows that this rank copied to last, one a slot: those that it may
+/// The windows that this rank copied to last, one per slot: those that it may
 /// have to write.
 #[derive(Default)]
 struct Recent {
-    scheduled: VecDeque<(ScheduledWindow, u64)>,
+    scheduled: SmallVec<[(ScheduledWindow, u64); SLOTS]>,
 }
 
 impl Recent {
     fn push(&mut self, item: ScheduledWindow, number: u64, slots: u64) {
         if self.scheduled.len() as u64 == slots {
-            self.scheduled.pop_front();
+            self.scheduled.remove(0);
         }
-        self.scheduled.push_back((item, number));
+        self.scheduled.push((item, number));
     }
 
     fn item(&self, number: u64) -> &ScheduledWindow {
@@ -129,22 +126,23 @@ impl Ranks<'_> {
         let buffer = self.windows.buffer(number, item.window.bytes() as usize);
         let members = self.work.members(item.aggregator);
         self.io
-            .write(&item.window, &members, buffer, &mut self.plan_result);
+            .write(&item.window, members, buffer, &mut self.plan_result);
         self.windows.complete_write(number);
     }
 
     /// Reads; returns the number of the window after the last.
     fn read(&mut self) -> Result<u64> {
         let mut schedule = self.work.rounds.schedule(self.work.accesses);
-        let mut upcoming = VecDeque::new();
+        let mut upcoming = SmallVec::<[ScheduledWindow; SLOTS]>::new();
         let mut number = self.windows.next();
         loop {
             let wanted = self.windows.slots() as usize - upcoming.len();
             upcoming.extend(schedule.by_ref().take(wanted));
             self.fill_ahead(number, &upcoming);
-            let Some(item) = upcoming.pop_front() else {
+            if upcoming.is_empty() {
                 return Ok(number);
-            };
+            }
+            let item = upcoming.remove(0);
             self.windows.wait_filled(self.work.comm, number)?;
             self.copy(&item, number, self.windows.end(number));
             if self.windows.arrive(number) == Arrival::Last {
@@ -156,7 +154,7 @@ impl Ranks<'_> {
 
     /// While the next window is not there, fills those of the following ones
     /// that are free and that no other rank has undertaken to fill.
-    fn fill_ahead(&mut self, number: u64, upcoming: &VecDeque<ScheduledWindow>) {
+    fn fill_ahead(&mut self, number: u64, upcoming: &[ScheduledWindow]) {
         for (item, number_ahead) in upcoming.iter().zip(number..) {
             if self.windows.is_filled(number) {
                 return;
@@ -168,7 +166,7 @@ impl Ranks<'_> {
                 let members = self.work.members(item.aggregator);
                 let end = self
                     .io
-                    .read(&item.window, &members, buffer, &mut self.plan_result);
+                    .read(&item.window, members, buffer, &mut self.plan_result);
                 self.windows.fill(number_ahead, end);
             }
         }

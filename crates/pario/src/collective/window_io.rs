@@ -1,17 +1,18 @@
 //! Moving a window between its buffer and the file: whole, as its runs, or by
 //! read-modify-write; chosen for each window.
 
-use std::{io, ops::Range};
+use std::{io, ops::Range, sync::OnceLock};
 
 use pario_driver::{Batch, Direction, LockMode, Outcome};
 use pario_hints::{AccessMethod, Sieving};
 use pario_plan::{
-    Access, Window,
+    Access, MemberRanks, Window,
     coverage::{self, Proof},
     schedule,
 };
+use smallvec::{SmallVec, smallvec};
 
-use super::{PlanResult, planning::Holes};
+use super::{PlanResult, Work, planning::Holes};
 use crate::{
     Error,
     access::{FileSpan, MemorySpan, WindowBuffer},
@@ -24,32 +25,41 @@ pub(super) struct WindowIo<'a> {
     accesses: &'a [Access],
     holes: Holes,
     /// Whether byte sums prove coverage; found out when first needed.
-    proof: Option<Proof>,
+    proof: &'a OnceLock<Proof>,
 }
 
 type Stopped = (u64, io::Error);
 
+/// Contiguous bytes of the file; mostly one run, all of a window.
+type RunList = SmallVec<[Range<u64>; 1]>;
+
 impl<'a> WindowIo<'a> {
-    pub(super) fn new(operation: &'a Operation, accesses: &'a [Access], holes: Holes) -> Self {
+    pub(super) fn new(work: &Work<'a>) -> Self {
         WindowIo {
-            operation,
-            accesses,
-            holes,
-            proof: None,
+            operation: work.operation,
+            accesses: work.accesses,
+            holes: work.holes,
+            proof: work.proof,
         }
+    }
+
+    /// The accesses of some ranks.
+    fn of(&self, members: MemberRanks<'_>) -> impl Iterator<Item = &'a Access> {
+        let accesses = self.accesses;
+        members.map(move |rank| &accesses[rank as usize])
     }
 
     /// Writes a window that the ranks in `members` have filled.
     pub(super) fn write(
-        &mut self,
+        &self,
         window: &Window,
-        members: &[u32],
+        members: MemberRanks<'_>,
         buffer: WindowBuffer<'_>,
         plan_result: &mut PlanResult,
     ) {
         for (place, extent) in window.placed() {
             let part = extent_part(buffer, place, &extent);
-            let runs = self.runs(members, &extent);
+            let runs = self.runs(members.clone(), &extent);
             if let Err((stop, error)) = self.write_runs(&extent, part, &runs) {
                 plan_result.stop_at(stop, Some(Error::from(error).at_offset(stop)));
                 return;
@@ -62,18 +72,18 @@ impl<'a> WindowIo<'a> {
     pub(super) fn read(
         &self,
         window: &Window,
-        members: &[u32],
+        members: MemberRanks<'_>,
         buffer: WindowBuffer<'_>,
         plan_result: &mut PlanResult,
     ) -> u64 {
         for (place, extent) in window.placed() {
             let part = extent_part(buffer, place, &extent);
-            let accesses = members.iter().map(|rank| &self.accesses[*rank as usize]);
-            let useful = schedule::useful(accesses, extent.clone());
+            let useful = schedule::useful(self.of(members.clone()), extent.clone());
             if useful.is_empty() {
                 continue;
             }
-            for some in self.read_runs(members, useful).chunks(self.list_pieces()) {
+            let runs = self.read_runs(members.clone(), useful);
+            for some in runs.chunks(self.list_pieces()) {
                 let Outcome { bytes, error } = self.transfer(Direction::Read, some, &extent, part);
                 if bytes < some.iter().map(|run| run.end - run.start).sum() {
                     let end = offset_in(some, bytes);
@@ -87,22 +97,22 @@ impl<'a> WindowIo<'a> {
 
     /// What is read of the useful part of an extent: all of it where pieces lie
     /// close together, otherwise the runs that ranks want.
-    fn read_runs(&self, members: &[u32], useful: Range<u64>) -> Vec<Range<u64>> {
+    fn read_runs(&self, members: MemberRanks<'_>, useful: Range<u64>) -> RunList {
         let hints = self.operation.hints();
-        let of_members = || members.iter().map(|rank| &self.accesses[*rank as usize]);
         let whole = match (hints.pario_read_method, hints.romio_ds_read) {
-            (AccessMethod::Sieve, _) | (AccessMethod::Automatic, Sieving::Enable) => true,
-            (AccessMethod::Direct | AccessMethod::List, _)
-            | (AccessMethod::Automatic, Sieving::Disable) => false,
-            (AccessMethod::Automatic, Sieving::Automatic) => {
+            (Some(AccessMethod::Sieve), _) | (None, Sieving::Enable) => true,
+            (Some(AccessMethod::Direct | AccessMethod::List), _) | (None, Sieving::Disable) => {
+                false
+            }
+            (None, Sieving::Automatic) => {
                 let pieces = |access: &Access| access.stats_in(useful.clone()).pieces;
-                let pieces: u64 = of_members().map(pieces).sum();
+                let pieces: u64 = self.of(members.clone()).map(pieces).sum();
                 (useful.end - useful.start) / pieces.max(1) <= hints.pario_sieve_extent
             }
         };
         match whole {
-            true => vec![useful],
-            false => coverage::covered(of_members(), useful),
+            true => smallvec![useful],
+            false => coverage::covered(self.of(members), useful).into(),
         }
     }
 
@@ -127,22 +137,19 @@ impl<'a> WindowIo<'a> {
     }
 
     /// The stretches of an extent that the ranks have filled.
-    fn runs(&mut self, members: &[u32], extent: &Range<u64>) -> Vec<Range<u64>> {
-        let of_members = || members.iter().map(|rank| &self.accesses[*rank as usize]);
-        let bytes: u64 = of_members()
+    fn runs(&self, members: MemberRanks<'_>, extent: &Range<u64>) -> RunList {
+        let bytes: u64 = self
+            .of(members.clone())
             .map(|access| {
                 let data = access.data_in(extent.clone());
                 data.end - data.start
             })
             .sum();
         let full = bytes == extent.end - extent.start
-            && *self
-                .proof
-                .get_or_insert_with(|| coverage::disjoint(self.accesses))
-                == Proof::Disjoint;
+            && *self.proof.get_or_init(|| coverage::disjoint(self.accesses)) == Proof::Disjoint;
         match full {
-            true => vec![extent.clone()],
-            false => coverage::covered(of_members(), extent.clone()),
+            true => smallvec![extent.clone()],
+            false => coverage::covered(self.of(members), extent.clone()).into(),
         }
     }
 

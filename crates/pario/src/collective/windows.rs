@@ -235,9 +235,9 @@ impl Windows {
         }
         let idle = self.segment.atomic_u32(ring::IDLE);
         idle.fetch_add(1, AcqRel);
-        let plan_result = || comm.progress();
+        let progress = || comm.progress();
         let event = self.segment.event(ring::EVENT);
-        let found = Waiter::new(&plan_result)
+        let found = Waiter::new(&progress)
             .backoff(backoff(comm))
             .wait(event, || Ok(wait_outcome()));
         idle.fetch_sub(1, AcqRel);
@@ -250,8 +250,8 @@ impl Windows {
     }
 
     fn wait(&self, comm: &dyn Transport, number: u64, ready: impl Fn() -> bool) -> Result<()> {
-        let plan_result = || comm.progress();
-        Waiter::new(&plan_result)
+        let progress = || comm.progress();
+        Waiter::new(&progress)
             .backoff(backoff(comm))
             .wait(self.event(number), || Ok(ready().then_some(())))?;
         Ok(())

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::geometry::{BOARDS, INLINE_BYTES};
 use super::mailroom::Mailroom;
 use super::world::World;
-use crate::{Rank, Result, Segment};
+use crate::{Gathered, Rank, Result, Segment};
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
@@ -126,6 +126,27 @@ impl Board {
             }
             _ => Contribution::Elsewhere,
         }
+    }
+
+    /// Appends what a rank gave, unless it comes as a message; whether it was appended.
+    pub(super) fn push_contribution(
+        self,
+        world: &World,
+        rank: Rank,
+        operation: u64,
+        all: &mut Gathered,
+    ) -> bool {
+        let slot = world.geometry.slot(self.0, rank.index(), operation);
+        let length = world.memory.atomic_u64(slot).load(Ordering::Relaxed);
+        let Some(length) = usize::try_from(length)
+            .ok()
+            .filter(|it| *it <= INLINE_BYTES)
+        else {
+            return false;
+        };
+        let start = slot + size_of::<u64>();
+        all.push_with(length, |bytes| world.memory.load_bytes(start, bytes));
+        true
     }
 
     /// Whether the rank has entered the operation; fails if it never will.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::board::{Board, Contribution};
+use super::geometry::INLINE_BYTES;
 use super::inbox::{ContextId, Envelope};
 use super::mailroom::Mailroom;
 use super::process_watch::ProcessWatch;
@@ -10,7 +11,8 @@ use super::progress_hook::ProgressHook;
 use super::world::World;
 use crate::sharing::{self, Backing};
 use crate::{
-    Backoff, Node, Process, Rank, Result, Segment, Tag, Transport, TransportError, collectives,
+    Backoff, Gathered, Node, Process, Rank, Result, Segment, Tag, Transport, TransportError,
+    collectives,
 };
 
 /// What [`Endpoint::reserve`] took, as a number that can be sent.
@@ -96,29 +98,27 @@ impl Endpoint {
 
     /// Gathers on the board, and by messages what is too long for it: the
     /// board tells every rank who sends and who does not.
-    fn gather_on(&self, board: Board, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+    fn gather_on(&self, board: Board, mine: &[u8], all: &mut Gathered) -> Result<()> {
         let operation = self.next_operation();
         board.enter(&self.room, operation, mine)?;
         board.await_all(&self.room, operation)?;
-        let size = self.size();
-        let contributions = (0..size)
-            .map(|rank| board.contribution(&self.room.world, Rank(rank), operation))
-            .collect::<Vec<_>>();
-        let me = self.rank();
-        if let Contribution::Elsewhere = contributions[me.index()] {
+        let (me, size) = (self.rank(), self.size());
+        if mine.len() > INLINE_BYTES {
             for distance in 1..size {
                 let to = Rank((me.0 + distance) % size);
                 self.send(to, Tag::ALL_GATHER, mine)?;
             }
         }
-        let pieces = contributions.into_iter().zip((0..size).map(Rank));
-        pieces
-            .map(|(contribution, rank)| match contribution {
-                Contribution::Inline(bytes) => Ok(bytes),
-                Contribution::Elsewhere if rank == me => Ok(mine.to_vec()),
-                Contribution::Elsewhere => self.receive(rank, Tag::ALL_GATHER),
-            })
-            .collect()
+        all.clear();
+        for rank in (0..size).map(Rank) {
+            let is_inline = board.push_contribution(&self.room.world, rank, operation, all);
+            match is_inline {
+                true => {}
+                false if rank == me => all.push(mine),
+                false => all.push(&self.receive(rank, Tag::ALL_GATHER)?),
+            }
+        }
+        Ok(())
     }
 
     fn broadcast_on(&self, board: Board, root: Rank, bytes: Vec<u8>) -> Result<Vec<u8>> {
@@ -262,8 +262,22 @@ impl Transport for Endpoint {
 
     fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
         match self.board {
-            Some(board) => self.gather_on(board, mine),
+            Some(board) => {
+                let mut all = Gathered::default();
+                self.gather_on(board, mine, &mut all)?;
+                Ok(all.to_vecs())
+            }
             None => collectives::all_gather(self, mine),
+        }
+    }
+
+    fn all_gather_into(&self, mine: &[u8], all: &mut Gathered) -> Result<()> {
+        match self.board {
+            Some(board) => self.gather_on(board, mine, all),
+            None => {
+                all.set(&collectives::all_gather(self, mine)?);
+                Ok(())
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::super::row::{Comparison, Row};
-use crate::measure::{Direction, Doubt, Samples};
+use crate::measure::{DIRECTIONS, Direction, Doubt, Samples};
 
 /// A job with its methods.
 #[derive(Serialize)]
@@ -50,6 +50,7 @@ struct Record<'a> {
     calls: u64,
     bytes: u64,
     method: &'a str,
+    #[serde(with = "crate::measure::direction")]
     direction: Direction,
     /// Of the best repeat.
     seconds: Option<f64>,
@@ -112,7 +113,7 @@ pub(crate) fn csv(comparisons: &[Comparison], out: &mut impl Write) -> io::Resul
     let mut writer = csv::Writer::from_writer(out);
     for comparison in comparisons {
         let rows = comparison.rows.iter();
-        let rows = rows.flat_map(|row| Direction::ALL.map(|direction| (row, direction)));
+        let rows = rows.flat_map(|row| DIRECTIONS.map(|direction| (row, direction)));
         for (row, direction) in rows {
             let figure = Figure::new(comparison, row, direction);
             writer.serialize(Record {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::super::options::Target;
 use super::super::row::{Comparison, Row};
 use crate::failure::Failure;
-use crate::measure::Direction;
+use crate::measure::{DIRECTIONS, Direction};
 use crate::output::plot::{self, LinePlot, Mark, RowLine, RowPlot, Scale, Series, standalone};
 use crate::output::save;
 
@@ -54,7 +54,7 @@ fn bars(comparison: &Comparison) -> RowPlot {
         name: row.method.name.clone(),
         lines: vec![RowLine {
             title: row.method.name.clone(),
-            marks: Direction::ALL.map(|direction| Mark::Bar {
+            marks: DIRECTIONS.map(|direction| Mark::Bar {
                 base: 0.0,
                 value: speed(comparison, row, direction),
             }),
@@ -80,7 +80,7 @@ fn lines(group: &[Comparison]) -> LinePlot {
     };
     let series = group[0].rows.iter().map(|row| Series {
         name: row.method.name.clone(),
-        values: Direction::ALL.map(|direction| values(row, direction)),
+        values: DIRECTIONS.map(|direction| values(row, direction)),
     });
     let swept = group.iter().filter_map(|it| it.target.swept.as_ref());
     LinePlot {

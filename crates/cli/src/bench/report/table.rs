@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::super::row::{Comparison, Row, Side};
-use crate::measure::{Direction, Doubt};
+use crate::measure::{DIRECTIONS, Direction, Doubt};
 use crate::output::{Align, Table, or_dash};
 
 /// From this many calls on, the time per call is shown.
@@ -24,7 +24,7 @@ pub(crate) fn table(comparison: &Comparison, out: &mut impl Write) -> io::Result
     ]);
     for row in comparison.rows.iter().filter(|row| !row.is_unavailable()) {
         let mut cells = vec![row.method.name.clone()];
-        for direction in Direction::ALL {
+        for direction in DIRECTIONS {
             let side = row.side(direction);
             let of_raw = comparison.of_raw(row, direction);
             let share = side.transfer_share;
@@ -105,7 +105,7 @@ fn choice(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
         let name = &best.method.name;
         Some(format!("{fraction:.2}{mark} of the best ({name})"))
     };
-    let [write, read] = Direction::ALL.map(|direction| or_dash(best(direction)));
+    let [write, read] = DIRECTIONS.map(|direction| or_dash(best(direction)));
     writeln!(out, "automatic: write {write}, read {read}")
 }
 
@@ -130,7 +130,7 @@ fn latency(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
                 cell(side.microseconds_open_close()),
             ]
         };
-        let times = Direction::ALL.map(|direction| times(row.side(direction)));
+        let times = DIRECTIONS.map(|direction| times(row.side(direction)));
         let name = std::iter::once(row.method.name.clone());
         table.push(name.chain(times.into_iter().flatten()));
     }

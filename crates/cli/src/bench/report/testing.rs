@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::method::Method;
 use super::super::options::Target;
 use super::super::row::{Comparison, Row, Side};
-use crate::measure::Direction;
+use crate::measure::{DIRECTIONS, Direction};
 use crate::workload::{self, Setting};
 
 /// A tenth of the time is for open and close.
@@ -35,7 +35,7 @@ pub(crate) fn comparison() -> Comparison {
     let mut reader = row(Method::parse("private-sieve").unwrap(), &[], &[20]);
     reader.side_mut(Direction::Write).unavailable = Some("it only reads".to_owned());
     let mut absent = row(Method::parse("resonant").unwrap(), &[], &[]);
-    for direction in Direction::ALL {
+    for direction in DIRECTIONS {
         absent.side_mut(direction).unavailable = Some("no servers".to_owned());
     }
     let (workload, parameters) = workload::parse("strided").unwrap();

@@ -16,7 +16,7 @@ use super::Mode;
 use super::patterns::{self, Pattern};
 use super::protocol::{Described, Figure, Line};
 use crate::failure::Failure;
-use crate::measure::{Direction, Holes, Memory, Share, Stored};
+use crate::measure::{DIRECTIONS, Direction, Holes, Memory, Share, Stored};
 use crate::workload::Step;
 use interface::{Interface, Item};
 
@@ -228,7 +228,7 @@ impl<'a> Worker<'a> {
         let mut share = Share::with_buffer(self.rank, self.ranks, bytes, RAW_CALL_BYTES);
         share.allocate(RAW_OFFSET)?;
         let mut seconds = [0.0; 2];
-        for (seconds, direction) in seconds.iter_mut().zip(Direction::ALL) {
+        for (seconds, direction) in seconds.iter_mut().zip(DIRECTIONS) {
             *seconds = self.timed(|| {
                 let file = Share::open(&path, direction);
                 let moved = file.and_then(|file| share.transfer(&file, direction));

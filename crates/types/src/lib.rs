@@ -1,0 +1,10 @@
+//! Types that several crates of pario need and that need none of them: the
+//! direction of a transfer, and facts about file systems.
+
+mod direction;
+mod file_system;
+mod striping;
+
+pub use direction::Direction;
+pub use file_system::{Client, Coherence, LockProtocol};
+pub use striping::{ServerPart, Striping};
