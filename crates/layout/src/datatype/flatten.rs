@@ -14,7 +14,7 @@ pub(super) enum Bounds {
     Absent,
     /// From the data.
     Natural,
-    /// Set by the program: in a structure they overrule those that come from data.
+    /// Set by the program: in a structure they take precedence over bounds from the data.
     Explicit,
 }
 
@@ -38,7 +38,7 @@ fn wide_extent(value: i128) -> Result<i64, TypeError> {
     i64::try_from(value).map_err(|_| TypeError::overflow("the extent"))
 }
 
-/// Lowers a whole tree, each shared subtree once.
+/// Flattens a whole tree. Shared subtrees are flattened once.
 pub(super) fn flatten_tree(root: &Datatype, size_of: SizeOf<'_>) -> Result<Flattened, TypeError> {
     fn visit(
         datatype: &Datatype,
@@ -56,7 +56,7 @@ pub(super) fn flatten_tree(root: &Datatype, size_of: SizeOf<'_>) -> Result<Flatt
     visit(root, size_of, &mut HashMap::new())
 }
 
-/// Lowers one constructor; `child` knows the types it is applied to.
+/// Flattens one constructor; `child` returns the flattened inner types.
 pub(super) fn flatten(
     constructor: &Constructor,
     size_of: SizeOf<'_>,
@@ -145,7 +145,7 @@ fn moved(of: Option<Placed>, distance: i128) -> Result<Option<Placed>, TypeError
     Ok(Some(Placed { at, shape }))
 }
 
-/// The lowest and the highest displacement at which copies of a type lie.
+/// The lowest and the highest displacement of the copies of a type.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
     low: i128,
@@ -182,7 +182,8 @@ impl Flattened {
         self.layout.tile()
     }
 
-    /// A stride in bytes; of one block or none it does not matter and cannot overflow.
+    /// A stride in bytes. With fewer than two blocks the stride has no effect and must not
+    /// overflow.
     fn in_bytes(&self, stride: i64, unit: Unit, count: u64) -> Result<i64, TypeError> {
         match unit {
             _ if count < 2 => Ok(0),
@@ -191,7 +192,7 @@ impl Flattened {
         }
     }
 
-    /// The type that consists of copies of this one: data and reach are given, the bounds follow.
+    /// The type made of copies of this one; bounds are derived from its data and reach.
     fn made(&self, tile: Option<Placed>, reach: Option<Reach>) -> Result<Self, TypeError> {
         let bounds = if reach.is_none() {
             Bounds::Absent
@@ -264,7 +265,7 @@ impl Flattened {
         self.made(tile, Some(reach))
     }
 
-    /// Blocks of a type that tiles without gaps, `of`: the case of a million blocks of numbers.
+    /// Blocks of a gapless type `of`: the fast path for a million blocks of numbers.
     fn dense_blocks(
         &self,
         of: &Placed,
@@ -342,10 +343,10 @@ fn scattered(
     sequence(parts)
 }
 
-/// What a process owns of one dimension whose elements are `of`, `stride` apart.
+/// The elements a process owns in one dimension, `stride` apart.
 fn owned(axis: Axis, stride: i64, of: Option<&Placed>) -> Result<Option<Placed>, TypeError> {
     let (whole, rest) = axis.whole_and_rest();
-    // The start of a block that exists lies within the array, so none of this overflows for them.
+    // Every existing block starts within the array, so none of this overflows.
     let first = axis.block.saturating_mul(axis.coordinate);
     let cycle = axis.block.saturating_mul(axis.processes);
     let start_of = |block: u64| i128::from(first + block * cycle) * i128::from(stride);

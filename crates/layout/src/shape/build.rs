@@ -1,12 +1,12 @@
-//! Constructors that normalise.
+//! Normalising constructors.
 
 use std::sync::Arc;
 
 use super::{BlockList, Kind, Node, Part, Peaks, Placed, SearchIndex, Shape};
 use crate::{MAX_DEPTH, TypeError};
 
-/// Parts of up to this many pieces are flattened into one list of blocks: small structures get
-/// one form however they were nested.
+/// Parts of up to this many pieces are flattened into one list of blocks, so that small
+/// structures have one form however they were nested.
 const FLATTEN_PIECES: u64 = 8;
 
 fn offset(value: i128) -> Result<i64, TypeError> {
@@ -49,7 +49,7 @@ impl Shape {
         Ok(node.share())
     }
 
-    /// `count` copies, at least one, each `stride` past the one before.
+    /// `count` copies, at least one, `stride` apart.
     pub(crate) fn repeat(count: u64, stride: i64, child: &Shape) -> Result<Shape, TypeError> {
         debug_assert!(count > 0, "an empty layout has no shape");
         if count == 1 {
@@ -90,8 +90,8 @@ impl Shape {
         Ok(node.share())
     }
 
-    /// Copies of one shape, at least two, that do not touch if it is dense; offsets relative to
-    /// the first.
+    /// Copies of one shape, at least two, that are not adjacent if it is dense. Offsets are
+    /// relative to the first.
     pub(super) fn copies(offsets: Vec<i64>, child: &Shape) -> Result<Shape, TypeError> {
         if let Some(stride) = common_stride(&offsets) {
             return Shape::repeat(offsets.len() as u64, stride, child);
@@ -128,7 +128,7 @@ impl Shape {
     }
 }
 
-/// The distance of neighbours if it is the same for all.
+/// The distance between neighbours if it is constant.
 fn common_stride(offsets: &[i64]) -> Option<i64> {
     let stride = offsets[1].checked_sub(offsets[0])?;
     let same = |pair: &[i64]| pair[1].checked_sub(pair[0]) == Some(stride);
@@ -140,7 +140,7 @@ fn extremes(offsets: &[i64]) -> (i64, i64) {
     offsets.iter().fold((i64::MAX, i64::MIN), fold)
 }
 
-/// The running maximum of `ends`, unless they never fall.
+/// The running maximum of `ends`; none if they never decrease.
 pub(super) fn peaks(ends: impl Iterator<Item = i64> + Clone) -> Peaks {
     if ends.clone().is_sorted() {
         return None;
@@ -153,7 +153,7 @@ pub(super) fn peaks(ends: impl Iterator<Item = i64> + Clone) -> Peaks {
     Some(SearchIndex::sorted(running.collect()))
 }
 
-/// Joins placed shapes in data order; `None` if there is none.
+/// Joins placed shapes in data order; `None` if there are none.
 pub(crate) fn sequence(parts: Vec<Placed>) -> Result<Option<Placed>, TypeError> {
     let Some(first) = parts.first() else {
         return Ok(None);
