@@ -1,25 +1,25 @@
-//! How data gets from rank to rank.
+//! How data moves between ranks.
 
 use std::fmt;
 
 use crate::{Case, Fitness};
 
-/// A way to exchange data with the owner of a window.
+/// A method to exchange data with the owner of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Exchange {
     /// Through memory that all ranks share.
     Shared,
-    /// A message from each rank to each owner that has something of it.
+    /// One message from each rank to each aggregator that it shares data with.
     Messages,
-    /// A message from each rank to each owner in each round (Coloma 2006's
-    /// Alltoallw).
+    /// One message from each rank to each aggregator in each round (Coloma
+    /// 2006's Alltoallw).
     AllToAll,
-    /// By node first, then one message a node and owner.
+    /// Within each node first, then one message per node and aggregator.
     TwoLayer,
 }
 
 impl Exchange {
-    /// All of them, in the order in which ties are resolved.
+    /// All exchanges, in tie-breaking order.
     pub const ALL: [Exchange; 4] = [
         Exchange::Shared,
         Exchange::Messages,
@@ -27,7 +27,7 @@ impl Exchange {
         Exchange::TwoLayer,
     ];
 
-    /// Its name, in hints and explanations.
+    /// Name in hints and explanations.
     pub fn name(self) -> &'static str {
         match self {
             Exchange::Shared => "shared",
@@ -37,30 +37,28 @@ impl Exchange {
         }
     }
 
-    /// The exchange of that name.
+    /// The exchange with this name.
     pub fn by_name(name: &str) -> Option<Exchange> {
         Exchange::ALL.into_iter().find(|it| it.name() == name)
     }
 
     /// How well it suits a case, and why.
-    pub fn suit(self, case: &Case<'_>) -> Fitness {
+    pub fn fitness(self, case: &Case<'_>) -> Fitness {
         let nodes = case.pattern().nodes;
         let ranks = case.facts.nodes.len();
         match (self, nodes) {
             (Exchange::Shared, 0 | 1) => {
-                Fitness::suits(90, "all ranks share a node: one copy, no messages")
+                Fitness::suits(90, "all ranks are on one node: one copy, no messages")
             }
             (Exchange::Shared, _) => Fitness::unfit(format!("{nodes} nodes share no memory")),
-            (Exchange::TwoLayer, 0 | 1) => Fitness::suits(5, "there is only one node to gather"),
+            (Exchange::TwoLayer, 0 | 1) => Fitness::suits(5, "there is only one node"),
             (Exchange::TwoLayer, _) if ranks > nodes => Fitness::suits(
                 60,
-                format!("one message for each of {nodes} nodes instead of {ranks} ranks"),
+                format!("one message per node ({nodes}) instead of per rank ({ranks})"),
             ),
-            (Exchange::TwoLayer, _) => Fitness::suits(20, "every node has one rank only"),
+            (Exchange::TwoLayer, _) => Fitness::suits(20, "every node has only one rank"),
             (Exchange::Messages, _) => Fitness::suits(40, "works everywhere"),
-            (Exchange::AllToAll, _) => {
-                Fitness::suits(30, "for networks made for collective communication")
-            }
+            (Exchange::AllToAll, _) => Fitness::suits(30, "suits networks with fast collectives"),
         }
     }
 }

@@ -2,33 +2,33 @@
 
 use std::ops::Range;
 
-/// Round-robin striping over servers, from byte 0 of the file on.
+/// Round-robin striping over servers, starting at byte 0 of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Striping {
-    /// Bytes in a row on one server; not zero.
+    /// Stripe size in bytes; not zero.
     pub unit: u64,
-    /// Servers; not zero.
+    /// Number of servers; not zero.
     pub count: u64,
 }
 
-/// A part of the file on one server (Chaarawi 2011's fcache).
+/// A contiguous part of the file on one server (Chaarawi 2011's fcache).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerPart {
-    /// Which server, from 0 on.
+    /// Server index, from 0.
     pub server: u64,
-    /// Where it starts in the server's own object.
+    /// Offset in the server's own object.
     pub local_offset: u64,
-    /// Its length.
+    /// Length in bytes.
     pub len: u64,
 }
 
 impl Striping {
-    /// The server of a byte.
+    /// The server that holds a byte.
     pub fn server_of(&self, file_byte: u64) -> u64 {
         file_byte / self.unit % self.count
     }
 
-    /// Which servers hold a range of the file, and where.
+    /// The parts of a file range by server.
     pub fn parts(self, file: Range<u64>) -> impl Iterator<Item = ServerPart> {
         let mut at = file.start;
         std::iter::from_fn(move || {
@@ -48,10 +48,10 @@ impl Striping {
     }
 }
 
-/// How the file system keeps writers apart (Liao 2008).
+/// How the file system serialises writers (Liao 2008).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LockProtocol {
-    /// It does not, or the node's kernel does by itself.
+    /// Not at all, or within the node's kernel.
     None,
     /// Each server manages the locks of its stripes (Lustre).
     Server,
@@ -68,25 +68,25 @@ pub enum Client {
     Library,
 }
 
-/// The facts that a plan rests on, the same on all ranks.
+/// The facts that a plan is based on, the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The node of each rank.
     pub nodes: Vec<u32>,
     /// Striping over servers, if known.
     pub striping: Option<Striping>,
-    /// Bytes that one lock covers at least, if known.
+    /// Lock granularity in bytes, if known.
     pub lock_granularity: Option<u64>,
-    /// How writers are kept apart.
+    /// How writers are serialised.
     pub lock_protocol: LockProtocol,
     /// Where the client runs.
     pub client: Client,
-    /// The file system's block.
+    /// Block size of the file system in bytes.
     pub block_bytes: u64,
 }
 
 impl Facts {
-    /// Ranks on one node, a local file system.
+    /// Ranks on one node with a local file system.
     pub fn one_node(ranks: usize) -> Facts {
         Facts {
             nodes: vec![0; ranks],
@@ -98,7 +98,7 @@ impl Facts {
         }
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn node_count(&self) -> usize {
         let mut nodes = self.nodes.clone();
         nodes.sort_unstable();
@@ -106,8 +106,8 @@ impl Facts {
         nodes.len()
     }
 
-    /// The boundary that realms of different aggregators should share:
-    /// locks, else stripes, else blocks.
+    /// Preferred alignment of realms: lock granularity, else stripe size, else
+    /// block size.
     pub fn boundary(&self) -> u64 {
         self.lock_granularity
             .or(self.striping.map(|striping| striping.unit))
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_name_server_and_place() {
+    fn parts_have_server_and_offset() {
         let striping = Striping { unit: 10, count: 3 };
         let parts: Vec<_> = striping.parts(25..62).collect();
         let expected = [(2, 5, 5), (0, 10, 10), (1, 10, 10), (2, 10, 10), (0, 20, 2)];

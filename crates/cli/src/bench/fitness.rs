@@ -45,9 +45,9 @@ impl MethodFitness {
         let algorithm = method.forced.algorithm.and_then(algorithm::by_name);
         let partition = method.forced.partition.and_then(partition::by_name);
         let answers = [
-            algorithm.map(|it| it.suit(&case)),
-            partition.map(|it| it.suit(&case)),
-            method.forced.exchange.map(|it| it.suit(&case)),
+            algorithm.map(|it| it.fitness(&case)),
+            partition.map(|it| it.fitness(&case)),
+            method.forced.exchange.map(|it| it.fitness(&case)),
         ];
         answers.into_iter().flatten().find_map(|it| match it {
             Fitness::Unfit { reason } => Some(reason.into_owned()),

@@ -1,4 +1,4 @@
-//! Realms that take turns: blocks of the file dealt out in a circle.
+//! Cyclic realms: blocks of the file assigned round-robin.
 
 use std::ops::Range;
 
@@ -6,19 +6,20 @@ use pario_layout::{Basic, Datatype, Layout};
 
 use crate::Realm;
 
-/// Blocks that come round: block `i` of the file has turn `i mod turns`.
+/// Blocks assigned round-robin: block `i` of the file belongs to position `i
+/// mod positions`.
 #[derive(Debug)]
 pub(super) struct Cycle {
     block: u64,
-    /// One block of the circle; `None` if the circle does not fit in 63 bits:
-    /// no file is long enough to come round.
+    /// One block of the cycle; `None` if a cycle does not fit in 63 bits, so
+    /// that no file is long enough to repeat it.
     tile: Option<Layout>,
 }
 
 impl Cycle {
-    pub(super) fn new(block: u64, turns: u64) -> Cycle {
+    pub(super) fn new(block: u64, positions: u64) -> Cycle {
         let tile = || {
-            let cycle = i64::try_from(block.checked_mul(turns)?).ok()?;
+            let cycle = i64::try_from(block.checked_mul(positions)?).ok()?;
             let bytes = Datatype::contiguous(block, &Basic::Byte.into()).ok()?;
             let tile = Datatype::resized(&bytes, 0, cycle).ok()?;
             Some(tile.layout().clone())
@@ -29,11 +30,11 @@ impl Cycle {
         }
     }
 
-    /// The blocks of one turn within a range of the file.
-    pub(super) fn realm(&self, turn: u64, file: Range<u64>) -> Realm {
-        let start = turn.saturating_mul(self.block);
+    /// The blocks of one position within a range of the file.
+    pub(super) fn realm(&self, position: u64, file: Range<u64>) -> Realm {
+        let start = position.saturating_mul(self.block);
         match &self.tile {
-            _ if start >= file.end => Realm::nothing(),
+            _ if start >= file.end => Realm::empty(),
             Some(tile) => Realm::tiled(start, tile.clone(), file),
             None => {
                 let end = start.saturating_add(self.block).min(file.end);
@@ -44,18 +45,19 @@ impl Cycle {
     }
 }
 
-/// Deals the blocks of a range of the file to the owners in turn: block
-/// `first_block` (counted from byte 0 of the file) is the first owner's, the
-/// next one the second's. The range may start before that block.
+/// Assigns the blocks of a file range round-robin: block `first_block` (counted
+/// from byte 0 of the file) belongs to the first owner, the next block to the
+/// second. The range may start before that block.
 pub(super) fn deal(
     block: u64,
     first_block: u64,
     owners: &[u32],
     file: &Range<u64>,
 ) -> Vec<(u32, Realm)> {
-    let turns = owners.len() as u64;
-    let cycle = Cycle::new(block, turns);
-    let realm = |place: u64| cycle.realm((first_block % turns + place) % turns, file.clone());
+    let positions = owners.len() as u64;
+    let cycle = Cycle::new(block, positions);
+    let realm =
+        |place: u64| cycle.realm((first_block % positions + place) % positions, file.clone());
     owners
         .iter()
         .zip(0..)
@@ -78,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_go_round() {
+    fn blocks_are_assigned_round_robin() {
         let realms = deal(2, 0, &[5, 6, 7], &(1..11));
         let none = u32::MAX;
         assert_eq!(
@@ -90,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_longer_than_any_file_are_once_round() {
+    fn cycles_longer_than_any_file_do_not_repeat() {
         let block = 1 << 62;
         let end = i64::MAX as u64;
         let realms = deal(block, 0, &[0, 1, 2, 3], &(5..end));
