@@ -1,4 +1,4 @@
-//! A resource that closes once no call uses it any more.
+//! A resource that is closed once no call uses it any more.
 
 use std::{
     io,
@@ -6,14 +6,14 @@ use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
 };
 
-/// Locks a mutex whose data every critical section leaves valid, so that a
-/// panic elsewhere does not spread.
+/// Locks a mutex whose data is valid after every critical section, so that a
+/// panic elsewhere is not propagated.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A resource with an end. Calls [`enter`](Closing::enter) it; `close` shuts
-/// the door, waits until those inside have left, and takes the resource out.
+/// A resource that can be closed. Calls [`enter`](Closing::enter) it; `close`
+/// rejects further calls, waits for those in progress and returns the resource.
 pub(crate) struct Closing<T> {
     shared: Arc<Shared<T>>,
 }
@@ -23,7 +23,7 @@ struct Shared<T> {
     left: Condvar,
 }
 
-/// The use of the resource by one call.
+/// Held by a call while it uses the resource.
 pub(crate) struct ResourceGuard<T> {
     /// `None` only while dropping.
     resource: Option<Arc<T>>,
@@ -41,19 +41,20 @@ impl<T> Closing<T> {
         }
     }
 
-    /// Keeps the resource open while the pass lives.
+    /// Keeps the resource open while the guard lives.
     pub(crate) fn enter(&self) -> io::Result<ResourceGuard<T>> {
         self.shared.enter().ok_or_else(closed)
     }
 
-    /// A way in that does not keep `close` waiting.
+    /// A reference that does not delay `close`.
     pub(crate) fn weak(&self) -> WeakAccess<T> {
         WeakAccess {
             shared: self.shared.clone(),
         }
     }
 
-    /// Shuts the door, waits for those inside, returns the resource.
+    /// Rejects further calls, waits for those in progress and returns the
+    /// resource.
     pub(crate) fn close(&self) -> io::Result<T> {
         let mut open = lock(&self.shared.open);
         let mut resource = open.take().ok_or_else(closed)?;
@@ -62,8 +63,9 @@ impl<T> Closing<T> {
                 Ok(resource) => return Ok(resource),
                 Err(shared) => resource = shared,
             }
-            // A pass lets go of the resource before it takes the mutex to
-            // notify, so the notification cannot fall between check and wait.
+            // A guard releases the resource before it locks the mutex to
+            // notify, so the notification cannot be lost between check and
+            // wait.
             open = self
                 .shared
                 .left
@@ -73,13 +75,13 @@ impl<T> Closing<T> {
     }
 }
 
-/// A way into a resource that may be closed by then.
+/// A reference to a resource that may have been closed.
 pub(crate) struct WeakAccess<T> {
     shared: Arc<Shared<T>>,
 }
 
 impl<T> WeakAccess<T> {
-    /// A pass, unless closed.
+    /// A guard, unless closed.
     pub(crate) fn enter(&self) -> Option<ResourceGuard<T>> {
         self.shared.enter()
     }
@@ -110,7 +112,7 @@ impl<T> Deref for ResourceGuard<T> {
     fn deref(&self) -> &T {
         self.resource
             .as_ref()
-            .expect("a pass holds its resource until it is dropped")
+            .expect("a guard holds its resource until it is dropped")
     }
 }
 
@@ -124,7 +126,7 @@ impl<T> Drop for ResourceGuard<T> {
 }
 
 fn closed() -> io::Error {
-    io::Error::other("the file is closed: no call is allowed on it")
+    io::Error::other("the file is closed")
 }
 
 #[cfg(test)]
@@ -133,9 +135,9 @@ mod tests {
     use std::{thread, time::Duration};
 
     #[test]
-    fn close_waits_for_those_inside_and_lets_no_one_in() {
+    fn close_waits_for_calls_in_progress_and_rejects_new_ones() {
         let closing = Closing::new(7);
-        let pass = closing.enter().unwrap();
+        let guard = closing.enter().unwrap();
         thread::scope(|scope| {
             let closer = scope.spawn(|| closing.close().unwrap());
             while closing.enter().is_ok() {
@@ -143,14 +145,14 @@ mod tests {
             }
             thread::sleep(Duration::from_millis(5));
             assert!(!closer.is_finished());
-            drop(pass);
+            drop(guard);
             assert_eq!(closer.join().unwrap(), 7);
         });
         assert!(closing.close().is_err());
     }
 
     #[test]
-    fn a_door_does_not_keep_it_open() {
+    fn a_weak_reference_does_not_keep_it_open() {
         let closing = Closing::new(7);
         let weak = closing.weak();
         assert_eq!(*weak.enter().unwrap(), 7);

@@ -1,4 +1,4 @@
-//! Background transfers that meet the kernel's errors and limits.
+//! Background transfers that hit errors and limits of the kernel.
 
 use std::{path::Path, sync::mpsc};
 
@@ -18,7 +18,7 @@ fn submit(file: &dyn Handle, batch: Batch<'static>) -> Outcome {
     receiver.recv().expect("a submission is called back")
 }
 
-/// The device that is always full.
+/// A device that is always full.
 #[test]
 fn no_space_is_delivered_at_completion() {
     for method in METHODS {
@@ -35,7 +35,7 @@ fn no_space_is_delivered_at_completion() {
     }
 }
 
-/// Closing waits for what is in flight, and finds the descriptor still open.
+/// Close waits for transfers in flight, which need the descriptor.
 #[test]
 fn close_waits_for_what_is_in_flight() {
     let folder = tempfile::tempdir().expect("there is a place for temporary files");
@@ -57,14 +57,14 @@ fn close_waits_for_what_is_in_flight() {
         drop(sender);
         file.close().expect("closing works");
         let size = path.metadata().expect("the file is there").len();
-        assert_eq!(size, 20 << 20, "all is written when close returns");
+        assert_eq!(size, 20 << 20, "all data is written when close returns");
         for result in receiver {
             assert_eq!(result.expect("writing works"), 1 << 20);
         }
     }
 }
 
-/// More than one system call can carry, out of a hole, into memory that all
+/// More than one system call can move, read from a hole into memory that all
 /// pieces share.
 #[test]
 #[ignore = "moves 10 GiB"]

@@ -1,6 +1,6 @@
-//! What the drivers leave in a process that is someone else's: threads only
-//! once they have work, which take no signals, and descriptors that `exec`
-//! closes. One test, so that nothing else runs in the process.
+//! What the drivers leave in the host process: threads only once there is work,
+//! with signals blocked, and close-on-exec descriptors. A single test, so that
+//! nothing else runs in the process.
 
 use std::{fs, path::Path, sync::mpsc};
 
@@ -30,12 +30,12 @@ fn footprint() {
     }
     assert!(
         blocked_signals().is_empty(),
-        "no thread before there is work"
+        "no threads before there is work"
     );
 
     files.iter().for_each(|file| write_in_background(&**file));
     let blocked = blocked_signals();
-    assert_eq!(blocked.len(), 2, "one thread for each way");
+    assert_eq!(blocked.len(), 2, "one thread for each method");
     for mask in blocked {
         for signal in [
             libc::SIGINT,
@@ -73,7 +73,7 @@ fn blocked_signals() -> Vec<u64> {
     let mut masks = Vec::new();
     for task in fs::read_dir("/proc/self/task").expect("Linux has it") {
         let task = task.expect("a thread").path();
-        // A thread of the test harness may have ended meanwhile.
+        // A thread of the test harness may have exited.
         let Ok(status) = fs::read_to_string(task.join("status")) else {
             continue;
         };
@@ -88,7 +88,7 @@ fn blocked_signals() -> Vec<u64> {
     masks
 }
 
-/// Our descriptors: those of files in the folder, and of no file at all.
+/// Our descriptors: of files in the directory, and without a file.
 fn descriptor_flags(folder: &Path) -> Vec<(String, u32)> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc/self/fd").expect("Linux has it") {

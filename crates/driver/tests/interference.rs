@@ -1,5 +1,4 @@
-//! The loops below the driver's surface: what short, interrupted and failing
-//! system calls do to transfers, and what they must not do.
+//! How transfers cope with short, interrupted and failing system calls.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -18,7 +17,7 @@ fn open(driver: &dyn Driver, path: &Path, mode: IoMode) -> Arc<dyn Handle> {
     driver.open(path, &how).expect("the file can be opened")
 }
 
-/// Memory at an address and of a length that direct transfers like.
+/// Memory aligned for direct transfers.
 fn aligned(memory: &mut Vec<u8>, len: usize) -> &mut [u8] {
     const PAGE: usize = 4096;
     memory.resize(len + PAGE, b'.');
@@ -26,8 +25,8 @@ fn aligned(memory: &mut Vec<u8>, len: usize) -> &mut [u8] {
     &mut memory[start..start + len]
 }
 
-/// Half of every transfer is short, some calls are interrupted: the whole
-/// suite passes all the same.
+/// Half of all transfers are short and some calls are interrupted; the whole
+/// suite still passes.
 #[test]
 fn short_and_interrupted_calls_are_continued() {
     for mode in [IoMode::Buffered, IoMode::Direct] {
@@ -46,7 +45,7 @@ fn short_and_interrupted_calls_are_continued() {
     }
 }
 
-/// A disk that fills up in the middle of a list: what was counted is there.
+/// A disk that fills up in the middle of a list: the counted bytes are written.
 #[test]
 fn a_full_disk_counts_the_prefix() {
     let folder = folder();
@@ -77,9 +76,9 @@ fn a_full_disk_counts_the_prefix() {
     }
 }
 
-/// Without `fallocate`, zeros are appended and nothing before them is touched.
+/// Without `fallocate`, zeros are appended and existing data is unchanged.
 #[test]
-fn preallocation_without_fallocate_touches_no_data() {
+fn preallocation_without_fallocate_keeps_data() {
     let folder = folder();
     for nth in 1..=4 {
         let faults = Faults::new();
@@ -99,8 +98,8 @@ fn preallocation_without_fallocate_touches_no_data() {
     }
 }
 
-/// A direct read into aligned memory filled it up to the end of the file's
-/// last block, beyond the bytes that it counted.
+/// A direct read into aligned memory used to fill it up to the end of the
+/// file's last block, beyond the bytes that it counted.
 #[test]
 fn direct_reads_touch_no_memory_beyond_the_end() {
     let folder = folder();
@@ -115,10 +114,10 @@ fn direct_reads_touch_no_memory_beyond_the_end() {
     assert!(target[10_000..].iter().all(|&byte| byte == b'.'));
 }
 
-/// Neighbours write the two sides of every page, one of them directly: a
+/// Neighbours write both sides of every page, one of them with direct I/O: a
 /// read-modify-write of whole pages would lose bytes.
 #[test]
-fn direct_edges_spare_the_neighbours() {
+fn direct_edges_preserve_neighbouring_bytes() {
     const SHARE: usize = 5000;
     const ROUNDS: u64 = 60;
     let folder = folder();
@@ -144,7 +143,7 @@ fn direct_edges_spare_the_neighbours() {
     }
 }
 
-/// Two handles of a file; unlocking fails on the first one as `fail` has it.
+/// Two handles of a file; unlocking fails on the first as configured by `fail`.
 fn with_unlocks_that_fail(
     fail: impl FnOnce(&Faults),
     check: impl FnOnce(&dyn Handle, &dyn Handle, &Faults),
@@ -161,10 +160,10 @@ fn with_unlocks_that_fail(
     check(&*faulty, &*other, &faults);
 }
 
-/// An unlock that failed was once ignored: the lock stayed, and whoever wanted
-/// it next waited for ever.
+/// A failed unlock used to be ignored: the lock stayed, and the next one to
+/// request it waited forever.
 #[test]
-fn an_unlock_that_fails_for_a_moment_is_repeated() {
+fn a_transient_unlock_failure_is_retried() {
     for fault in [Fault::Interruption, Fault::Error(libc::EIO)] {
         let fail = |faults: &Faults| {
             for nth in 1..=3 {
@@ -184,8 +183,7 @@ fn an_unlock_that_fails_for_a_moment_is_repeated() {
     }
 }
 
-/// Whatever is done next with the handle tells of the lock, as long as it is
-/// there.
+/// Any later call on the handle reports the lock as long as it is stuck.
 #[test]
 fn an_unlock_that_keeps_failing_is_reported_until_it_succeeds() {
     let fail =
@@ -210,7 +208,7 @@ fn an_unlock_that_keeps_failing_is_reported_until_it_succeeds() {
         assert!(!is_stuck());
     });
     with_unlocks_that_fail(fail, |faulty, other, _| {
-        assert!(faulty.close().is_err(), "close tells of it too");
+        assert!(faulty.close().is_err(), "close reports it too");
         assert!(
             other
                 .try_lock(0..10, LockMode::Exclusive)
@@ -220,10 +218,10 @@ fn an_unlock_that_keeps_failing_is_reported_until_it_succeeds() {
     });
 }
 
-/// Waiting is a loop of the library's, not the kernel's: it goes on through
-/// interruptions, and ends when the lock is free.
+/// Waiting for a lock is a loop in the driver, not in the kernel: it continues
+/// after interruptions and ends when the lock is free.
 #[test]
-fn a_lock_is_waited_for_by_asking_again() {
+fn waiting_for_a_lock_polls() {
     let folder = folder();
     let path = folder.path().join("file");
     let faults = Faults::new();

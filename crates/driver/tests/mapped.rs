@@ -1,5 +1,5 @@
-//! Lists that are dense enough to be stored in a mapping: the same bytes as
-//! by calls, in every order, in files that grow, and next to other writers.
+//! Lists dense enough to be stored through a mapping: the same bytes as with
+//! calls, in any order, in growing files and next to other writers.
 
 use pario_driver::{Access, Batch, Create, Direction, Driver, Mapped, OpenHow};
 
@@ -9,8 +9,8 @@ fn how(access: Access) -> OpenHow {
     OpenHow::new(access).create(Create::IfMissing)
 }
 
-/// A list of small pieces of `memory`, somewhere in a file of about a megabyte:
-/// mostly close together, in any order, some over each other.
+/// A list of small pieces of `memory` in a file of about one megabyte: mostly
+/// close together, in any order, some overlapping.
 fn list(random: &mut fastrand::Rng, memory: usize) -> Vec<(u64, usize, usize)> {
     let stride = random.u64(8..1200);
     let base = random.u64(0..1 << 20);
@@ -36,7 +36,7 @@ fn list(random: &mut fastrand::Rng, memory: usize) -> Vec<(u64, usize, usize)> {
 }
 
 #[test]
-fn lists_of_small_pieces_end_where_they_belong() {
+fn small_pieces_are_written_correctly() {
     for parent in [std::env::temp_dir().as_path(), "/dev/shm".as_ref()] {
         let folder = tempfile::tempdir_in(parent).unwrap();
         let path = folder.path().join("file");
@@ -77,7 +77,7 @@ fn a_write_only_file_is_not_readable_through_the_handle() {
 }
 
 #[test]
-fn writers_of_neighbouring_bytes_do_not_disturb_each_other() {
+fn concurrent_writers_of_neighbouring_bytes_lose_nothing() {
     const PIECES: usize = 100_000;
     const WRITERS: usize = 4;
     let folder = tempfile::tempdir().unwrap();
@@ -108,7 +108,7 @@ fn writers_of_neighbouring_bytes_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_file_is_not_shortened_under_a_store() {
+fn a_file_is_not_truncated_during_a_store() {
     const ROUNDS: usize = 300;
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let handle = Mapped

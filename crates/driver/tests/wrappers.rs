@@ -1,4 +1,4 @@
-//! What the wrapping drivers do to the ones inside.
+//! What the wrapping drivers do to the drivers inside them.
 
 use std::{
     num::NonZeroU64,
@@ -43,7 +43,7 @@ fn wrapped_drivers_conform() {
     ));
 }
 
-/// Short and interrupted operations do not show above a driver.
+/// Short and interrupted operations are not visible above a driver.
 #[test]
 fn short_transfers_conform() {
     for inner in [
@@ -61,7 +61,7 @@ fn short_transfers_conform() {
 }
 
 #[test]
-fn faults_come_when_planned() {
+fn faults_are_injected_as_planned() {
     let faults = Faults::new();
     let driver = WrappedDriver::new(Arc::new(Memory::separate()), faults.clone());
     let file = create(&driver);
@@ -124,7 +124,7 @@ fn a_failed_close_closes() {
 }
 
 #[test]
-fn throttled_operations_take_their_time() {
+fn throttled_operations_are_delayed() {
     let bandwidth = NonZeroU64::new(10 << 20).expect("not zero");
     let throttle = Throttle::new(Duration::from_millis(5)).bandwidth(bandwidth);
     let driver = WrappedDriver::new(Arc::new(Memory::separate()), throttle);
@@ -145,18 +145,18 @@ fn throttled_operations_take_their_time() {
     }
     assert!(
         began.elapsed() < Duration::from_millis(50),
-        "submitting does not wait"
+        "submitting must not wait"
     );
     drop(sender);
     assert_eq!(receiver.iter().sum::<u64>(), 1 << 20);
     assert!(
         began.elapsed() >= Duration::from_millis(105),
-        "the line is shared"
+        "the bandwidth is shared"
     );
 }
 
 #[test]
-fn a_trace_tells_what_happened() {
+fn a_trace_records_all_operations() {
     let log = Log::new();
     let driver = WrappedDriver::new(Arc::new(Memory::separate()), log.clone());
     let file = create(&driver);

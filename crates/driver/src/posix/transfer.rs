@@ -1,4 +1,4 @@
-//! Buffered transfers: one vectored call for each contiguous run.
+//! Buffered transfers: one vectored call per contiguous run.
 
 use std::{io, os::fd::BorrowedFd};
 
@@ -29,9 +29,9 @@ pub(super) fn run(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Outco
     Outcome::moved(moved)
 }
 
-/// Reads a batch from the page cache. `None` if some of it is not there, if the
-/// file ends before it, or if the file system cannot tell: a read that waits
-/// finds out.
+/// Reads a batch from the page cache. `None` if part of it is not cached, if
+/// the file ends before it, or if the file system does not support the query; a
+/// blocking read then decides.
 pub(super) fn read_cached(fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Option<Outcome> {
     let mut cursor = Cursor::default();
     let mut vector = Vector::new(batch.direction());
@@ -45,8 +45,8 @@ pub(super) fn read_cached(fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Option<Outco
     Some(Outcome::moved(batch.bytes()))
 }
 
-/// Moves some of the vector, at least one byte; zero is the end of the file.
-/// The batch it comes from is addressable.
+/// Moves some of the vector, at least one byte; zero means end of file. The
+/// batch that it comes from must be addressable.
 pub(super) fn step(
     calls: &Calls,
     fd: BorrowedFd<'_>,
