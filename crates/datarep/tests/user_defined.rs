@@ -29,9 +29,9 @@ fn names_are_unique_and_bounded() {
     let registry = Registry::new();
     for builtin in ["native", "internal", "external32"] {
         assert_eq!(registry.get(builtin).unwrap().name(), builtin);
-        let refused = registry.register(builtin, identity());
+        let rejected = registry.register(builtin, identity());
         assert!(
-            matches!(refused, Err(DatarepError::Duplicate { .. })),
+            matches!(rejected, Err(DatarepError::Duplicate { .. })),
             "{builtin}"
         );
     }
@@ -41,9 +41,9 @@ fn names_are_unique_and_bounded() {
     let again = registry.register(&longest, identity()).unwrap_err();
     assert!(matches!(&again, DatarepError::Duplicate { name } if *name == longest));
     for bad in ["", "a\0b", &"n".repeat(MAX_NAME_LEN + 1)] {
-        let refused = registry.register(bad, identity());
+        let rejected = registry.register(bad, identity());
         assert!(
-            matches!(refused, Err(DatarepError::BadName { .. })),
+            matches!(rejected, Err(DatarepError::BadName { .. })),
             "{bad:?}"
         );
     }
@@ -179,7 +179,7 @@ struct Call {
 
 type Calls = Arc<Mutex<Vec<Call>>>;
 
-fn note(calls: &Calls, transfer: &Transfer<'_>) {
+fn record(calls: &Calls, transfer: &Transfer<'_>) {
     calls.lock().unwrap().push(Call {
         user_buffer: transfer.user_buffer.addr(),
         elements: transfer.datatype.signature().elements(),
@@ -209,7 +209,7 @@ fn callbacks(calls: &Calls) -> UserRepresentation {
     // SAFETY: it accesses `count` ints, found through the datatype.
     let write = unsafe {
         Conversion::callback(move |transfer| {
-            note(&written, transfer);
+            record(&written, transfer);
             for (user, file) in (0..transfer.count).map(|index| place(transfer, index)) {
                 file.write_unaligned(!user.read_unaligned());
             }
@@ -219,7 +219,7 @@ fn callbacks(calls: &Calls) -> UserRepresentation {
     // SAFETY: as above.
     let read = unsafe {
         Conversion::callback(move |transfer| {
-            note(&read, transfer);
+            record(&read, transfer);
             for (user, file) in (0..transfer.count).map(|index| place(transfer, index)) {
                 user.write_unaligned(!file.read_unaligned());
             }

@@ -128,7 +128,7 @@ pub trait Handle: Send + Sync + Debug {
 pub enum Latency {
     /// It may take as long as storage does.
     Unknown,
-    /// [`Handle::transfer_cached`] tells for a given transfer.
+    /// [`Handle::transfer_cached`] decides for a given transfer.
     WhereCached,
     /// It goes to memory: the page cache of a local file system, or a file in
     /// memory.

@@ -107,7 +107,7 @@ pub enum FileSystem {
         /// What follows `fuse.` in the mount table, or nothing.
         subtype: String,
     },
-    /// A folder shared by the host of a virtual machine or container (9p,
+    /// A directory shared by the host of a virtual machine or container (9p,
     /// virtiofs).
     HostShare,
     /// Files in the memory of this process.
@@ -119,7 +119,7 @@ pub enum FileSystem {
 impl FileSystem {
     /// Whether stores to a mapping are safe: no other node caches the file's
     /// pages, and a page prepared for a store has its storage allocated. ZFS
-    /// allocates only when it writes the page, and Btrfs allocates anew each time.
+    /// allocates only when it writes the page, and Btrfs reallocates each time.
     pub fn keeps_stores(&self) -> bool {
         use FileSystem::*;
         matches!(self, Ext | Xfs | F2fs | Tmpfs)

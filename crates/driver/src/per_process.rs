@@ -1,4 +1,4 @@
-//! A static that is initialised anew in a forked child.
+//! A static that is reinitialised in a forked child.
 //!
 //! This file may contain `unsafe`: it returns `'static` references to leaked
 //! values through an atomic pointer. A lock would not work: the thread that

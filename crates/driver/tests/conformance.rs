@@ -9,13 +9,15 @@ use pario_driver::{
 /// Runs the suite in the temporary directory and in `/dev/shm`.
 fn check(driver: impl Driver + Clone + 'static, how: OpenHow) {
     for parent in [std::env::temp_dir().as_path(), Path::new("/dev/shm")] {
-        let folder = tempfile::tempdir_in(parent).expect("the folder can be written");
+        let directory = tempfile::tempdir_in(parent).expect("the directory is writable");
         let driver = Arc::new(driver.clone());
-        Suite::new(driver, folder.path()).opening(how.clone()).run();
-        let left: Vec<_> = folder
+        Suite::new(driver, directory.path())
+            .opening(how.clone())
+            .run();
+        let left: Vec<_> = directory
             .path()
             .read_dir()
-            .expect("the folder is there")
+            .expect("the directory exists")
             .collect();
         assert!(left.is_empty(), "files left behind: {left:?}");
     }

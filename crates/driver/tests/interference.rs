@@ -7,8 +7,8 @@ use pario_driver::{
     Operation, Posix, conformance::Suite,
 };
 
-fn folder() -> tempfile::TempDir {
-    tempfile::tempdir().expect("there is a place for temporary files")
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary directory can be created")
 }
 
 fn open(driver: &dyn Driver, path: &Path, mode: IoMode) -> Arc<dyn Handle> {
@@ -37,8 +37,8 @@ fn short_and_interrupted_calls_are_continued() {
         }
         let driver = Posix::new().with_interference(Arc::new(faults.clone()));
         let how = OpenHow::new(Access::ReadWrite).reads(mode).writes(mode);
-        let folder = folder();
-        Suite::new(Arc::new(driver), folder.path())
+        let directory = directory();
+        Suite::new(Arc::new(driver), directory.path())
             .opening(how)
             .run();
         assert!(faults.fired() > 1000, "only {} faults", faults.fired());
@@ -48,11 +48,11 @@ fn short_and_interrupted_calls_are_continued() {
 /// A disk that fills up in the middle of a list: the counted bytes are written.
 #[test]
 fn a_full_disk_counts_the_prefix() {
-    let folder = folder();
+    let directory = directory();
     for nth in 1..5 {
         let faults = Faults::new();
         let driver = Posix::new().with_interference(Arc::new(faults.clone()));
-        let path = folder.path().join("file");
+        let path = directory.path().join("file");
         let file = open(&driver, &path, IoMode::Buffered);
         faults.fail_nth(nth, &[Operation::Write], Fault::Partial(libc::ENOSPC));
         let mut memory: Vec<u8> = (1..=40).collect();
@@ -62,7 +62,7 @@ fn a_full_disk_counts_the_prefix() {
         assert_eq!(outcome.bytes, nth * 10 - 5);
         let error = outcome.error.expect("a full disk is an error");
         assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
-        let written = fs::read(&path).expect("the file is there");
+        let written = fs::read(&path).expect("the file exists");
         assert_eq!(written.len() as u64, (nth - 1) * 20 + 5);
         for (at, &byte) in written.iter().enumerate() {
             let expected = if at % 20 < 10 {
@@ -79,22 +79,22 @@ fn a_full_disk_counts_the_prefix() {
 /// Without `fallocate`, zeros are appended and existing data is unchanged.
 #[test]
 fn preallocation_without_fallocate_keeps_data() {
-    let folder = folder();
+    let directory = directory();
     for nth in 1..=4 {
         let faults = Faults::new();
         faults.fail_from_nth(1, &[Operation::Preallocate], Fault::Error(libc::EOPNOTSUPP));
         faults.fail_nth(nth, &[Operation::Write], Fault::Short);
-        let path = folder.path().join("file");
-        fs::write(&path, b"data").expect("the folder can be written");
+        let path = directory.path().join("file");
+        fs::write(&path, b"data").expect("the directory is writable");
         let driver = Posix::new().with_interference(Arc::new(faults));
         let file = open(&driver, &path, IoMode::Buffered);
         file.preallocate(200_000).expect("appending zeros works");
-        let bytes = fs::read(&path).expect("the file is there");
+        let bytes = fs::read(&path).expect("the file exists");
         assert_eq!(bytes.len(), 200_000);
         assert_eq!(&bytes[..4], b"data");
         assert!(bytes[4..].iter().all(|&byte| byte == 0));
         file.preallocate(10).expect("there is nothing to do");
-        assert_eq!(fs::read(&path).expect("the file is there").len(), 200_000);
+        assert_eq!(fs::read(&path).expect("the file exists").len(), 200_000);
     }
 }
 
@@ -102,9 +102,9 @@ fn preallocation_without_fallocate_keeps_data() {
 /// file's last block, beyond the bytes that it counted.
 #[test]
 fn direct_reads_touch_no_memory_beyond_the_end() {
-    let folder = folder();
-    let path = folder.path().join("file");
-    fs::write(&path, [7; 10_000]).expect("the folder can be written");
+    let directory = directory();
+    let path = directory.path().join("file");
+    fs::write(&path, [7; 10_000]).expect("the directory is writable");
     let file = open(&Posix::new(), &path, IoMode::Direct);
     let mut memory = Vec::new();
     let target = aligned(&mut memory, 16_384);
@@ -120,8 +120,8 @@ fn direct_reads_touch_no_memory_beyond_the_end() {
 fn direct_edges_preserve_neighbouring_bytes() {
     const SHARE: usize = 5000;
     const ROUNDS: u64 = 60;
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     let modes = [IoMode::Direct, IoMode::Buffered, IoMode::Direct];
     std::thread::scope(|scope| {
         for (rank, mode) in modes.into_iter().enumerate() {
@@ -136,7 +136,7 @@ fn direct_edges_preserve_neighbouring_bytes() {
             });
         }
     });
-    let bytes = fs::read(&path).expect("the file is there");
+    let bytes = fs::read(&path).expect("the file exists");
     assert_eq!(bytes.len() as u64, ROUNDS * 3 * SHARE as u64);
     for (at, &byte) in bytes.iter().enumerate() {
         assert_eq!(byte as usize, at / SHARE % 3 + 1, "byte {at}");
@@ -144,19 +144,19 @@ fn direct_edges_preserve_neighbouring_bytes() {
 }
 
 /// Two handles of a file; unlocking fails on the first as configured by `fail`.
-fn with_unlocks_that_fail(
+fn with_failing_unlocks(
     fail: impl FnOnce(&Faults),
     check: impl FnOnce(&dyn Handle, &dyn Handle, &Faults),
 ) {
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     let faults = Faults::new();
     let driver = Posix::new().with_interference(Arc::new(faults.clone()));
     let faulty = open(&driver, &path, IoMode::Buffered);
     let other = open(&Posix::new(), &path, IoMode::Buffered);
     fail(&faults);
     let lock = faulty.lock(0..10, LockMode::Exclusive);
-    drop(lock.expect("nobody else has it"));
+    drop(lock.expect("the lock is free"));
     check(&*faulty, &*other, &faults);
 }
 
@@ -170,7 +170,7 @@ fn a_transient_unlock_failure_is_retried() {
                 faults.fail_nth(nth, &[Operation::Unlock], fault);
             }
         };
-        with_unlocks_that_fail(fail, |faulty, other, faults| {
+        with_failing_unlocks(fail, |faulty, other, faults| {
             assert_eq!(faults.fired(), 3);
             assert!(
                 other
@@ -188,7 +188,7 @@ fn a_transient_unlock_failure_is_retried() {
 fn an_unlock_that_keeps_failing_is_reported_until_it_succeeds() {
     let fail =
         |faults: &Faults| faults.fail_from_nth(1, &[Operation::Unlock], Fault::Error(libc::EIO));
-    with_unlocks_that_fail(fail, |faulty, other, faults| {
+    with_failing_unlocks(fail, |faulty, other, faults| {
         let is_stuck = || other.try_lock(5..6, LockMode::Shared).unwrap().is_none();
         let mut byte = [0];
         let errors = [
@@ -207,7 +207,7 @@ fn an_unlock_that_keeps_failing_is_reported_until_it_succeeds() {
         faulty.sync().expect("the lock can be released now");
         assert!(!is_stuck());
     });
-    with_unlocks_that_fail(fail, |faulty, other, _| {
+    with_failing_unlocks(fail, |faulty, other, _| {
         assert!(faulty.close().is_err(), "close reports it too");
         assert!(
             other
@@ -222,8 +222,8 @@ fn an_unlock_that_keeps_failing_is_reported_until_it_succeeds() {
 /// after interruptions and ends when the lock is free.
 #[test]
 fn waiting_for_a_lock_polls() {
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     let faults = Faults::new();
     let driver = Posix::new().with_interference(Arc::new(faults.clone()));
     let (one, other) = (

@@ -38,8 +38,8 @@ fn list(random: &mut fastrand::Rng, memory: usize) -> Vec<(u64, usize, usize)> {
 #[test]
 fn small_pieces_are_written_correctly() {
     for parent in [std::env::temp_dir().as_path(), "/dev/shm".as_ref()] {
-        let folder = tempfile::tempdir_in(parent).unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir_in(parent).unwrap();
+        let path = directory.path().join("file");
         let mut random = fastrand::Rng::with_seed(SEED);
         let mut expected: Vec<u8> = Vec::new();
         for round in 0..40 {
@@ -67,9 +67,9 @@ fn small_pieces_are_written_correctly() {
 
 #[test]
 fn a_write_only_file_is_not_readable_through_the_handle() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let handle = Mapped
-        .open(&folder.path().join("file"), &how(Access::Write))
+        .open(&directory.path().join("file"), &how(Access::Write))
         .unwrap();
     let outcome = handle.transfer(&Batch::read(0, &mut [0; 8]));
     let error = outcome.error.unwrap();
@@ -80,8 +80,8 @@ fn a_write_only_file_is_not_readable_through_the_handle() {
 fn concurrent_writers_of_neighbouring_bytes_lose_nothing() {
     const PIECES: usize = 100_000;
     const WRITERS: usize = 4;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
             let path = &path;
@@ -110,9 +110,9 @@ fn concurrent_writers_of_neighbouring_bytes_lose_nothing() {
 #[test]
 fn a_file_is_not_truncated_during_a_store() {
     const ROUNDS: usize = 300;
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let handle = Mapped
-        .open(&folder.path().join("file"), &how(Access::ReadWrite))
+        .open(&directory.path().join("file"), &how(Access::ReadWrite))
         .unwrap();
     let mut memory = [7; 8];
     let pieces: Vec<_> = (0..20_000).map(|at| (at * 16, 0, 8)).collect();

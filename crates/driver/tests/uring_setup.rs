@@ -54,7 +54,7 @@ fn limit_descriptors() {
 }
 
 /// Opens descriptors until the limit is reached, then closes `free` of them.
-fn leave(free: usize) -> Vec<File> {
+fn exhaust_descriptors(free: usize) -> Vec<File> {
     let mut taken: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
     taken.truncate(taken.len() - free);
     taken
@@ -62,11 +62,11 @@ fn leave(free: usize) -> Vec<File> {
 
 #[test]
 fn a_ring_that_could_not_be_created_is_retried_at_the_next_open() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
     limit_descriptors();
     for method in [AsyncMethod::Uring, AsyncMethod::Automatic] {
-        let taken = leave(1);
+        let taken = exhaust_descriptors(1);
         let file = open(&Posix::new(), &path, method);
         write(&*file);
         drop(taken);
@@ -76,7 +76,7 @@ fn a_ring_that_could_not_be_created_is_retried_at_the_next_open() {
         assert_eq!(rings(), 0, "an open file does not retry");
         file.close().unwrap();
     }
-    let taken = leave(1);
+    let taken = exhaust_descriptors(1);
     let file = open(&Uring, &path, AsyncMethod::Uring);
     assert!(require_uring().is_err());
     let mut memory = *b"a list of pieces";

@@ -22,12 +22,12 @@ fn create(driver: &dyn Driver) -> Arc<dyn Handle> {
 fn background(file: &dyn Handle, batch: Batch<'static>) -> Outcome {
     let (sender, receiver) = mpsc::channel();
     file.submit(batch, Box::new(move |outcome| drop(sender.send(outcome))));
-    receiver.recv().expect("a submission is called back")
+    receiver.recv().expect("a submission must be called back")
 }
 
 fn conform(driver: impl Driver + 'static) {
-    let folder = tempfile::tempdir().expect("there is a place for temporary files");
-    Suite::new(Arc::new(driver), folder.path()).run();
+    let directory = tempfile::tempdir().expect("a temporary directory can be created");
+    Suite::new(Arc::new(driver), directory.path()).run();
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_failed_close_closes() {
     let file = create(&driver);
     let lock = file
         .lock(0..1, LockMode::Exclusive)
-        .expect("no one else is there");
+        .expect("the lock is free");
     faults.fail_nth(1, &[Operation::Close], Fault::Error(libc::EIO));
     assert_eq!(
         file.close().expect_err("planned").raw_os_error(),
@@ -117,7 +117,7 @@ fn a_failed_close_closes() {
     assert!(
         other
             .try_lock(0..1, LockMode::Exclusive)
-            .expect("it works")
+            .expect("the operation succeeds")
             .is_some()
     );
     drop(lock);
@@ -162,11 +162,11 @@ fn a_trace_records_all_operations() {
     let file = create(&driver);
     file.transfer(&Batch::write(5, b"data"));
     background(&*file, Batch::write(u64::MAX, b"no"));
-    file.set_size(7).expect("it works");
+    file.set_size(7).expect("the operation succeeds");
     file.transfer(&Batch::read(0, &mut [0; 20]));
-    file.close().expect("it works");
+    file.close().expect("the operation succeeds");
     let events = log.take();
-    let told: Vec<_> = events
+    let recorded: Vec<_> = events
         .iter()
         .map(|event| {
             (
@@ -185,7 +185,7 @@ fn a_trace_records_all_operations() {
         (Operation::Read, vec![(0, 20)], 7, false),
         (Operation::Close, vec![], 0, false),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(recorded, expected);
     assert!(events.iter().all(|event| &*event.path == Path::new("file")));
     assert!(log.events().is_empty());
 }

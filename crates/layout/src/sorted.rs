@@ -50,7 +50,7 @@ impl Layout {
         let Some(tile) = self.tile() else {
             return Overlap::Absent;
         };
-        if spaced(&tile.shape) {
+        if is_disjoint(&tile.shape) {
             return Overlap::Absent;
         }
         if tile.shape.pieces > SORTED_PIECES {
@@ -98,13 +98,13 @@ impl Layout {
 }
 
 /// Whether all copies and parts are disjoint, whatever their order.
-fn spaced(shape: &Node) -> bool {
+fn is_disjoint(shape: &Node) -> bool {
     if shape.increasing {
         return true;
     }
     match &shape.kind {
         Kind::Repeat { stride, child, .. } => {
-            spaced(child) && stride.unsigned_abs() >= child.high.abs_diff(child.low)
+            is_disjoint(child) && stride.unsigned_abs() >= child.high.abs_diff(child.low)
         }
         _ => false,
     }

@@ -173,7 +173,7 @@ fn arguments_outside_the_array_are_rejected() {
         grid: vec![processes],
         order: Order::C,
     };
-    for refused in [
+    for rejected in [
         darray(4, 4, Distribution::Block(None), 4),
         darray(4, 0, Distribution::Block(None), 3),
         darray(0, 0, Distribution::Block(None), 0),
@@ -182,9 +182,9 @@ fn arguments_outside_the_array_are_rejected() {
         darray(4, 0, Distribution::None, 4),
     ] {
         assert_eq!(
-            kind(Datatype::darray(&refused, &int())),
+            kind(Datatype::darray(&rejected, &int())),
             argument,
-            "{refused:?}"
+            "{rejected:?}"
         );
     }
     let huge = darray(4, 3, Distribution::Cyclic(Some(u64::MAX)), 4);
@@ -314,11 +314,11 @@ fn shared_subtrees_are_visited_once() {
 fn malformed_wire_forms_are_rejected() {
     let vector = Datatype::vector(9, 2, 5, &int()).unwrap();
     let wire = vector.layout().to_wire();
-    let refused = |bytes: &[u8]| Layout::from_wire(bytes).unwrap_err();
-    assert_eq!(refused(&[]), WireError::Truncated);
-    assert_eq!(refused(&[0x77, 0]), WireError::Version(0x77));
+    let rejected = |bytes: &[u8]| Layout::from_wire(bytes).unwrap_err();
+    assert_eq!(rejected(&[]), WireError::Truncated);
+    assert_eq!(rejected(&[0x77, 0]), WireError::Version(0x77));
     assert_eq!(
-        refused(&[wire.as_slice(), &[0]].concat()),
+        rejected(&[wire.as_slice(), &[0]].concat()),
         WireError::Trailing
     );
     // A repeat that refers to itself, a repeat of count one, a repeat that should be dense.
@@ -330,23 +330,26 @@ fn malformed_wire_forms_are_rejected() {
         bytes
     };
     assert!(matches!(
-        refused(&table(&[&dense, &[2, 1, 3, 40]])),
+        rejected(&table(&[&dense, &[2, 1, 3, 40]])),
         WireError::Invalid(_)
     ));
     assert!(matches!(
-        refused(&table(&[&dense, &[2, 0, 1, 40]])),
+        rejected(&table(&[&dense, &[2, 0, 1, 40]])),
         WireError::Invalid(_)
     ));
     assert_eq!(
-        refused(&table(&[&dense, &[2, 0, 3, 16]])),
+        rejected(&table(&[&dense, &[2, 0, 3, 16]])),
         WireError::NotCanonical
     );
-    assert_eq!(refused(&table(&[&dense, &dense])), WireError::NotCanonical);
-    assert_eq!(refused(&table(&[&dense, &[1, 9]])), WireError::NotCanonical);
+    assert_eq!(rejected(&table(&[&dense, &dense])), WireError::NotCanonical);
+    assert_eq!(
+        rejected(&table(&[&dense, &[1, 9]])),
+        WireError::NotCanonical
+    );
     assert!(Layout::from_wire(&table(&[&dense, &[2, 0, 3, 40]])).is_ok());
     // A count that the input cannot hold must not be trusted.
     let lying = [0x11, 1, 4, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0, 0, 0];
-    assert_eq!(refused(&lying), WireError::Truncated);
+    assert_eq!(rejected(&lying), WireError::Truncated);
 }
 
 /// Found by fuzzing the wire form: the run is longer than the largest offset.

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_are_cut() {
+    fn long_lists_are_truncated() {
         let accesses = (0..64).map(|rank| strided(rank * 8, 8, 512, 8 << 20));
         let mut fixture = Fixture::new(accesses.collect());
         fixture.tuning.aggregators = Some(64);

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn romios_hints_are_translated() {
+    fn romio_hints_are_translated() {
         let asked = hints(&[
             ("romio_cb_read", "disable"),
             ("romio_cb_write", "enable"),

@@ -6,17 +6,10 @@
 
 use pario_layout::{Basic, Datatype};
 
-pub(crate) fn seed() -> u64 {
-    number("PARIO_SEED").unwrap_or_else(|| fastrand::u64(..))
-}
+pub(crate) use testing::{cases, seed};
 
-pub(crate) fn cases(default: u64) -> u64 {
-    number("PARIO_CASES").unwrap_or(default)
-}
-
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
+#[path = "../../src/testing.rs"]
+mod testing;
 
 /// A datatype and its type map: types and displacements of its elements.
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ use super::{
 use crate::{Access, Batch, Direction, Handle, Outcome};
 
 pub(super) const CHECKS: &[Check] = &[
-    ("hundreds in flight", hundreds),
+    ("many in flight", many_in_flight),
     ("background lists", lists),
     ("background errors", errors),
     ("end of the file in the background", end),
@@ -59,7 +59,7 @@ impl Pending {
     }
 }
 
-fn hundreds(subject: &Subject) {
+fn many_in_flight(subject: &Subject) {
     const COUNT: usize = 400;
     let file = subject.create();
     let mut random = Random::new();
@@ -122,8 +122,8 @@ fn lists(subject: &Subject) {
 fn errors(subject: &Subject) {
     let file = subject.create();
     let reader = subject.open(Access::Read);
-    let refused = submit(&*reader, Batch::write(0, b"no")).outcome();
-    assert!(refused.bytes == 0 && refused.error.is_some());
+    let rejected = submit(&*reader, Batch::write(0, b"no")).outcome();
+    assert!(rejected.bytes == 0 && rejected.error.is_some());
     let beyond = submit(&*file, Batch::write(u64::MAX - 1, b"no")).outcome();
     assert!(beyond.bytes == 0 && beyond.error.is_some());
     assert_eq!(file.size().unwrap(), 0);

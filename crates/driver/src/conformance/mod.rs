@@ -46,10 +46,10 @@ const CHECKS: &[&[Check]] = &[
 
 impl Suite {
     /// The suite for a driver, with files in an existing directory.
-    pub fn new(driver: Arc<dyn Driver>, folder: &Path) -> Self {
+    pub fn new(driver: Arc<dyn Driver>, directory: &Path) -> Self {
         let how = OpenHow::new(Access::ReadWrite);
         Suite {
-            subject: Subject::new(driver, folder, how),
+            subject: Subject::new(driver, directory, how),
         }
     }
 
@@ -76,6 +76,6 @@ impl Suite {
 ///
 /// # Panics
 /// If the driver fails a check.
-pub fn check(driver: Arc<dyn Driver>, folder: &Path) {
-    Suite::new(driver, folder).run();
+pub fn check(driver: Arc<dyn Driver>, directory: &Path) {
+    Suite::new(driver, directory).run();
 }

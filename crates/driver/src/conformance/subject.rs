@@ -11,17 +11,17 @@ use crate::{Access, Batch, Create, Driver, Handle, OpenHow};
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     pub(super) driver: Arc<dyn Driver>,
-    folder: PathBuf,
+    directory: PathBuf,
     how: OpenHow,
     check: &'static str,
 }
 
 impl Subject {
-    pub(super) fn new(driver: Arc<dyn Driver>, folder: &Path, how: OpenHow) -> Self {
-        let folder = folder.to_owned();
+    pub(super) fn new(driver: Arc<dyn Driver>, directory: &Path, how: OpenHow) -> Self {
+        let directory = directory.to_owned();
         Subject {
             driver,
-            folder,
+            directory,
             how,
             check: "",
         }
@@ -40,7 +40,7 @@ impl Subject {
 
     /// The file of this check.
     pub(super) fn path(&self) -> PathBuf {
-        self.folder
+        self.directory
             .join(format!("{} {}", self.driver.name(), self.check))
     }
 

@@ -14,7 +14,7 @@ pub(super) const CHECKS: &[Check] = &[
     ("end of the file in a list", end_in_list),
     ("many pieces", many_pieces),
     ("random lists", random_lists),
-    ("concurrent writers", side_by_side),
+    ("concurrent writers", concurrent_writers),
 ];
 
 /// Offset in the file, start in memory, length.
@@ -156,7 +156,7 @@ fn random_read(file: &dyn Handle, random: &mut Random, model: &[u8]) {
 
 /// Threads that each write every fourth byte, with their own handles or a
 /// shared one, lose no bytes.
-fn side_by_side(subject: &Subject) {
+fn concurrent_writers(subject: &Subject) {
     const WRITERS: usize = 4;
     const PIECES: usize = 2000;
     let first = subject.create();

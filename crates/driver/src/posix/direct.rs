@@ -12,7 +12,11 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use super::{calls::Calls, sys, transfer::step};
+use super::{
+    calls::Calls,
+    sys,
+    transfer::{self, step},
+};
 use crate::{
     Batch, Direction, Outcome,
     vector::{Cursor, Vector},
@@ -72,21 +76,8 @@ impl Direct {
 
 /// Moves a batch.
 pub(super) fn run(descriptors: &Descriptors<'_>, batch: &Batch<'_>) -> Outcome {
-    let mut cursor = Cursor::default();
-    let mut vector = Vector::new(batch.direction());
     let mut bounce = Bounce::default();
-    let mut moved = 0;
-    while vector.load(batch, cursor) {
-        match descriptors.step(&mut vector, &mut bounce) {
-            Ok(0) => break,
-            Ok(bytes) => {
-                cursor.advance(batch, bytes);
-                moved += bytes as u64;
-            }
-            Err(error) => return Outcome::failed(moved, error),
-        }
-    }
-    Outcome::moved(moved)
+    transfer::run_steps(batch, |vector| descriptors.step(vector, &mut bounce))
 }
 
 impl Descriptors<'_> {

@@ -307,15 +307,15 @@ fn extended_status(fd: BorrowedFd<'_>, mask: u32, sync: c_int) -> io::Result<lib
 pub(crate) fn extended(fd: BorrowedFd<'_>) -> io::Result<Extended> {
     let mask = libc::STATX_MNT_ID | libc::STATX_DIOALIGN;
     let status = extended_status(fd, mask, libc::AT_STATX_SYNC_AS_STAT)?;
-    let told = |bit: u32, value| if status.stx_mask & bit != 0 { value } else { 0 };
+    let reported = |bit: u32, value| if status.stx_mask & bit != 0 { value } else { 0 };
     Ok(Extended {
         mount: if status.stx_mask & libc::STATX_MNT_ID != 0 {
             status.stx_mnt_id
         } else {
             0
         },
-        direct_memory: told(libc::STATX_DIOALIGN, status.stx_dio_mem_align),
-        direct_offset: told(libc::STATX_DIOALIGN, status.stx_dio_offset_align),
+        direct_memory: reported(libc::STATX_DIOALIGN, status.stx_dio_mem_align),
+        direct_offset: reported(libc::STATX_DIOALIGN, status.stx_dio_offset_align),
     })
 }
 

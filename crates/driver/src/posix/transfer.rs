@@ -13,11 +13,20 @@ use crate::{
 
 /// Moves a batch through one descriptor.
 pub(super) fn run(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Outcome {
+    run_steps(batch, |vector| step(calls, fd, vector))
+}
+
+/// Moves a batch run by run. `step` moves some bytes of a run; zero means end
+/// of file.
+pub(super) fn run_steps<'a>(
+    batch: &Batch<'a>,
+    mut step: impl FnMut(&mut Vector<'a>) -> io::Result<usize>,
+) -> Outcome {
     let mut cursor = Cursor::default();
     let mut vector = Vector::new(batch.direction());
     let mut moved = 0;
     while vector.load(batch, cursor) {
-        match step(calls, fd, &mut vector) {
+        match step(&mut vector) {
             Ok(0) => break,
             Ok(bytes) => {
                 cursor.advance(batch, bytes);

@@ -366,8 +366,8 @@ mod tests {
     /// threads.
     #[test]
     fn threads_take_over_from_a_ring_that_fails() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
         let file = Descriptor::open(&path, &how, Default::default(), ListMethod::Calls).unwrap();
         let file = Closing::new(file);
@@ -391,10 +391,10 @@ mod tests {
         let mut server = Server::new(engine, ring, counter);
         server.waiting.push_back(operation(1));
         server.serve();
-        let Err(refused) = engine.accept(operation(2)) else {
+        let Err(rejected) = engine.accept(operation(2)) else {
             panic!("the engine is broken")
         };
-        refused.run_on_thread();
+        rejected.run_on_thread();
         for _ in 0..3 {
             assert_eq!(receiver.recv().unwrap().unwrap(), 2);
         }

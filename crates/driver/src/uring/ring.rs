@@ -170,13 +170,13 @@ static ANSWER: PerProcess<AtomicI32> = PerProcess::new();
 const UNKNOWN: i32 = -1;
 const AVAILABLE: i32 = 0;
 
-fn answer() -> &'static AtomicI32 {
+fn cached_result() -> &'static AtomicI32 {
     ANSWER.get_or_make(|| AtomicI32::new(UNKNOWN))
 }
 
 /// The `errno` if a ring cannot be created, else zero; cached.
 fn errno() -> i32 {
-    let known = answer().load(Ordering::Relaxed);
+    let known = cached_result().load(Ordering::Relaxed);
     if known != UNKNOWN {
         return known;
     }
@@ -184,7 +184,7 @@ fn errno() -> i32 {
         Ok(_) => AVAILABLE,
         Err(error) => error.raw_os_error().unwrap_or(libc::ENOSYS),
     };
-    answer().store(found, Ordering::Relaxed);
+    cached_result().store(found, Ordering::Relaxed);
     found
 }
 
@@ -196,11 +196,11 @@ pub(crate) fn is_available() -> bool {
 /// Forgets a failure, so that the next query tries again. Returns whether a
 /// ring may be available.
 pub(super) fn forget_failure() -> bool {
-    let known = answer().load(Ordering::Relaxed);
+    let known = cached_result().load(Ordering::Relaxed);
     // A kernel that lacks or forbids io_uring will not change.
     let forbidden = matches!(known, libc::ENOSYS | libc::EPERM | libc::EACCES);
     if known != AVAILABLE && !forbidden {
-        answer().store(UNKNOWN, Ordering::Relaxed);
+        cached_result().store(UNKNOWN, Ordering::Relaxed);
     }
     !forbidden
 }

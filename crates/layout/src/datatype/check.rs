@@ -257,13 +257,13 @@ impl Datatype {
         let Some(order) = map_order(self, &mut HashMap::new()) else {
             return Ok(());
         };
-        let refuse = |message: String| Err(TypeError::new(TypeErrorKind::Displacement, message));
+        let reject = |message: String| Err(TypeError::new(TypeErrorKind::Displacement, message));
         if order.lowest < 0 {
             let lowest = order.lowest;
-            return refuse(format!("the {role} has a negative displacement ({lowest})"));
+            return reject(format!("the {role} has a negative displacement ({lowest})"));
         }
         match order.fall {
-            Some((from, to)) => refuse(format!(
+            Some((from, to)) => reject(format!(
                 "the displacements of the {role} must not decrease, but go from {from} to {to}"
             )),
             None => Ok(()),

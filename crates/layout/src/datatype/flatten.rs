@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::darray::Axis;
 use super::{Constructor, Darray, Datatype, Dimension, Lengths, Member, Order, Unit};
-use crate::shape::{BlockList, Placed, Shape, sequence};
+use crate::shape::{BlockList, Placed, Shape, offset, sequence};
 use crate::{Basic, Layout, TypeError};
 
 /// Where the bounds of a type come from.
@@ -29,10 +29,6 @@ pub(super) struct Flattened {
 
 type SizeOf<'a> = &'a dyn Fn(Basic) -> u64;
 type Flatten<'a> = &'a mut dyn FnMut(&Datatype) -> Result<Flattened, TypeError>;
-
-fn offset(value: i128) -> Result<i64, TypeError> {
-    i64::try_from(value).map_err(|_| TypeError::overflow("a displacement"))
-}
 
 fn wide_extent(value: i128) -> Result<i64, TypeError> {
     i64::try_from(value).map_err(|_| TypeError::overflow("the extent"))
@@ -193,7 +189,7 @@ impl Flattened {
     }
 
     /// The type made of copies of this one; bounds are derived from its data and reach.
-    fn made(&self, tile: Option<Placed>, reach: Option<Reach>) -> Result<Self, TypeError> {
+    fn built(&self, tile: Option<Placed>, reach: Option<Reach>) -> Result<Self, TypeError> {
         let bounds = if reach.is_none() {
             Bounds::Absent
         } else {
@@ -221,13 +217,13 @@ impl Flattened {
 
     fn vector(&self, count: u64, block_length: u64, stride: i64) -> Result<Self, TypeError> {
         if count == 0 || block_length == 0 {
-            return self.made(None, None);
+            return self.built(None, None);
         }
         let extent = self.layout.extent();
         let block = repeat(block_length, extent, self.tile())?;
         let tile = repeat(count, stride, block.as_ref())?;
         let reach = Reach::row(0, count, stride).plus(Reach::row(0, block_length, extent));
-        self.made(tile, Some(reach))
+        self.built(tile, Some(reach))
     }
 
     fn indexed(
@@ -256,13 +252,13 @@ impl Flattened {
             .clone()
             .map(|(place, length)| Reach::row(place, length, extent));
         let Some(reach) = reaches.reduce(Reach::join) else {
-            return self.made(None, None);
+            return self.built(None, None);
         };
         let tile = match self.tile() {
             None => None,
             Some(of) => scattered(of, extent, blocks)?,
         };
-        self.made(tile, Some(reach))
+        self.built(tile, Some(reach))
     }
 
     /// Blocks of a gapless type `of`: the fast path for a million blocks of numbers.
@@ -282,7 +278,7 @@ impl Flattened {
             low: low - i128::from(of.at),
             high: high - i128::from(of.at) - i128::from(of.shape.high),
         });
-        self.made(list.finish()?, reach)
+        self.built(list.finish()?, reach)
     }
 
     fn subarray(&self, dimensions: &[Dimension], order: Order) -> Result<Self, TypeError> {

@@ -9,7 +9,7 @@ use crate::{MAX_DEPTH, TypeError};
 /// structures have one form however they were nested.
 const FLATTEN_PIECES: u64 = 8;
 
-fn offset(value: i128) -> Result<i64, TypeError> {
+pub(crate) fn offset(value: i128) -> Result<i64, TypeError> {
     i64::try_from(value).map_err(|_| TypeError::overflow("a displacement"))
 }
 
@@ -18,7 +18,7 @@ fn data_size(value: u128) -> Result<u64, TypeError> {
     Ok(fits.unsigned_abs())
 }
 
-fn one_deeper(depth: u16) -> Result<u16, TypeError> {
+fn next_depth(depth: u16) -> Result<u16, TypeError> {
     if depth >= MAX_DEPTH {
         return Err(TypeError::depth());
     }
@@ -79,7 +79,7 @@ impl Shape {
             high: offset(i128::from(child.high) + last.max(0))?,
             tail: offset(i128::from(child.tail) + last)?,
             pieces: count * child.pieces - joints,
-            depth: one_deeper(child.depth)?,
+            depth: next_depth(child.depth)?,
             increasing: child.increasing && stride >= child.high,
             kind: Kind::Repeat {
                 count,
@@ -116,7 +116,7 @@ impl Shape {
             high: highest + child.high,
             tail: offset(i128::from(last) + i128::from(child.tail))?,
             pieces: count * child.pieces,
-            depth: one_deeper(child.depth)?,
+            depth: next_depth(child.depth)?,
             increasing,
             kind: Kind::Copies {
                 peaks: peaks(offsets.iter().map(|at| at + child.high)),
@@ -217,7 +217,7 @@ fn mixed<'a>(
         high,
         tail,
         pieces,
-        depth: one_deeper(depth)?,
+        depth: next_depth(depth)?,
         increasing,
         kind: Kind::Sequence {
             parts: parts.into_boxed_slice(),

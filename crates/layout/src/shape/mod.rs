@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(crate) use blocks::BlockList;
-pub(crate) use build::sequence;
+pub(crate) use build::{offset, sequence};
 pub(crate) use lookup::{Entry, first_reaching, pieces_of_copies};
 pub(crate) use search_index::SearchIndex;
 

@@ -89,8 +89,8 @@ fn filetypes_consist_of_whole_etypes() {
 #[test]
 fn types_of_equal_size_are_not_equal_elements() {
     let filetype = Spec::Vector(3, 2, 4, Box::new(Spec::Basic(Basic::Int))).build();
-    let refused = filetype.check_elements(&Basic::Float.into()).unwrap_err();
-    assert_eq!(refused.kind(), TypeErrorKind::Etype);
+    let rejected = filetype.check_elements(&Basic::Float.into()).unwrap_err();
+    assert_eq!(rejected.kind(), TypeErrorKind::Etype);
     filetype.check_filetype(&Basic::Float.into()).unwrap();
     filetype.check_elements(&Basic::Int.into()).unwrap();
     filetype.check_elements(&Basic::Byte.into()).unwrap();

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_equal_and_keep_to_nodes() {
+    fn groups_are_equal_and_respect_nodes() {
         let two_nodes = [0, 1, 0, 1, 0, 1];
         assert_eq!(members(&two_nodes, &[0, 1]), [[0, 2, 4], [1, 3, 5]]);
         assert_eq!(members(&[0; 5], &[0]), [[0, 1, 2, 3, 4]]);

@@ -133,8 +133,8 @@ fn disjoint_by_runs(accesses: &[&Access]) -> bool {
     for strip in strips {
         active.retain(|other| other.end > strip.start);
         pairs += active.len() as u64;
-        let meets = |other: &Strip| other.rank != strip.rank && !other.is_disjoint(&strip);
-        if pairs > PAIRS_MAX || active.iter().any(meets) {
+        let overlaps = |other: &Strip| other.rank != strip.rank && !other.is_disjoint(&strip);
+        if pairs > PAIRS_MAX || active.iter().any(overlaps) {
             return false;
         }
         active.push(strip);
@@ -187,8 +187,8 @@ mod tests {
         // Eight bytes of every 24, and of every 48.
         let ranks = [strided(0, 8, 24, 8000), strided(8, 8, 48, 8000)];
         assert_eq!(disjoint(&ranks), Proof::Disjoint);
-        let meets = [strided(0, 8, 24, 8000), strided(8, 8, 40, 8000)];
-        assert_eq!(disjoint(&meets), Proof::Unknown);
+        let overlaps = [strided(0, 8, 24, 8000), strided(8, 8, 40, 8000)];
+        assert_eq!(disjoint(&overlaps), Proof::Unknown);
     }
 
     /// Blocks of a cube of `side` bytes, `parts` in each dimension.

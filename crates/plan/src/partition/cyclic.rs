@@ -48,7 +48,7 @@ impl Cycle {
 /// Assigns the blocks of a file range round-robin: block `first_block` (counted
 /// from byte 0 of the file) belongs to the first owner, the next block to the
 /// second. The range may start before that block.
-pub(super) fn deal(
+pub(super) fn assign(
     block: u64,
     first_block: u64,
     owners: &[u32],
@@ -81,13 +81,13 @@ mod tests {
 
     #[test]
     fn blocks_are_assigned_round_robin() {
-        let realms = deal(2, 0, &[5, 6, 7], &(1..11));
+        let realms = assign(2, 0, &[5, 6, 7], &(1..11));
         let none = u32::MAX;
         assert_eq!(
             owners_of(&realms, 0..12),
             [none, 5, 6, 6, 7, 7, 5, 5, 6, 6, 7, none]
         );
-        let turned = deal(2, 4, &[5, 6, 7], &(8..14));
+        let turned = assign(2, 4, &[5, 6, 7], &(8..14));
         assert_eq!(owners_of(&turned, 8..14), [5, 5, 6, 6, 7, 7]);
     }
 
@@ -95,7 +95,7 @@ mod tests {
     fn cycles_longer_than_any_file_do_not_repeat() {
         let block = 1 << 62;
         let end = i64::MAX as u64;
-        let realms = deal(block, 0, &[0, 1, 2, 3], &(5..end));
+        let realms = assign(block, 0, &[0, 1, 2, 3], &(5..end));
         let files: Vec<_> = realms.iter().map(|(_, realm)| realm.file()).collect();
         assert_eq!(files[..2], [5..block, block..end]);
         assert!(realms[2..].iter().all(|(_, realm)| realm.bytes() == 0));
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn one_owner_has_everything() {
-        let realms = deal(10, 3, &[4], &(17..95));
+        let realms = assign(10, 3, &[4], &(17..95));
         assert_eq!(realms[0].1.bytes(), 95 - 17);
     }
 }

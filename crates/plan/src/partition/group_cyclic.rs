@@ -49,7 +49,7 @@ impl Partition for GroupCyclic {
             };
             // Count from the region's first stripe, not from the group's, so
             // that all groups use the servers in the same order.
-            realms.extend(cyclic::deal(striping.unit, first_stripe, group, &file));
+            realms.extend(cyclic::assign(striping.unit, first_stripe, group, &file));
             before = after;
         }
         realms

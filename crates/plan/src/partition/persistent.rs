@@ -67,7 +67,7 @@ impl Partition for Persistent {
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
         let PersistentRealms { block, owners } = self.realms_of(case, candidates);
-        cyclic::deal(block, 0, &owners, &case.region())
+        cyclic::assign(block, 0, &owners, &case.region())
     }
 
     fn remember(&self, case: &Case<'_>, candidates: &[u32]) -> Option<PersistentRealms> {

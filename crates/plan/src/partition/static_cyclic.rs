@@ -23,7 +23,7 @@ impl Partition for StaticCyclic {
     }
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
-        cyclic::deal(case.boundary(), 0, candidates, &case.region())
+        cyclic::assign(case.boundary(), 0, candidates, &case.region())
     }
 }
 
