@@ -36,7 +36,8 @@ impl Cursor {
         assert_eq!(bytes, 0, "a transfer moves no more than its batch");
     }
 
-    /// The pieces from the position on; the first may be partial.
+    /// The pieces from the position on; the first may be partial, empty ones
+    /// are skipped.
     fn rest<'b>(self, batch: &'b Batch<'_>) -> impl Iterator<Item = Piece> + use<'b> {
         let first = self.piece;
         let within = self.within;

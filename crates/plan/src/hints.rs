@@ -73,24 +73,24 @@ fn exchange(hints: &Hints) -> Option<Exchange> {
 impl Facts {
     /// These facts, overridden by the facts that hints assume.
     pub fn with_assumptions(mut self, hints: &Hints) -> Facts {
-        if let Some(pretended) = hints.pario_assume_striping {
+        if let Some(assumed) = hints.pario_assume_striping {
             self.striping = Some(Striping {
-                unit: pretended.unit,
-                count: pretended.count,
+                unit: assumed.unit,
+                count: assumed.count,
             });
         }
         if let Some(bytes) = hints.pario_assume_lock_granularity {
             self.lock_granularity = Some(bytes);
         }
-        if let Some(pretended) = hints.pario_assume_lock_protocol {
-            self.lock_protocol = match pretended {
+        if let Some(assumed) = hints.pario_assume_lock_protocol {
+            self.lock_protocol = match assumed {
                 AssumedLocks::None => LockProtocol::None,
                 AssumedLocks::Server => LockProtocol::Server,
                 AssumedLocks::Token => LockProtocol::Token,
             };
         }
-        if let Some(pretended) = hints.pario_assume_client {
-            self.client = match pretended {
+        if let Some(assumed) = hints.pario_assume_client {
+            self.client = match assumed {
                 AssumedClient::Kernel => Client::Kernel,
                 AssumedClient::Library => Client::Library,
             };

@@ -166,17 +166,17 @@ fn entry(fd: Fd, vector: &Vector<'_>) -> squeue::Entry {
 
 /// Result of the last attempt to create a ring: unknown, available, or an
 /// `errno`.
-static ANSWER: PerProcess<AtomicI32> = PerProcess::new();
+static RING_STATUS: PerProcess<AtomicI32> = PerProcess::new();
 const UNKNOWN: i32 = -1;
 const AVAILABLE: i32 = 0;
 
-fn cached_result() -> &'static AtomicI32 {
-    ANSWER.get_or_make(|| AtomicI32::new(UNKNOWN))
+fn ring_status() -> &'static AtomicI32 {
+    RING_STATUS.get_or_make(|| AtomicI32::new(UNKNOWN))
 }
 
 /// The `errno` if a ring cannot be created, else zero; cached.
 fn errno() -> i32 {
-    let known = cached_result().load(Ordering::Relaxed);
+    let known = ring_status().load(Ordering::Relaxed);
     if known != UNKNOWN {
         return known;
     }
@@ -184,7 +184,7 @@ fn errno() -> i32 {
         Ok(_) => AVAILABLE,
         Err(error) => error.raw_os_error().unwrap_or(libc::ENOSYS),
     };
-    cached_result().store(found, Ordering::Relaxed);
+    ring_status().store(found, Ordering::Relaxed);
     found
 }
 
@@ -196,11 +196,11 @@ pub(crate) fn is_available() -> bool {
 /// Forgets a failure, so that the next query tries again. Returns whether a
 /// ring may be available.
 pub(super) fn forget_failure() -> bool {
-    let known = cached_result().load(Ordering::Relaxed);
+    let known = ring_status().load(Ordering::Relaxed);
     // A kernel that lacks or forbids io_uring will not change.
     let forbidden = matches!(known, libc::ENOSYS | libc::EPERM | libc::EACCES);
     if known != AVAILABLE && !forbidden {
-        cached_result().store(UNKNOWN, Ordering::Relaxed);
+        ring_status().store(UNKNOWN, Ordering::Relaxed);
     }
     !forbidden
 }
