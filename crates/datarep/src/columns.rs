@@ -1,8 +1,9 @@
-//! Structures in bulk: a run at a time would cost more in calls than in bytes.
+//! Bulk conversion of structures: run by run, the calls would cost more than
+//! the bytes.
 //!
 //! The k-th run of every instance of a structure forms a column. A block of
-//! instances is converted column by column: its pieces are packed, converted
-//! in one call and unpacked. Packing small pieces is what layouts do fast.
+//! instances is converted column by column: the column's pieces are packed,
+//! converted in one call and unpacked. Layouts pack small pieces quickly.
 
 use crate::error::DatarepError;
 use crate::representation::Representation;
@@ -10,15 +11,15 @@ use crate::sizes::FileSizes;
 use pario_layout::{Basic, CopyError, Datatype, Layout, Signature, TypeError};
 use std::ops::Range;
 
-/// Longer structures have long runs, or too many columns to be worth it.
+/// Longer structures have long runs, or too many columns to pay off.
 const ELEMENTS_MAX: u64 = 256;
-/// A block of instances takes about this many bytes: it stays in the cache.
+/// Approximate size of a block of instances, chosen to stay in the cache.
 const BLOCK_BYTES: u64 = 32 << 10;
 
 /// The columns of a structure.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
-    /// Elements of one instance.
+    /// Elements per instance.
     pub(crate) period: u64,
     native_period: u64,
     file_period: u64,
@@ -28,7 +29,7 @@ pub(crate) struct Columns {
 #[derive(Clone, Debug)]
 struct Column {
     basic: Basic,
-    /// The elements of an instance that it holds.
+    /// The elements of an instance that the column holds.
     elements: Range<u64>,
     native: Pieces,
     file: Pieces,
@@ -71,12 +72,12 @@ impl Pieces {
 }
 
 fn inside(copied: Result<(), CopyError>) {
-    copied.expect("the pieces of a column lie within their row");
+    copied.expect("the pieces of a column lie within the row");
 }
 
 impl Columns {
     /// The columns of the structure that `signature` describes; `None` where
-    /// converting run by run is as good.
+    /// converting run by run is as fast.
     pub(crate) fn of(signature: &Signature, sizes: &FileSizes) -> Option<Columns> {
         let period = signature.elements();
         if signature.uniform().is_some() || !(2..=ELEMENTS_MAX).contains(&period) {
@@ -157,7 +158,7 @@ impl Columns {
         (BLOCK_BYTES / self.native_period.max(self.file_period)).max(1)
     }
 
-    /// The lengths of a block on both sides.
+    /// The length of a block, native and in the file.
     fn blocks(&self) -> (usize, usize) {
         let instances = self.instances_in_block();
         (
@@ -166,8 +167,8 @@ impl Columns {
         )
     }
 
-    /// Counts the element of an error from the first instance instead of
-    /// within a column of a block.
+    /// Translates the element index of an error from a column of a block to the
+    /// whole buffer.
     fn locate(&self, mut error: DatarepError, column: &Column, block: usize) -> DatarepError {
         if let DatarepError::OutOfRange { element, .. } = &mut error {
             let in_run = column.elements.end - column.elements.start;
@@ -179,7 +180,7 @@ impl Columns {
 }
 
 impl Column {
-    /// Room for the packed column of `instances`: native and file side.
+    /// Buffers for the packed column of `instances`, native and in the file.
     fn staging<'a>(
         &self,
         buffers: &'a mut (Vec<u8>, Vec<u8>),

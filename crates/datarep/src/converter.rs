@@ -8,15 +8,15 @@ use pario_layout::{Basic, Datatype};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Fewer instances of a structure are converted run by run. There must be two
-/// for a whole one to be among them wherever they begin.
+/// With fewer instances, structures are converted run by run. With two or more, at
+/// least one is complete wherever the range starts.
 const INSTANCES_MIN: u64 = 8;
 
 /// Converts elements between memory and a file, in pieces of any size.
 ///
-/// Elements are those of the datatype's type map, which repeats for ever:
-/// element `k` is the `k`-th value of a buffer of as many instances as it
-/// takes. Both the native and the file buffers that it works on are packed.
+/// Elements are those of the datatype's type map, which repeats forever: element `k`
+/// is the `k`-th value of a buffer with sufficiently many instances. Both native and
+/// file buffers are packed.
 ///
 /// ```
 /// use pario_datarep::{Converter, external32};
@@ -34,16 +34,16 @@ pub struct Converter {
     pub(crate) representation: Arc<dyn Representation>,
     pub(crate) datatype: Datatype,
     sizes: FileSizes,
-    /// Where the datatype is a short structure; made when they first pay.
+    /// Columns, if the datatype is a short structure; created when first needed.
     columns: OnceLock<Option<Columns>>,
 }
 
-/// A number of bytes in elements.
+/// A number of bytes, expressed in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elements {
-    /// Elements that are there in full.
+    /// Complete elements.
     pub whole: u64,
-    /// Bytes of the next one: not zero where the bytes end within an element.
+    /// Bytes of the next element; not zero if the bytes end within an element.
     pub rest: u64,
 }
 
@@ -67,37 +67,37 @@ impl Converter {
         &self.representation
     }
 
-    /// Whether the file holds the native bytes, so that converting is copying.
+    /// Whether the file holds native bytes, so that conversion is a copy.
     pub fn is_identity(&self) -> bool {
         self.sizes
             .basics()
             .all(|basic| self.representation.keeps_bytes(basic))
     }
 
-    /// The native bytes of the first `elements`.
+    /// Native size of the first `elements`, in bytes.
     pub fn native_bytes_of(&self, elements: u64) -> Result<u64, DatarepError> {
         self.bytes_of(elements, &Basic::size)
     }
 
-    /// The file's bytes of the first `elements`.
+    /// File size of the first `elements`, in bytes.
     pub fn file_bytes_of(&self, elements: u64) -> Result<u64, DatarepError> {
         self.bytes_of(elements, &|basic| self.sizes.get(basic))
     }
 
-    /// The elements in the first `native_bytes` of memory.
+    /// The elements in the first `native_bytes` bytes of memory.
     pub fn elements_in_native(&self, native_bytes: u64) -> Elements {
         self.elements_in_bytes(native_bytes, &Basic::size)
     }
 
-    /// The elements in the first `file_bytes` of the file. Where a file ends
-    /// within an element, that element is not there: it cannot be converted.
+    /// The elements in the first `file_bytes` bytes of the file. An element cut off
+    /// by the end of the file cannot be converted and does not count.
     pub fn elements_in(&self, file_bytes: u64) -> Elements {
         self.elements_in_bytes(file_bytes, &|basic| self.sizes.get(basic))
     }
 
-    /// As many elements from `first` on as fit in buffers of `limit` bytes,
-    /// but not beyond `end`, and at least one (unless `first` is `end`): the
-    /// next piece of a long transfer in bounded memory.
+    /// The longest prefix of `elements` that fits in buffers of `limit` bytes, but at
+    /// least one element (unless the range is empty): the next step of a long
+    /// transfer in bounded memory.
     pub fn piece(&self, elements: Range<u64>, limit: u64) -> Result<Range<u64>, DatarepError> {
         let Range { start, end } = elements;
         let fitting = |start_byte: u64, size_of: &dyn Fn(Basic) -> u64| {
@@ -110,28 +110,28 @@ impl Converter {
         Ok(start..fits.min(end))
     }
 
-    /// Converts the elements from `first` on that `native` holds, packed.
+    /// Converts the packed elements in `native`, starting with element `first`.
     ///
-    /// An error names its element as counted from element 0 of the datatype.
-    /// What `file` holds then is unspecified.
+    /// An error reports its element counted from element 0 of the datatype, and
+    /// leaves the contents of `file` unspecified.
     pub fn to_file(&self, first: u64, native: &[u8], file: &mut [u8]) -> Result<(), DatarepError> {
         let elements = self.check_buffers(first, native.len(), file.len())?;
         let (mut native, mut file) = (native, file);
-        for stretch in self.stretches(elements)? {
-            let (from, native_rest) = native.split_at(stretch.native_len);
-            let (to, file_rest) = file.split_at_mut(stretch.file_len);
-            let converted = match &stretch.content {
+        for segment in self.segments(elements)? {
+            let (from, native_rest) = native.split_at(segment.native_len);
+            let (to, file_rest) = file.split_at_mut(segment.file_len);
+            let converted = match &segment.content {
                 Content::Run(basic) => self.representation.to_file(*basic, from, to),
                 Content::Instances(columns) => columns.to_file(&*self.representation, from, to),
             };
-            converted.map_err(|error| error.after(stretch.first))?;
+            converted.map_err(|error| error.after(segment.first))?;
             (native, file) = (native_rest, file_rest);
         }
         Ok(())
     }
 
-    /// Converts the elements from `first` on that `file` holds, packed; the
-    /// counterpart of [`Converter::to_file`].
+    /// Converts the packed elements in `file`, starting with element `first`; the
+    /// inverse of [`Converter::to_file`].
     pub fn to_native(
         &self,
         first: u64,
@@ -140,31 +140,31 @@ impl Converter {
     ) -> Result<(), DatarepError> {
         let elements = self.check_buffers(first, native.len(), file.len())?;
         let (mut native, mut file) = (native, file);
-        for stretch in self.stretches(elements)? {
-            let (to, native_rest) = native.split_at_mut(stretch.native_len);
-            let (from, file_rest) = file.split_at(stretch.file_len);
-            let converted = match &stretch.content {
+        for segment in self.segments(elements)? {
+            let (to, native_rest) = native.split_at_mut(segment.native_len);
+            let (from, file_rest) = file.split_at(segment.file_len);
+            let converted = match &segment.content {
                 Content::Run(basic) => self.representation.to_native(*basic, from, to),
                 Content::Instances(columns) => columns.to_native(&*self.representation, from, to),
             };
-            converted.map_err(|error| error.after(stretch.first))?;
+            converted.map_err(|error| error.after(segment.first))?;
             (native, file) = (native_rest, file_rest);
         }
         Ok(())
     }
 
-    /// The elements in stretches that convert in one go: whole instances of a
-    /// short structure together, what is before and after them in runs.
-    fn stretches(
+    /// Segments that are converted in one call: the complete instances of a short
+    /// structure together, the elements before and after them in runs.
+    fn segments(
         &self,
         elements: Range<u64>,
-    ) -> Result<impl Iterator<Item = Stretch<'_>>, DatarepError> {
+    ) -> Result<impl Iterator<Item = Segment<'_>>, DatarepError> {
         let Range { start, end } = elements;
         let (whole, instances) = match self.columns(end - start) {
             Some(columns) => {
                 let whole =
                     start.next_multiple_of(columns.period)..end / columns.period * columns.period;
-                let instances = Stretch {
+                let instances = Segment {
                     first: whole.start,
                     native_len: self.len_of(&whole, &Basic::size)?,
                     file_len: self.file_len(&whole)?,
@@ -178,7 +178,7 @@ impl Converter {
         Ok(before.chain(instances).chain(after))
     }
 
-    /// The columns of the datatype, if so many elements are worth them.
+    /// The columns of the datatype, if there are enough elements to pay for them.
     fn columns(&self, elements: u64) -> Option<&Columns> {
         let signature = self.datatype.signature();
         let instances = elements.checked_div(signature.elements())?;
@@ -190,7 +190,7 @@ impl Converter {
             .as_ref()
     }
 
-    fn runs(&self, elements: Range<u64>) -> impl Iterator<Item = Stretch<'_>> {
+    fn runs(&self, elements: Range<u64>) -> impl Iterator<Item = Segment<'_>> {
         let mut next = elements.start;
         self.datatype
             .signature()
@@ -198,7 +198,7 @@ impl Converter {
             .map(move |(basic, count)| {
                 let first = next;
                 next += count;
-                Stretch {
+                Segment {
                     first,
                     native_len: (count * basic.size()) as usize,
                     file_len: (count * self.sizes.get(basic)) as usize,
@@ -207,7 +207,7 @@ impl Converter {
             })
     }
 
-    /// The file's bytes of a range of elements.
+    /// Size in the file of a range of elements.
     pub(crate) fn file_len(&self, elements: &Range<u64>) -> Result<usize, DatarepError> {
         self.len_of(elements, &|basic| self.sizes.get(basic))
     }
@@ -218,8 +218,8 @@ impl Converter {
         usize::try_from(bytes).map_err(|_| DatarepError::TooLarge)
     }
 
-    /// The elements from `first` on that buffers of these lengths hold; an
-    /// error if the two do not hold the same whole ones.
+    /// The elements, starting with `first`, in buffers of these lengths; an error
+    /// unless both hold the same complete elements.
     pub(crate) fn check_buffers(
         &self,
         first: u64,
@@ -234,7 +234,7 @@ impl Converter {
         let end = self.elements_in_native(native_end);
         let file_bytes = self.file_bytes_of(end.whole)? - self.file_bytes_of(first)?;
         let whole = end.rest == 0 && file_bytes == file as u64;
-        // A datatype without elements has no place for bytes either.
+        // A datatype without elements has no bytes either.
         let empty = self.datatype.signature().elements() == 0 && (native, file) != (0, 0);
         if whole && !empty {
             Ok(first..end.whole)
@@ -261,8 +261,8 @@ impl Converter {
     }
 }
 
-/// Elements that convert in one go.
-struct Stretch<'a> {
+/// Elements that are converted in one call.
+struct Segment<'a> {
     first: u64,
     native_len: usize,
     file_len: usize,

@@ -1,4 +1,4 @@
-//! What can go wrong with a representation.
+//! Errors of data representations.
 
 use pario_layout::Basic;
 use std::error::Error;
@@ -7,32 +7,33 @@ use std::fmt;
 /// An error that a user's function returned.
 pub type UserError = Box<dyn Error + Send + Sync>;
 
-/// Why data could not be converted, or a representation not be found or
-/// registered.
+/// Why data could not be converted, or why a representation was not found or
+/// not registered.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DatarepError {
     /// A value does not fit its type in the other representation
     /// (`MPI_ERR_CONVERSION`).
     OutOfRange {
-        /// The type of the element.
+        /// Type of the element.
         basic: Basic,
-        /// Its position among the elements of the buffer.
+        /// Index of the element in the buffer.
         element: u64,
         /// Its value.
         value: String,
         /// The representation that cannot hold it.
         representation: String,
     },
-    /// A user's function failed (`MPI_ERR_CONVERSION`, or whatever it says).
+    /// A user's function failed (`MPI_ERR_CONVERSION`, or the code it
+    /// returned).
     User {
         /// The representation that the function belongs to.
         representation: String,
-        /// What it said.
+        /// The error that it returned.
         source: UserError,
     },
-    /// A user's representation changes the size of a type but does not
-    /// convert (`MPI_ERR_CONVERSION`).
+    /// A user's representation changes the size of a type but has no conversion
+    /// function (`MPI_ERR_CONVERSION`).
     NoConversion {
         /// The representation.
         representation: String,
@@ -41,29 +42,29 @@ pub enum DatarepError {
         /// Its size in the file.
         file_size: u64,
     },
-    /// Buffers whose lengths do not fit each other or the elements
+    /// The buffer lengths do not match each other or the elements
     /// (`MPI_ERR_ARG`).
     Lengths {
-        /// Bytes of the native buffer.
+        /// Length of the native buffer in bytes.
         native: usize,
-        /// Bytes of the file buffer.
+        /// Length of the file buffer in bytes.
         file: usize,
     },
-    /// More bytes than 64 bits count (`MPI_ERR_ARG`).
+    /// The size does not fit in 64 bits (`MPI_ERR_ARG`).
     TooLarge,
-    /// No such representation (`MPI_ERR_UNSUPPORTED_DATAREP`).
+    /// Unknown representation (`MPI_ERR_UNSUPPORTED_DATAREP`).
     Unknown {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The names there are.
+        /// The registered names.
         known: Vec<String>,
     },
-    /// The name is taken (`MPI_ERR_DUP_DATAREP`).
+    /// The name is already registered (`MPI_ERR_DUP_DATAREP`).
     Duplicate {
         /// The name.
         name: String,
     },
-    /// The name is empty, too long or holds a NUL (`MPI_ERR_ARG`).
+    /// The name is empty, too long or contains a NUL (`MPI_ERR_ARG`).
     BadName {
         /// The name.
         name: String,
@@ -73,7 +74,7 @@ pub enum DatarepError {
 }
 
 impl DatarepError {
-    /// Counts the element of an error on from `first`.
+    /// Shifts the element index of an error by `first`.
     pub(crate) fn after(mut self, first: u64) -> DatarepError {
         if let DatarepError::OutOfRange { element, .. } = &mut self {
             *element = element.saturating_add(first);
@@ -116,19 +117,22 @@ impl fmt::Display for DatarepError {
             ),
             DatarepError::Lengths { native, file } => write!(
                 f,
-                "a native buffer of {native} bytes and a file buffer of {file} do not hold the same whole elements"
+                "a native buffer of {native} bytes and a file buffer of {file} bytes do not hold the same complete elements"
             ),
-            DatarepError::TooLarge => write!(f, "the elements take more bytes than 64 bits count"),
+            DatarepError::TooLarge => write!(
+                f,
+                "the size of the elements in bytes does not fit in 64 bits"
+            ),
             DatarepError::Unknown { name, known } => write!(
                 f,
-                "there is no data representation `{name}`; there are {}",
+                "unknown data representation `{name}`; available: {}",
                 known.join(", ")
             ),
             DatarepError::Duplicate { name } => {
-                write!(f, "data representation `{name}` is registered already")
+                write!(f, "data representation `{name}` is already registered")
             }
             DatarepError::BadName { name, reason } => {
-                write!(f, "`{name}` cannot name a data representation: {reason}")
+                write!(f, "invalid data representation name `{name}`: {reason}")
             }
         }
     }

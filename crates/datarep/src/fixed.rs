@@ -1,25 +1,25 @@
-//! Representations whose every type has a fixed form: external32 and internal.
+//! Representations with a fixed form for every type: external32 and internal.
 
 use crate::error::DatarepError;
 use crate::float::{extended_to_quad, quad_to_extended};
-use crate::kernels::{Order, convert_each, copy_numbers, copy_truths};
+use crate::kernels::{Order, convert_each, copy_logicals, copy_numbers};
 use crate::representation::{Representation, check_lengths};
 use pario_layout::Basic;
 
-/// How the file holds a basic type.
+/// The form of a basic type in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// The native numbers, each `width` bytes, in the file's byte order.
+    /// Numbers of the native width (`width` bytes), in the file's byte order.
     Numbers { width: u64 },
-    /// False is zero and true is one, `width` bytes.
-    Truth { width: u64 },
-    /// A signed integer of 8 bytes in 4.
+    /// Logicals of `width` bytes: false is zero and true is one.
+    Logical { width: u64 },
+    /// A signed 8-byte integer in 4 bytes.
     NarrowSigned,
-    /// An unsigned integer of 8 bytes in 4.
+    /// An unsigned 8-byte integer in 4 bytes.
     NarrowUnsigned,
-    /// A wide character of 4 bytes in 2.
+    /// A 4-byte wide character in 2 bytes.
     NarrowCharacter,
-    /// x87 numbers, each 16 bytes of which 10 count, as IEEE binary128.
+    /// x87 numbers (10 significant bytes out of 16) as IEEE binary128.
     Quads,
 }
 
@@ -31,26 +31,26 @@ pub(crate) struct Fixed {
     form: fn(Basic) -> Form,
 }
 
-/// The standard's portable representation: big-endian, IEEE, the sizes of its
-/// table. `MPI_LONG` and `MPI_UNSIGNED_LONG` have 4 bytes there and
-/// `MPI_WCHAR` has 2; values that need more are errors.
+/// The standard's portable representation: big-endian, IEEE, with the
+/// standard's table of sizes. `MPI_LONG` and `MPI_UNSIGNED_LONG` take 4 bytes
+/// and `MPI_WCHAR` 2; values that need more are errors.
 pub(crate) const EXTERNAL32: Fixed = Fixed {
     name: "external32",
     order: Order::Big,
     form: external32_form,
 };
 
-/// pario's own representation: little-endian, the sizes of 64-bit Linux, and
-/// long double as IEEE binary128. So it equals the native one on all machines
-/// that pario runs on, but for long double on x86, and each reads what the
-/// others wrote.
+/// pario's own representation: little-endian, the sizes of 64-bit Linux, long
+/// double as IEEE binary128. It equals the native representation on every
+/// machine that pario supports, except for long double on x86, and files are
+/// portable between them.
 pub(crate) const INTERNAL: Fixed = Fixed {
     name: "internal",
     order: Order::Little,
     form: internal_form,
 };
 
-/// Whether the native long double is the x87's; elsewhere it is binary128.
+/// Whether the native long double is in x87 format; elsewhere it is binary128.
 const NATIVE_LONG_DOUBLE_IS_X87: bool = cfg!(target_arch = "x86_64");
 
 fn external32_form(basic: Basic) -> Form {
@@ -60,7 +60,7 @@ fn external32_form(basic: Basic) -> Form {
         UnsignedLong => Form::NarrowUnsigned,
         Wchar => Form::NarrowCharacter,
         CBool | CxxBool | Logical | Logical1 | Logical2 | Logical4 | Logical8 | Logical16 => {
-            Form::Truth {
+            Form::Logical {
                 width: basic.size(),
             }
         }
@@ -94,7 +94,7 @@ impl Representation for Fixed {
         Ok(match (self.form)(basic) {
             Form::NarrowSigned | Form::NarrowUnsigned => 4,
             Form::NarrowCharacter => 2,
-            Form::Numbers { .. } | Form::Truth { .. } | Form::Quads => basic.size(),
+            Form::Numbers { .. } | Form::Logical { .. } | Form::Quads => basic.size(),
         })
     }
 
@@ -113,8 +113,8 @@ impl Representation for Fixed {
                 copy_numbers(order, width, native, file);
                 Ok(())
             }
-            Form::Truth { width } => {
-                copy_truths(order, width, native, file);
+            Form::Logical { width } => {
+                copy_logicals(order, width, native, file);
                 Ok(())
             }
             Form::NarrowSigned => convert_each(native, file, |long| {
@@ -149,8 +149,8 @@ impl Representation for Fixed {
                 copy_numbers(order, width, file, native);
                 Ok(())
             }
-            Form::Truth { width } => {
-                copy_truths(Order::NATIVE, width, file, native);
+            Form::Logical { width } => {
+                copy_logicals(Order::NATIVE, width, file, native);
                 Ok(())
             }
             Form::NarrowSigned => convert_each(file, native, |int| {
@@ -167,7 +167,7 @@ impl Representation for Fixed {
             }),
         };
         converted.map_err(|offset| {
-            // Only binary128 has more range than the native type.
+            // Only binary128 has a wider range than the native type.
             let value = "a finite binary128 that rounds to infinity in 80 bits".to_owned();
             self.out_of_range(basic, offset as u64 / file_size, value)
         })
@@ -184,7 +184,7 @@ impl Fixed {
         }
     }
 
-    /// The integer at the start of `native`, for a message.
+    /// The integer at the start of `native`, for an error message.
     fn native_value(&self, basic: Basic, native: &[u8]) -> String {
         let word = |size: u64| {
             let mut bytes = [0; 8];

@@ -1,37 +1,37 @@
-//! Between the x87's 80-bit extended format and IEEE binary128.
+//! Conversion between the x87 80-bit extended format and IEEE binary128.
 //!
-//! Both have a sign, 15 bits of exponent with bias 16383, and a significand:
-//! 64 bits with an explicit integer bit in the x87's, 112 bits after an
-//! implied one in binary128. So going to binary128 is exact, and coming back
-//! rounds away 49 bits.
+//! Both have a sign, a 15-bit exponent with bias 16383, and a significand: 64
+//! bits with an explicit integer bit in x87 format, 112 bits after an implied
+//! one in binary128. Conversion to binary128 is therefore exact, and the
+//! reverse rounds away 49 bits.
 
-/// Bits of the exponent, all set for infinities and NaNs.
+/// The exponent of infinities and NaNs: all bits set.
 const EXPONENT_MAX: u128 = 0x7fff;
-/// The lowest bit of binary128's exponent, above the 112 of its fraction.
+/// Position of the exponent in binary128, above the 112-bit fraction.
 const QUAD_EXPONENT_SHIFT: u32 = 112;
 const QUAD_FRACTION: u128 = (1 << QUAD_EXPONENT_SHIFT) - 1;
-/// The x87's significand is 64 bits with the integer bit on top.
+/// Position of the exponent in x87 format, above the 64-bit significand.
 const EXTENDED_EXPONENT_SHIFT: u32 = 64;
 const INTEGER_BIT: u128 = 1 << 63;
 const EXTENDED_FRACTION: u128 = INTEGER_BIT - 1;
 const EXTENDED_QUIET_BIT: u128 = 1 << 62;
-/// How many bits of fraction binary128 has more.
+/// Additional fraction bits in binary128.
 const EXTRA_BITS: u32 = QUAD_EXPONENT_SHIFT - 63;
 const QUAD_QUIET_NAN: u128 = EXPONENT_MAX << QUAD_EXPONENT_SHIFT | 1 << (QUAD_EXPONENT_SHIFT - 1);
 
-/// The binary128 with the value of the x87 number in the low 80 bits.
+/// Converts the x87 number in the low 80 bits to binary128.
 ///
-/// Encodings that the x87 itself refuses as operands (no integer bit with an
-/// exponent above zero) become quiet NaNs, as they do in its arithmetic.
+/// Encodings that the x87 rejects as operands (no integer bit with a nonzero
+/// exponent) become quiet NaNs, as they do in x87 arithmetic.
 pub(crate) fn extended_to_quad(extended: u128) -> u128 {
     let sign = (extended >> 79 & 1) << 127;
     let exponent = extended >> EXTENDED_EXPONENT_SHIFT & EXPONENT_MAX;
     let integer_bit = extended & INTEGER_BIT;
     let fraction = (extended & EXTENDED_FRACTION) << EXTRA_BITS;
     let magnitude = match (exponent, integer_bit) {
-        // Zero and subnormals; both formats scale them as exponent 1 does.
+        // Zero and subnormals; both formats scale them like exponent 1.
         (0, 0) => fraction,
-        // A pseudo-denormal is the normal number of exponent 1.
+        // A pseudo-denormal equals the normal number with exponent 1.
         (0, _) => 1 << QUAD_EXPONENT_SHIFT | fraction,
         (_, 0) => QUAD_QUIET_NAN,
         _ => exponent << QUAD_EXPONENT_SHIFT | fraction,
@@ -59,10 +59,10 @@ pub(crate) fn quad_to_extended(quad: u128) -> Option<u128> {
     (exponent < EXPONENT_MAX).then_some(sign | exponent << EXTENDED_EXPONENT_SHIFT | significand)
 }
 
-/// Infinity or NaN by its binary128 fraction.
+/// Infinity or NaN, given the binary128 fraction.
 fn special(fraction: u128) -> u128 {
     let kept = fraction >> EXTRA_BITS;
-    // A payload in the dropped bits alone must not turn a NaN into infinity.
+    // A NaN whose payload is only in the dropped bits must not become infinity.
     let quiet = if kept == 0 && fraction != 0 {
         EXTENDED_QUIET_BIT
     } else {
@@ -71,7 +71,7 @@ fn special(fraction: u128) -> u128 {
     EXPONENT_MAX << EXTENDED_EXPONENT_SHIFT | INTEGER_BIT | quiet | kept
 }
 
-/// Drops the extra bits, to nearest, ties to even.
+/// Drops the extra bits: round to nearest, ties to even.
 fn round(significand: u128) -> u128 {
     let kept = significand >> EXTRA_BITS;
     let dropped = significand & ((1 << EXTRA_BITS) - 1);

@@ -1,12 +1,12 @@
 //! Data representations: how a file holds values.
 //!
-//! `native` holds the bytes as they are in memory, `internal` pario's own
+//! `native` stores values as they are in memory, `internal` is pario's own
 //! portable form, `external32` the standard's, and a program may register its
 //! own ([`Registry::register`]). A [`Converter`] applies a representation to
 //! the elements of a datatype, in pieces of any size.
 //!
-//! Conversion happens at the owner of the buffer: only it knows the types of
-//! the elements, and what travels to a file may cut one in two.
+//! The owner of the buffer converts: only it knows the element types, and
+//! transfers may split an element.
 
 mod columns;
 mod converter;

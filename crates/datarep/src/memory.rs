@@ -1,24 +1,25 @@
-//! Between the user's buffer, as its datatype lays it out, and file bytes.
-#![allow(unsafe_code)] // Users' buffers are raw memory that a datatype describes.
+//! Conversion between user buffers, as laid out by their datatypes, and file
+//! bytes.
+#![allow(unsafe_code)] // User buffers are raw memory, described by a datatype.
 
 use crate::converter::Converter;
 use crate::error::DatarepError;
 use crate::user::{CallbackFunction, Transfer};
 use std::ops::Range;
 
-/// Elements pass through a packed buffer of about this size, which stays in
-/// the first-level cache together with its converted form.
+/// Size of the packed buffer that elements pass through: it stays in the L1
+/// cache together with its converted form.
 const STAGING_BYTES: u64 = 16 << 10;
 
 impl Converter {
-    /// Converts elements of the buffer at `origin` for the file, packed.
+    /// Converts elements of the buffer at `origin` to packed file bytes.
     ///
-    /// A representation with MPI's conversion functions gets the user's own
-    /// buffer and datatype, as the standard promises them.
+    /// MPI's conversion functions are called with the user's own buffer and
+    /// datatype, as the standard requires.
     ///
     /// # Safety
-    /// The bytes of these elements, as the datatype is tiled from `origin`,
-    /// must be valid for reading, and nobody may write them meanwhile.
+    /// The bytes of these elements, with the datatype tiled from `origin`, must
+    /// be valid for reads and must not be written concurrently.
     pub unsafe fn gather(
         &self,
         origin: *const u8,
@@ -47,12 +48,12 @@ impl Converter {
         Ok(())
     }
 
-    /// Converts elements from the file into the buffer at `origin`; the
-    /// counterpart of [`Converter::gather`].
+    /// Converts file bytes to elements in the buffer at `origin`; the inverse
+    /// of [`Converter::gather`].
     ///
     /// # Safety
-    /// The bytes of these elements, as the datatype is tiled from `origin`,
-    /// must be valid for writing, and nobody may access them meanwhile.
+    /// The bytes of these elements, with the datatype tiled from `origin`, must
+    /// be valid for writes and must not be accessed concurrently.
     pub unsafe fn scatter(
         &self,
         file: &[u8],
@@ -109,7 +110,7 @@ impl Converter {
         let native = self.native_range(elements)?;
         let native = native.end.saturating_sub(native.start) as usize;
         let forwards = elements.start <= elements.end;
-        // A datatype without elements cannot give any.
+        // A datatype without elements has none to offer.
         let there = self.datatype.signature().elements() > 0 || elements.is_empty();
         if forwards && there && self.file_len(elements)? == file {
             Ok(())

@@ -7,14 +7,14 @@ use crate::user::{UserDefined, UserRepresentation};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-/// The longest name in bytes: `MPI_MAX_DATAREP_STRING`, 128 in every MPI, counts the zero at the
-/// end, too, so that a buffer of that length takes every name.
+/// Maximum length of a name in bytes. `MPI_MAX_DATAREP_STRING`, 128 in every MPI, includes the
+/// terminating NUL.
 pub const MAX_NAME_LEN: usize = 127;
 
 type Names = BTreeMap<String, Arc<dyn Representation>>;
 
-/// The representations that a program can name: the three of the standard
-/// and those that it registered. They cannot be removed.
+/// Representations by name: the three defined by the standard and those registered by the
+/// program. They cannot be removed.
 #[derive(Debug)]
 pub struct Registry {
     names: RwLock<Names>,
@@ -31,16 +31,16 @@ impl Registry {
         }
     }
 
-    /// The registry of the process, as `MPI_Register_datarep` has it. Ranks
-    /// that are threads share it: one registers for all.
+    /// The registry of the process, as used by `MPI_Register_datarep`. Ranks that are threads
+    /// share it: one registration serves all.
     pub fn global() -> &'static Registry {
         static GLOBAL: OnceLock<Registry> = OnceLock::new();
         GLOBAL.get_or_init(Registry::new)
     }
 
-    /// The representation of that name.
+    /// The representation with this name.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Representation>, DatarepError> {
-        // A panic cannot leave the map half changed: an insertion is one step.
+        // A panic cannot leave the map half-modified: insertion is a single step.
         let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
         names
             .get(name)
@@ -51,7 +51,7 @@ impl Registry {
             })
     }
 
-    /// Makes a user's representation known by a name that is still free.
+    /// Registers a user's representation under an unused name.
     pub fn register(
         &self,
         name: &str,
@@ -78,36 +78,35 @@ impl Default for Registry {
     }
 }
 
-/// The representation of that name in the registry of the process.
+/// The representation with this name in the registry of the process.
 pub fn find(name: &str) -> Option<Arc<dyn Representation>> {
     Registry::global().get(name).ok()
 }
 
-/// Registers a user's representation for the process.
+/// Registers a user's representation in the registry of the process.
 pub fn register(name: &str, representation: UserRepresentation) -> Result<(), DatarepError> {
     Registry::global().register(name, representation)
 }
 
-/// The bytes as they are in memory.
+/// Bytes as they are in memory.
 pub fn native() -> Arc<dyn Representation> {
     Arc::new(Native)
 }
 
 /// pario's own portable representation.
 ///
-/// Little-endian, the sizes of 64-bit Linux, long double as IEEE binary128.
-/// It equals the native one on all machines that pario runs on, but for long
-/// double on x86, so it costs nothing and each machine reads what the others
-/// wrote.
+/// Little-endian, the sizes of 64-bit Linux, long double as IEEE binary128. It equals the native
+/// representation on every machine that pario supports, except for long double on x86, so it
+/// costs nothing and files are portable between them.
 pub fn internal() -> Arc<dyn Representation> {
     Arc::new(INTERNAL)
 }
 
 /// The standard's portable representation.
 ///
-/// Big-endian, IEEE, the sizes of the standard's table: `MPI_LONG` and
-/// `MPI_UNSIGNED_LONG` have 4 bytes and `MPI_WCHAR` has 2. A value that needs
-/// more is an error. Truth values are stored as 0 and 1.
+/// Big-endian, IEEE, with the standard's table of sizes: `MPI_LONG` and `MPI_UNSIGNED_LONG` take
+/// 4 bytes and `MPI_WCHAR` 2. A value that needs more is an error. Logical values are stored as
+/// 0 and 1.
 pub fn external32() -> Arc<dyn Representation> {
     Arc::new(EXTERNAL32)
 }
@@ -118,7 +117,7 @@ fn check_name(name: &str) -> Result<(), DatarepError> {
     } else if name.len() > MAX_NAME_LEN {
         "it is longer than 127 bytes"
     } else if name.contains('\0') {
-        "it contains NUL"
+        "it contains a NUL byte"
     } else {
         return Ok(());
     };

@@ -1,49 +1,49 @@
-//! What every representation answers, and the native one.
+//! The trait that representations implement, and the native representation.
 
 use crate::error::DatarepError;
 use crate::user::Callbacks;
 use pario_layout::Basic;
 use std::fmt::Debug;
 
-/// How a file holds values.
+/// How values are stored in a file.
 ///
-/// Conversions work on runs of elements of one basic type, packed on both
+/// Conversions operate on runs of elements of one basic type, packed on both
 /// sides. [`Converter`](crate::Converter) applies them to any datatype.
 pub trait Representation: Debug + Send + Sync {
-    /// The name that `set_view` takes and `get_view` returns.
+    /// The name used by `set_view` and `get_view`.
     fn name(&self) -> &str;
 
-    /// The bytes that an element takes in the file. Only the functions of
-    /// user-defined representations can fail.
+    /// Size of an element in the file. Can fail only for user-defined
+    /// representations.
     fn file_size(&self, basic: Basic) -> Result<u64, DatarepError>;
 
-    /// Whether the file holds the native bytes of this type, so that nothing
-    /// needs to be converted.
+    /// Whether the file holds the native bytes of this type, so that no
+    /// conversion is needed.
     fn keeps_bytes(&self, basic: Basic) -> bool;
 
-    /// Whether it holds the native bytes of all types.
+    /// Whether the file holds the native bytes of all types.
     fn is_identity(&self) -> bool {
         Basic::ALL.iter().all(|basic| self.keeps_bytes(*basic))
     }
 
-    /// Converts the elements in `native` for the file.
+    /// Converts the elements in `native` to file bytes.
     ///
-    /// After an error the contents of `file` are unspecified. The element that
-    /// the error names is counted from the start of `native`.
+    /// After an error, the contents of `file` are unspecified. The error counts
+    /// elements from the start of `native`.
     fn to_file(&self, basic: Basic, native: &[u8], file: &mut [u8]) -> Result<(), DatarepError>;
 
-    /// Converts the elements in `file` for memory; the counterpart of
+    /// Converts the elements in `file` to native bytes; the inverse of
     /// [`Representation::to_file`].
     fn to_native(&self, basic: Basic, file: &[u8], native: &mut [u8]) -> Result<(), DatarepError>;
 
-    /// The functions with C's calling conventions that do the converting, if
-    /// the user gave such.
+    /// User-defined conversion functions with MPI's arguments, if there are
+    /// any.
     fn callbacks(&self) -> Callbacks<'_> {
         Callbacks::default()
     }
 }
 
-/// The bytes as they are in memory.
+/// Bytes as they are in memory.
 #[derive(Debug)]
 pub(crate) struct Native;
 
@@ -73,8 +73,8 @@ impl Representation for Native {
     }
 }
 
-/// Checks that both buffers hold the same whole elements and returns the size
-/// of one in the file.
+/// Checks that both buffers hold the same complete elements and returns the
+/// element size in the file.
 pub(crate) fn check_lengths(
     representation: &dyn Representation,
     basic: Basic,

@@ -1,18 +1,19 @@
-//! Turning the bytes of numbers around, with the widest vectors there are.
-#![allow(unsafe_code)] // Functions compiled for a processor's extension are called after a check.
+//! Byte swapping with the widest vectors available.
+#![allow(unsafe_code)] // Functions that need a CPU feature are called after checking for it.
 
-/// Copies `from` to `to`, equally long, with each group of `N` bytes reversed.
+/// Copies `from` to `to`, of equal length, with each group of `N` bytes
+/// reversed.
 pub(crate) fn reverse<const N: usize>(from: &[u8], to: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has the extension.
+        // SAFETY: the CPU has the feature.
         return unsafe { reverse_avx2::<N>(from, to) };
     }
     reverse_groups::<N>(from, to);
 }
 
-/// The same loop; the baseline of x86-64 has no instruction that shuffles
-/// bytes, which makes it three times slower in the cache.
+/// The same loop with AVX2. Baseline x86-64 has no byte shuffle, which makes it
+/// three times slower in the cache.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn reverse_avx2<const N: usize>(from: &[u8], to: &mut [u8]) {

@@ -1,15 +1,15 @@
-//! The sizes of elements in a file.
+//! Element sizes in a file.
 
 use crate::error::DatarepError;
 use crate::representation::Representation;
 use pario_layout::{Basic, Signature};
 use std::cell::{Cell, RefCell};
 
-/// What the elements of some types take in a file: the answers of a
-/// representation, asked once, so that no later step can fail.
+/// Sizes in the file of the types in a signature. The representation is queried
+/// once, so that later steps cannot fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSizes {
-    /// One entry a type; there are rarely more than a few.
+    /// One entry per type; rarely more than a few.
     sizes: Vec<(Basic, u64)>,
 }
 
@@ -21,8 +21,8 @@ impl FileSizes {
     ) -> Result<FileSizes, DatarepError> {
         let sizes = RefCell::new(Vec::new());
         let failure = Cell::new(None);
-        // Computing the size asks for each type that occurs, in time that
-        // depends on the number of constructors, not of elements.
+        // Computing the size queries each type that occurs, in time
+        // proportional to the number of constructors, not elements.
         signature.size_in(&|basic| match representation.file_size(basic) {
             Ok(size) => {
                 let mut sizes = sizes.borrow_mut();
@@ -44,7 +44,8 @@ impl FileSizes {
         }
     }
 
-    /// The size of an element; of a type that did not occur, the native one.
+    /// Size of an element in the file; for types not in the signature, the
+    /// native size.
     pub fn get(&self, basic: Basic) -> u64 {
         let known = self.sizes.iter().find(|(known, _)| *known == basic);
         known.map_or(basic.size(), |(_, size)| *size)

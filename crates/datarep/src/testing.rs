@@ -1,11 +1,11 @@
-//! What the random tests share.
+//! Helpers for the random tests.
 
-/// The seed of a run: `PARIO_SEED` repeats one.
+/// The seed of a run; `PARIO_SEED` reproduces one.
 pub(crate) fn seed() -> u64 {
     number("PARIO_SEED").unwrap_or_else(|| fastrand::u64(..))
 }
 
-/// How many random cases a test runs: `PARIO_CASES` or `default`.
+/// Number of random cases: `PARIO_CASES` or `default`.
 pub(crate) fn cases(default: u64) -> u64 {
     number("PARIO_CASES").unwrap_or(default)
 }

@@ -1,4 +1,4 @@
-//! Representations that a program defines itself.
+//! User-defined representations.
 
 use crate::error::{DatarepError, UserError};
 use crate::representation::{Representation, check_lengths};
@@ -6,46 +6,47 @@ use pario_layout::{Basic, Datatype};
 use std::fmt;
 use std::sync::OnceLock;
 
-/// Says how many bytes an element of a predefined type takes in the file.
+/// Returns the size in the file of an element of a predefined type.
 pub type ExtentFunction = dyn Fn(Basic) -> Result<u64, UserError> + Send + Sync;
 
-/// Converts a run of elements of one type. When writing, the first slice is
-/// native and the second the file's; when reading, the reverse.
+/// Converts a run of elements of one type from the first slice to the second:
+/// native to file when writing, file to native when reading.
 pub type RunFunction = dyn Fn(Basic, &[u8], &mut [u8]) -> Result<(), UserError> + Send + Sync;
 
-/// Converts elements where they lie, as MPI's conversion functions do.
+/// Converts elements in place in the user's buffer, like MPI's conversion
+/// functions.
 pub type CallbackFunction = dyn Fn(&Transfer<'_>) -> Result<(), UserError> + Send + Sync;
 
 /// The arguments of MPI's conversion functions, for both directions.
 ///
-/// `count` elements of basic types, beginning with element `position` of the
-/// type map of `datatype` as it is tiled from `user_buffer`, stand for as many
-/// contiguous ones at `file_buffer`.
+/// Describes `count` basic elements, starting with element `position` of the type
+/// map of `datatype` tiled from `user_buffer`, and as many contiguous elements at
+/// `file_buffer`.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer<'a> {
     /// The user's buffer, at the origin of the datatype.
     pub user_buffer: *mut u8,
     /// The user's datatype.
     pub datatype: &'a Datatype,
-    /// How many elements of basic types to convert.
+    /// Number of basic elements to convert.
     pub count: u64,
-    /// The file's bytes of these elements, contiguous.
+    /// The elements in the file's representation, contiguous.
     pub file_buffer: *mut u8,
-    /// The index in the tiled type map of the first element.
+    /// Index of the first element in the tiled type map.
     pub position: u64,
 }
 
 /// How a user-defined representation converts in one direction.
 pub enum Conversion {
-    /// Not at all: the file holds the native bytes (`MPI_CONVERSION_FN_NULL`).
+    /// No conversion: the file holds native bytes (`MPI_CONVERSION_FN_NULL`).
     Identity,
-    /// Runs of equal elements, in safe slices.
+    /// Runs of equal elements, as safe slices.
     Runs(Box<RunFunction>),
-    /// Elements where they lie: see [`Conversion::callback`].
+    /// Elements in the user's buffer; see [`Conversion::callback`].
     Callback(Callback),
 }
 
-/// A conversion function that was promised to be sound.
+/// A conversion function whose author vouches for its soundness.
 pub struct Callback(Box<CallbackFunction>);
 
 impl Conversion {
@@ -56,16 +57,16 @@ impl Conversion {
         Conversion::Runs(Box::new(convert))
     }
 
-    /// A conversion with the arguments of MPI's functions, for C.
+    /// A conversion with the arguments of MPI's functions, for use from C.
     ///
     /// # Safety
-    /// `convert` must read, when writing, no byte of the user's buffer but
-    /// those of the elements named, and must write, when reading, to no other;
-    /// on the file's side likewise, where each element takes the bytes that
-    /// the representation's extent function says.
+    /// When writing, `convert` must not read any byte of the user's buffer other
+    /// than those of the given elements; when reading, it must not write any other.
+    /// The same holds for the file buffer, where elements have the size given by
+    /// the representation's extent function.
     #[allow(
         unsafe_code,
-        reason = "the promise is the caller's; nothing unsafe happens here"
+        reason = "the caller makes the promise; nothing unsafe happens here"
     )]
     pub unsafe fn callback(
         convert: impl Fn(&Transfer<'_>) -> Result<(), UserError> + Send + Sync + 'static,
@@ -93,10 +94,10 @@ impl fmt::Debug for Conversion {
     }
 }
 
-/// What a program registers as a representation.
+/// The functions that a program registers as a representation.
 pub struct UserRepresentation {
-    /// The size of each predefined type in the file. It is asked only for
-    /// types that the program uses.
+    /// Size of each predefined type in the file. Called only for types that the
+    /// program uses.
     pub file_extent: Box<ExtentFunction>,
     /// From memory to the file.
     pub write: Conversion,
@@ -105,8 +106,8 @@ pub struct UserRepresentation {
 }
 
 impl UserRepresentation {
-    /// A representation that stores elements in as many bytes as
-    /// `file_extent` says and converts them with `write` and `read`.
+    /// A representation in which elements have the size given by `file_extent` and
+    /// are converted by `write` and `read`.
     pub fn new(
         file_extent: impl Fn(Basic) -> Result<u64, UserError> + Send + Sync + 'static,
         write: Conversion,
@@ -120,7 +121,7 @@ impl UserRepresentation {
     }
 }
 
-/// The functions of a representation that convert elements where they lie.
+/// The functions of a representation that convert in the user's buffer.
 #[derive(Clone, Copy, Default)]
 pub struct Callbacks<'a> {
     pub(crate) write: Option<&'a CallbackFunction>,
@@ -131,11 +132,11 @@ pub struct Callbacks<'a> {
 pub(crate) struct UserDefined {
     name: String,
     functions: UserRepresentation,
-    /// What the extent function said, by the code of the type.
+    /// Results of the extent function, by type code.
     sizes: [OnceLock<u64>; CODES],
 }
 
-/// Codes of basic types are bytes.
+/// Type codes are bytes.
 const CODES: usize = 1 << u8::BITS;
 
 impl UserDefined {
@@ -186,9 +187,9 @@ impl Representation for UserDefined {
         }
         let size = (self.functions.file_extent)(basic).map_err(|source| self.failed(source))?;
         if size == 0 {
-            return Err(self.failed(format!("{} has no bytes in the file", basic.name()).into()));
+            return Err(self.failed(format!("{} has size zero in the file", basic.name()).into()));
         }
-        // Two threads may have asked at once: the first answer stays.
+        // If two threads called the function at once, the first result is kept.
         Ok(*known.get_or_init(|| size))
     }
 
@@ -198,8 +199,8 @@ impl Representation for UserDefined {
             && self.file_size(basic).is_ok_and(|size| size == basic.size())
     }
 
-    /// Not known without asking the extent function for types that the
-    /// program may never use, which it need not answer.
+    /// Unknown: finding out would call the extent function for types that the
+    /// program may never use and the function need not support.
     fn is_identity(&self) -> bool {
         false
     }
@@ -211,7 +212,7 @@ impl Representation for UserDefined {
             Conversion::Runs(convert) => convert(basic, native, file).map_err(|e| self.failed(e)),
             Conversion::Callback(Callback(convert)) => {
                 let transfer = Transfer {
-                    // A write conversion only reads it: see `Conversion::callback`.
+                    // A write conversion only reads it; see `Conversion::callback`.
                     user_buffer: native.as_ptr().cast_mut(),
                     datatype: &Datatype::basic(basic),
                     count: native.len() as u64 / basic.size(),
@@ -233,7 +234,7 @@ impl Representation for UserDefined {
                     user_buffer: native.as_mut_ptr(),
                     datatype: &Datatype::basic(basic),
                     count: native.len() as u64 / basic.size(),
-                    // A read conversion only reads it: see `Conversion::callback`.
+                    // A read conversion only reads it; see `Conversion::callback`.
                     file_buffer: file.as_ptr().cast_mut(),
                     position: 0,
                 };

@@ -1,4 +1,4 @@
-//! The converter against a naive one, on random datatypes.
+//! The converter compared with a naive one, on random datatypes.
 
 #![cfg(target_endian = "little")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
@@ -14,7 +14,7 @@ use pario_datarep::{
 use pario_layout::{Basic, Datatype};
 use std::sync::Arc;
 
-/// A buffer of instances of a datatype with values in it.
+/// A buffer of instances of a datatype, filled with values.
 struct Case {
     typed: Typed,
     map: Vec<(Basic, i64)>,
@@ -108,11 +108,11 @@ impl Case {
         }
         assert!(
             memory.iter().all(|byte| *byte == 0x77),
-            "a byte beside the elements {context}"
+            "a byte outside the elements {context}"
         );
     }
 
-    /// Counts bytes and elements against the sums of the sizes.
+    /// Compares counts of bytes and elements with sums of the sizes.
     fn check_counts(&self, converter: &Converter, form: &Form, context: &str) {
         let (mut file_bytes, mut native_bytes) = (0, 0);
         for (index, (basic, _)) in self.map.iter().enumerate() {
@@ -176,14 +176,14 @@ impl Case {
     }
 }
 
-/// A representation and what it should do.
+/// A representation and its expected behaviour.
 struct Form {
     representation: Arc<dyn Representation>,
     size: fn(Basic) -> usize,
     element: fn(Basic, &[u8]) -> Vec<u8>,
 }
 
-/// Each byte twice: a representation in which all sizes differ.
+/// A representation that stores each byte twice, so that all sizes differ.
 fn twice() -> Arc<dyn Representation> {
     let registry = Registry::new();
     let representation = UserRepresentation::new(
@@ -205,8 +205,8 @@ fn twice() -> Arc<dyn Representation> {
     registry.get("twice").unwrap()
 }
 
-/// As in memory, but for long double: binary128, each half of a complex
-/// number little-endian.
+/// As in memory, except for long double: binary128, each half of a complex number
+/// little-endian.
 fn internal_element(basic: Basic, native: &[u8]) -> Vec<u8> {
     if !common::is_long_double(basic) {
         return native.to_vec();
@@ -245,7 +245,7 @@ fn forms() -> Vec<Form> {
 }
 
 #[test]
-fn equals_the_naive_one() {
+fn matches_the_naive_converter() {
     let seed = seed();
     let mut rng = fastrand::Rng::with_seed(seed);
     let forms = forms();
@@ -267,7 +267,7 @@ fn equals_the_naive_one() {
 }
 
 #[test]
-fn an_error_names_its_element() {
+fn errors_report_the_element_index() {
     let seed = seed();
     let mut rng = fastrand::Rng::with_seed(seed);
     for _ in 0..cases(300) {
@@ -346,7 +346,7 @@ fn structures_longer_than_a_block() {
 }
 
 #[test]
-fn cut_elements_and_wrong_lengths_are_refused() {
+fn partial_elements_and_wrong_lengths_are_rejected() {
     let converter = Converter::new(external32(), &Datatype::basic(Basic::Long)).unwrap();
     assert_eq!(converter.elements_in(11), Elements { whole: 2, rest: 3 });
     for (native, file) in [(8, 3), (7, 4), (8, 8), (0, 4), (16, 4)] {
@@ -381,7 +381,7 @@ fn a_type_without_elements_takes_no_bytes() {
 }
 
 #[test]
-fn identity_is_known() {
+fn identity_is_detected() {
     let identity = |representation, basic: Basic| {
         Converter::new(representation, &Datatype::basic(basic))
             .unwrap()

@@ -1,12 +1,12 @@
-//! external32 against the standard's table and hand-made vectors.
+//! external32 compared with the standard's table and hand-made test vectors.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use pario_datarep::{DatarepError, external32};
 use pario_layout::Basic;
 
-/// The standard's table of sizes, in its order; the Fortran logicals of a
-/// given size are an extension that keeps theirs.
+/// The standard's table of sizes, in its order; Fortran logicals of explicit
+/// size are an extension and keep their size.
 const TABLE: &[(Basic, u64)] = &[
     (Basic::Packed, 1),
     (Basic::Byte, 1),
@@ -87,7 +87,7 @@ fn read(basic: Basic, file: &[u8]) -> Result<Vec<u8>, DatarepError> {
         .map(|()| native)
 }
 
-/// Native and file form are each other's.
+/// Checks that native and file form convert to each other.
 #[track_caller]
 fn assert_same(basic: Basic, native: &[u8], file: &[u8]) {
     assert_eq!(
@@ -105,8 +105,12 @@ fn assert_same(basic: Basic, native: &[u8], file: &[u8]) {
 }
 
 #[test]
-fn sizes_are_the_standards() {
-    assert_eq!(TABLE.len(), Basic::ALL.len(), "a type without a size here");
+fn sizes_match_the_standard() {
+    assert_eq!(
+        TABLE.len(),
+        Basic::ALL.len(),
+        "a type is missing from the table"
+    );
     for (basic, size) in TABLE {
         assert_eq!(
             external32().file_size(*basic).unwrap(),
@@ -183,7 +187,7 @@ fn complex_numbers_keep_real_before_imaginary() {
     }
 }
 
-/// A native long double, from the x87's fields or binary128's.
+/// A native long double, from x87 or binary128 fields.
 fn long_double(sign_exponent: u16, significand: u64) -> [u8; 16] {
     let bits = if cfg!(target_arch = "x86_64") {
         u128::from(sign_exponent) << 64 | u128::from(significand)
@@ -222,7 +226,7 @@ fn long_double_ignores_padding_and_clears_it() {
 
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn a_binary128_beyond_the_x87_is_an_error() {
+fn a_binary128_beyond_x87_range_is_an_error() {
     let mut file = [0; 3 * 32];
     file[2 * 32 + 16..].fill(0xff);
     file[2 * 32 + 16..][..2].copy_from_slice(&[0x7f, 0xfe]);
@@ -234,7 +238,7 @@ fn a_binary128_beyond_the_x87_is_an_error() {
 }
 
 #[test]
-fn longs_have_four_bytes_or_are_an_error() {
+fn longs_that_need_more_than_four_bytes_are_errors() {
     assert_same(
         Basic::Long,
         &(-2i64).to_ne_bytes(),
@@ -274,7 +278,7 @@ fn longs_have_four_bytes_or_are_an_error() {
 }
 
 #[test]
-fn wide_characters_have_two_bytes_or_are_an_error() {
+fn wide_characters_that_need_more_than_two_bytes_are_errors() {
     assert_same(Basic::Wchar, &0x20acu32.to_ne_bytes(), &[0x20, 0xac]);
     assert_same(Basic::Wchar, &0xffffu32.to_ne_bytes(), &[0xff, 0xff]);
     let error = written(Basic::Wchar, &0x1_f600u32.to_ne_bytes()).unwrap_err();
@@ -310,7 +314,7 @@ fn any_nonzero_is_true() {
 }
 
 #[test]
-fn lengths_must_fit() {
+fn lengths_must_match() {
     let mut file = [0; 8];
     for native in [0, 4, 12, 15, 17, 24] {
         let result = external32().to_file(Basic::Long, &vec![0; native], &mut file);

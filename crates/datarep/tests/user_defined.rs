@@ -1,4 +1,4 @@
-//! Registering representations and what their functions are called with.
+//! Registration of representations and the arguments of their functions.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 #![allow(unsafe_code, reason = "conversion functions of C work on raw buffers")]
@@ -29,9 +29,9 @@ fn names_are_unique_and_bounded() {
     let registry = Registry::new();
     for builtin in ["native", "internal", "external32"] {
         assert_eq!(registry.get(builtin).unwrap().name(), builtin);
-        let refused = registry.register(builtin, identity());
+        let rejected = registry.register(builtin, identity());
         assert!(
-            matches!(refused, Err(DatarepError::Duplicate { .. })),
+            matches!(rejected, Err(DatarepError::Duplicate { .. })),
             "{builtin}"
         );
     }
@@ -41,9 +41,9 @@ fn names_are_unique_and_bounded() {
     let again = registry.register(&longest, identity()).unwrap_err();
     assert!(matches!(&again, DatarepError::Duplicate { name } if *name == longest));
     for bad in ["", "a\0b", &"n".repeat(MAX_NAME_LEN + 1)] {
-        let refused = registry.register(bad, identity());
+        let rejected = registry.register(bad, identity());
         assert!(
-            matches!(refused, Err(DatarepError::BadName { .. })),
+            matches!(rejected, Err(DatarepError::BadName { .. })),
             "{bad:?}"
         );
     }
@@ -51,7 +51,7 @@ fn names_are_unique_and_bounded() {
     assert!(
         unknown
             .to_string()
-            .ends_with("there are external32, internal, native"),
+            .ends_with("available: external32, internal, native"),
         "{unknown}"
     );
 }
@@ -68,7 +68,7 @@ fn the_process_has_one_registry() {
 }
 
 #[test]
-fn no_functions_mean_native_bytes() {
+fn without_functions_bytes_are_native() {
     let representation = registered(identity());
     let converter = Converter::new(representation, &Datatype::basic(Basic::Int)).unwrap();
     assert!(converter.is_identity());
@@ -97,7 +97,7 @@ fn other_sizes_without_a_function_are_an_error() {
 }
 
 #[test]
-fn sizes_are_asked_once_and_only_for_what_is_used() {
+fn extent_function_is_called_once_per_type_in_use() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&asked);
     let functions = UserRepresentation::new(
@@ -133,12 +133,12 @@ fn sizes_are_asked_once_and_only_for_what_is_used() {
         empty
             .unwrap_err()
             .to_string()
-            .contains("MPI_SHORT has no bytes")
+            .contains("MPI_SHORT has size zero")
     );
 }
 
 #[test]
-fn errors_of_functions_arrive_whole() {
+fn errors_of_functions_are_passed_on() {
     #[derive(Debug, PartialEq)]
     struct Code(i32);
     impl std::fmt::Display for Code {
@@ -168,7 +168,7 @@ fn errors_of_functions_arrive_whole() {
     );
 }
 
-/// What MPI's conversion function was called with.
+/// The arguments of a conversion function.
 #[derive(Clone, Debug, PartialEq)]
 struct Call {
     user_buffer: usize,
@@ -179,7 +179,7 @@ struct Call {
 
 type Calls = Arc<Mutex<Vec<Call>>>;
 
-fn note(calls: &Calls, transfer: &Transfer<'_>) {
+fn record(calls: &Calls, transfer: &Transfer<'_>) {
     calls.lock().unwrap().push(Call {
         user_buffer: transfer.user_buffer.addr(),
         elements: transfer.datatype.signature().elements(),
@@ -188,7 +188,7 @@ fn note(calls: &Calls, transfer: &Transfer<'_>) {
     });
 }
 
-/// Where the int `index` of a transfer lies on both sides.
+/// The position of the `index`-th int of a transfer on both sides.
 fn place(transfer: &Transfer<'_>, index: u64) -> (*mut u32, *mut u32) {
     let offset = transfer
         .datatype
@@ -202,14 +202,14 @@ fn place(transfer: &Transfer<'_>, index: u64) -> (*mut u32, *mut u32) {
     )
 }
 
-/// Functions as in C: ints stored with all bits turned, found by walking the
+/// Functions as in C: ints stored with all bits inverted, found by walking the
 /// datatype from `position` on.
 fn callbacks(calls: &Calls) -> UserRepresentation {
     let (written, read) = (Arc::clone(calls), Arc::clone(calls));
-    // SAFETY: it reads and writes `count` ints, found by the datatype.
+    // SAFETY: it accesses `count` ints, found through the datatype.
     let write = unsafe {
         Conversion::callback(move |transfer| {
-            note(&written, transfer);
+            record(&written, transfer);
             for (user, file) in (0..transfer.count).map(|index| place(transfer, index)) {
                 file.write_unaligned(!user.read_unaligned());
             }
@@ -219,7 +219,7 @@ fn callbacks(calls: &Calls) -> UserRepresentation {
     // SAFETY: as above.
     let read = unsafe {
         Conversion::callback(move |transfer| {
-            note(&read, transfer);
+            record(&read, transfer);
             for (user, file) in (0..transfer.count).map(|index| place(transfer, index)) {
                 user.write_unaligned(!file.read_unaligned());
             }
@@ -230,7 +230,7 @@ fn callbacks(calls: &Calls) -> UserRepresentation {
 }
 
 #[test]
-fn functions_of_c_get_the_users_buffer_and_datatype() {
+fn c_functions_get_the_users_buffer_and_datatype() {
     let calls = Calls::default();
     let every_second = Datatype::vector(3, 1, 2, &Datatype::basic(Basic::Int)).unwrap();
     let converter = Converter::new(registered(callbacks(&calls)), &every_second).unwrap();
@@ -267,7 +267,7 @@ fn functions_of_c_get_the_users_buffer_and_datatype() {
 }
 
 #[test]
-fn functions_of_c_also_convert_packed_elements() {
+fn c_functions_also_convert_packed_elements() {
     let calls = Calls::default();
     let ints = Datatype::contiguous(4, &Datatype::basic(Basic::Int)).unwrap();
     let converter = Converter::new(registered(callbacks(&calls)), &ints).unwrap();
@@ -298,7 +298,7 @@ fn gather_and_scatter_check_the_lengths() {
     let backwards = std::ops::Range { start: 2, end: 0 };
     for elements in [0..1, 0..3, backwards] {
         let mut file = [0; 8];
-        // SAFETY: the ranges that would leave `memory` are refused.
+        // SAFETY: ranges that would leave `memory` are rejected.
         unsafe {
             assert!(
                 converter

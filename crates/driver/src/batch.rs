@@ -1,8 +1,8 @@
-//! What a transfer moves: pieces of memory, each with its place in the file.
+//! Batches: pieces of memory, each with its offset in the file.
 //!
-//! This is one of the files of this crate that may hold `unsafe`: a batch
-//! keeps raw pointers, because buffers come from C programs, from shared
-//! segments and from requests that outlive the call that made them.
+//! This file may contain `unsafe`: a batch holds raw pointers, because buffers
+//! come from C programs, from shared segments and from requests that outlive
+//! the call that made them.
 #![allow(unsafe_code)]
 
 use std::{io, marker::PhantomData, ops::Range};
@@ -10,23 +10,22 @@ use std::{io, marker::PhantomData, ops::Range};
 use pario_types::Direction;
 use smallvec::SmallVec;
 
-/// A contiguous piece of memory and its place in the file.
+/// A contiguous piece of memory and its offset in the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    /// First byte in the file.
+    /// Offset in the file.
     pub offset: u64,
-    /// First byte in memory.
+    /// Address in memory.
     pub memory: *mut u8,
     /// Length in bytes.
     pub len: usize,
 }
 
-/// Pieces that move in one direction. The result of a transfer counts the
-/// bytes of a prefix of this list, so the order matters; offsets need not
-/// ascend.
+/// Pieces that move in one direction. The result of a transfer counts the bytes
+/// of a prefix of this list, so the order matters; offsets need not ascend.
 ///
-/// The memory is valid for `'a`: safe constructors take it from borrowed
-/// slices, [`Batch::push_raw`] from a caller who promises it.
+/// The memory is valid for `'a`: safe constructors borrow slices, and callers
+/// of [`Batch::push_raw`] promise it.
 #[derive(Debug)]
 pub struct Batch<'a> {
     direction: Direction,
@@ -36,12 +35,11 @@ pub struct Batch<'a> {
     memory: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: a batch is the exclusive (read) or shared (write) use of the memory
-// it names for `'a`, as a slice would be; `push_raw` makes the caller promise
-// so where no slice exists.
+// SAFETY: a batch has exclusive (read) or shared (write) use of its memory for
+// `'a`, like a slice; callers of `push_raw` promise the same.
 unsafe impl Send for Batch<'_> {}
-// SAFETY: as above; sharing a `&Batch` gives no access to the memory itself
-// beyond what a driver's one transfer does.
+// SAFETY: as above; `&Batch` gives no access to the memory beyond the driver's
+// one transfer.
 unsafe impl Sync for Batch<'_> {}
 
 impl<'a> Batch<'a> {
@@ -77,11 +75,11 @@ impl<'a> Batch<'a> {
         batch
     }
 
-    /// Pieces of one buffer: (offset in the file, first byte in `memory`,
-    /// length) each.
+    /// Pieces of one buffer, each given as (offset in the file, start in
+    /// `memory`, length).
     ///
     /// # Panics
-    /// If a piece is not inside `memory`.
+    /// If a piece lies outside `memory`.
     pub fn gather(
         direction: Direction,
         memory: &'a mut [u8],
@@ -92,7 +90,7 @@ impl<'a> Batch<'a> {
         for &(offset, start, len) in pieces {
             let end = start
                 .checked_add(len)
-                .expect("a piece ends inside of the address space");
+                .expect("a piece ends inside the address space");
             assert!(
                 end <= memory.len(),
                 "piece {start}..{end} of a buffer of {}",
@@ -110,9 +108,9 @@ impl<'a> Batch<'a> {
     /// Adds a piece by address.
     ///
     /// # Safety
-    /// `memory` is valid for `len` bytes for all of `'a`: for reads of memory
-    /// (writes to the file) or for writes to it (reads from the file), with no
-    /// other access that Rust's rules would forbid meanwhile.
+    /// `memory` is valid for `len` bytes for all of `'a`: for reads if the
+    /// batch writes to the file, for writes if it reads from the file. Nothing
+    /// else may access it during that time in a way that Rust's rules forbid.
     pub unsafe fn push_raw(&mut self, offset: u64, memory: *mut u8, len: usize) {
         self.push_piece(Piece {
             offset,
@@ -126,13 +124,13 @@ impl<'a> Batch<'a> {
         self.pieces.push(piece);
     }
 
-    /// Forgets the pieces, keeps the allocation.
+    /// Removes all pieces but keeps the allocation.
     pub fn clear(&mut self) {
         self.pieces.clear();
         self.bytes = 0;
     }
 
-    /// Which way the bytes go.
+    /// The direction of the transfer.
     pub fn direction(&self) -> Direction {
         self.direction
     }
@@ -142,12 +140,12 @@ impl<'a> Batch<'a> {
         &self.pieces
     }
 
-    /// All their bytes.
+    /// Total number of bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// An error if any byte is beyond the 63 bits that file offsets have.
+    /// Returns an error if any byte lies beyond offset 2^63 - 1.
     pub fn require_addressable(&self) -> io::Result<()> {
         for piece in self.pieces.iter().filter(|piece| piece.len > 0) {
             let end = piece.offset.checked_add(piece.len as u64);
@@ -158,8 +156,8 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Some of the pieces, in the same memory.
-    pub(crate) fn some(&self, pieces: Range<usize>) -> Batch<'a> {
+    /// A range of the pieces, in the same memory.
+    pub(crate) fn subset(&self, pieces: Range<usize>) -> Batch<'a> {
         let mut some = Batch::new(self.direction);
         for piece in &self.pieces[pieces] {
             some.push_piece(*piece);
@@ -200,18 +198,18 @@ impl<'a> Batch<'a> {
         suffix
     }
 
-    /// Copies `source` to the memory of one piece, from its byte `at` on. For
-    /// the one transfer that a driver makes of a batch that reads.
+    /// Copies `source` to one piece, starting at its byte `at`. For drivers
+    /// that execute a batch that reads.
     pub(crate) fn put(&self, piece: usize, at: usize, source: &[u8]) {
-        assert_eq!(self.direction, Direction::Read, "only reads change memory");
+        assert_eq!(self.direction, Direction::Read, "only reads modify memory");
         let piece = self.pieces[piece];
         assert!(
             source.len() <= piece.len && at <= piece.len - source.len(),
-            "inside of a piece"
+            "outside the piece"
         );
-        // SAFETY: the range is inside the piece, whose memory is valid for
-        // writes for `'a`; `source` is borrowed by Rust's rules, so it cannot
-        // be memory that the batch uses exclusively.
+        // SAFETY: the range lies inside the piece, whose memory is valid for
+        // writes for `'a`; `source` is a Rust borrow, so it cannot alias memory
+        // that the batch uses exclusively.
         unsafe {
             piece
                 .memory
@@ -220,21 +218,17 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Fills `target` from the memory of one piece, from its byte `at` on.
+    /// Fills `target` from one piece, starting at its byte `at`.
     pub(crate) fn get(&self, piece: usize, at: usize, target: &mut [u8]) {
-        assert_eq!(
-            self.direction,
-            Direction::Write,
-            "only writes look at memory"
-        );
+        assert_eq!(self.direction, Direction::Write, "only writes read memory");
         let piece = self.pieces[piece];
         assert!(
             target.len() <= piece.len && at <= piece.len - target.len(),
-            "inside of a piece"
+            "outside the piece"
         );
-        // SAFETY: the range is inside the piece, whose memory is valid for
-        // reads for `'a`; `target` is borrowed exclusively, so it cannot be
-        // memory of the batch.
+        // SAFETY: the range lies inside the piece, whose memory is valid for
+        // reads for `'a`; `target` is borrowed exclusively, so it cannot alias
+        // the batch.
         unsafe {
             piece
                 .memory
@@ -244,10 +238,10 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// The error for bytes that no file can have.
+/// The error for offsets beyond the limit of any file.
 pub(crate) fn beyond_files(offset: u64, bytes: u64) -> io::Error {
     let message = format!(
-        "{bytes} bytes at offset {offset}: a file ends at {} at the latest",
+        "{bytes} bytes at offset {offset} exceed the largest file size, {} bytes",
         i64::MAX
     );
     io::Error::new(io::ErrorKind::FileTooLarge, message)
@@ -258,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefix_and_suffix_cut_inside_of_pieces() {
+    fn prefix_and_suffix_split_pieces() {
         let mut memory = [0u8; 16];
         let pieces = [(100, 0, 4), (7, 4, 0), (200, 4, 8)];
         let batch = Batch::gather(Direction::Write, &mut memory, &pieces);

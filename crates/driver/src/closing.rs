@@ -7,14 +7,14 @@ use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
 };
 
-/// Locks a mutex whose data every critical section leaves valid, so that a
-/// panic elsewhere does not spread.
+/// Locks a mutex whose data is valid after every critical section, so that a
+/// panic elsewhere is not propagated.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A resource with an end. Calls [`enter`](Closing::enter) it; `close` shuts
-/// the door, waits until those inside have left, and takes the resource out.
+/// A resource that can be closed. Calls [`enter`](Closing::enter) it; `close`
+/// rejects further calls, waits for those in progress and returns the resource.
 pub(crate) struct Closing<T> {
     shared: Arc<Shared<T>>,
 }
@@ -53,7 +53,7 @@ impl<T> State<T> {
     }
 }
 
-/// The use of the resource by one call.
+/// Held by a call while it uses the resource.
 pub(crate) struct ResourceGuard<T> {
     /// `None` only while dropping.
     resource: Option<Arc<T>>,
@@ -76,19 +76,20 @@ impl<T> Closing<T> {
         }
     }
 
-    /// Keeps the resource open while the pass lives.
+    /// Keeps the resource open while the guard lives.
     pub(crate) fn enter(&self) -> io::Result<ResourceGuard<T>> {
         self.shared.enter().ok_or_else(closed)
     }
 
-    /// A way in that does not keep `close` waiting.
+    /// A reference that does not delay `close`.
     pub(crate) fn weak(&self) -> WeakAccess<T> {
         WeakAccess {
             shared: self.shared.clone(),
         }
     }
 
-    /// Shuts the door, waits for those inside, returns the resource.
+    /// Rejects further calls, waits for those in progress and returns the
+    /// resource.
     pub(crate) fn close(&self) -> io::Result<T> {
         let mut state = lock(&self.shared.state);
         let mut resource = state.current.take().ok_or_else(closed)?;
@@ -99,8 +100,9 @@ impl<T> Closing<T> {
                 (Ok(unused), false) => resource = Arc::new(unused),
                 (Err(shared), _) => resource = shared,
             }
-            // A pass lets go of the resource before it takes the mutex to
-            // notify, so the notification cannot fall between check and wait.
+            // A guard releases the resource before it locks the mutex to
+            // notify, so the notification cannot be lost between check and
+            // wait.
             state = self
                 .shared
                 .left
@@ -115,13 +117,13 @@ impl<T> Closing<T> {
     }
 }
 
-/// A way into a resource that may be closed by then.
+/// A reference to a resource that may have been closed.
 pub(crate) struct WeakAccess<T> {
     shared: Arc<Shared<T>>,
 }
 
 impl<T> WeakAccess<T> {
-    /// A pass, unless closed.
+    /// A guard, unless closed.
     pub(crate) fn enter(&self) -> Option<ResourceGuard<T>> {
         self.shared.enter()
     }
@@ -172,7 +174,7 @@ impl<T> Deref for ResourceGuard<T> {
     fn deref(&self) -> &T {
         self.resource
             .as_ref()
-            .expect("a pass holds its resource until it is dropped")
+            .expect("a guard holds its resource until it is dropped")
     }
 }
 
@@ -188,7 +190,7 @@ impl<T> Drop for ResourceGuard<T> {
 }
 
 fn closed() -> io::Error {
-    io::Error::other("the file is closed: no call is allowed on it")
+    io::Error::other("the file is closed")
 }
 
 #[cfg(test)]
@@ -197,9 +199,9 @@ mod tests {
     use std::{io, thread, time::Duration};
 
     #[test]
-    fn close_waits_for_those_inside_and_lets_no_one_in() {
+    fn close_waits_for_calls_in_progress_and_rejects_new_ones() {
         let closing = Closing::new(7);
-        let pass = closing.enter().unwrap();
+        let guard = closing.enter().unwrap();
         thread::scope(|scope| {
             let closer = scope.spawn(|| closing.close().unwrap());
             while closing.enter().is_ok() {
@@ -207,7 +209,7 @@ mod tests {
             }
             thread::sleep(Duration::from_millis(5));
             assert!(!closer.is_finished());
-            drop(pass);
+            drop(guard);
             assert_eq!(closer.join().unwrap(), 7);
         });
         assert!(closing.close().is_err());
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_door_does_not_keep_it_open() {
+    fn a_weak_reference_does_not_keep_it_open() {
         let closing = Closing::new(7);
         let weak = closing.weak();
         assert_eq!(*weak.enter().unwrap(), 7);

@@ -1,4 +1,4 @@
-//! The two traits that every file system implements.
+//! The two traits that drivers implement.
 
 use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
 
@@ -6,57 +6,57 @@ use crate::{
     Advice, Batch, Capabilities, Direction, Facts, FileIdentity, LockMode, OpenHow, RangeLock,
 };
 
-/// A file system, or the way we speak to one.
+/// Access to one kind of file system.
 pub trait Driver: Send + Sync + Debug {
-    /// Its name, as in `PREFIX:path` and in explanations.
+    /// Name, as in `PREFIX:path` and in explanations.
     fn name(&self) -> &'static str;
 
-    /// What it can do, as data.
+    /// What the driver supports.
     fn capabilities(&self) -> Capabilities;
 
     /// Opens a file for one rank.
     fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>>;
 
-    /// Removes a file. Handles that are open keep it alive.
+    /// Deletes a file. Open handles keep it alive.
     fn delete(&self, path: &Path) -> io::Result<()>;
 }
 
-/// An open file of one rank: one open file description, used by any number
-/// of threads.
+/// A file opened by one rank: one open file description, used by any number of
+/// threads.
 ///
-/// # Who continues
-/// The driver does. A short or interrupted system call never surfaces: an
-/// [`Outcome`] without an error is complete, or ends at the end of the file
-/// (reads only). Callers need no loop of their own.
+/// # Short transfers
+/// The driver continues short and interrupted system calls. An [`Outcome`]
+/// without an error is complete, or ends at the end of the file (reads only), so
+/// callers need no retry loop.
 ///
 /// # Memory after the prefix
-/// When a read stops at the end of the file, memory beyond the counted prefix
-/// is untouched, provided that the offsets of the batch ascend. After an
-/// error it is unspecified, as drivers may move pieces in parallel. A write
-/// that fails may have written later pieces of the batch, and no byte outside
-/// of it.
+/// When a read stops at the end of the file, memory beyond the counted prefix is
+/// untouched, provided that the offsets of the batch ascend. After an error it
+/// is unspecified, since drivers may move pieces in parallel. A failed write may
+/// have written later pieces of the batch, but no byte outside it.
 pub trait Handle: Send + Sync + Debug {
-    /// Moves a batch and returns when done. A transfer of any size is split
-    /// as needed.
+    /// Moves a batch and returns when done. Transfers of any size are split as
+    /// needed.
     fn transfer(&self, batch: &Batch<'_>) -> Outcome;
 
-    /// Moves a batch in the background. `done` is called exactly once, from a
-    /// thread of the driver, for a batch that fails at once too; it may submit
-    /// again, lock what the caller of `submit` holds, and close the file if
-    /// this was the last transfer in flight; it must not wait for others.
+    /// Moves a batch in the background. `done` is called exactly once, on a
+    /// thread of the driver, even if the batch fails immediately. It may submit
+    /// again, take locks that the caller of `submit` holds, and close the file
+    /// if this was the last transfer in flight; it must not wait for other
+    /// transfers.
     ///
-    /// Never blocks: what the engine cannot start yet is queued.
+    /// Never blocks: what cannot be started yet is queued.
     fn submit(&self, batch: Batch<'static>, done: Completion);
 
-    /// How a short transfer of this direction goes on the calling thread. A
-    /// driver that says nothing is never trusted to be prompt.
+    /// Expected latency of a short transfer in this direction on the calling
+    /// thread. By default unknown.
     fn latency(&self, _direction: Direction) -> Latency {
         Latency::Unknown
     }
 
-    /// Moves a batch on the calling thread if that needs no storage. `None` if
-    /// it might: then the whole batch is still to be moved, though some of it
-    /// may have been. Meant for [`Latency::WhereCached`].
+    /// Moves a batch on the calling thread if that needs no storage access.
+    /// `None` if it might: the whole batch is then still to be moved, though
+    /// parts of it may have been. Meant for [`Latency::WhereCached`].
     fn transfer_cached(&self, _batch: &Batch<'_>) -> Option<Outcome> {
         None
     }
@@ -64,49 +64,48 @@ pub trait Handle: Send + Sync + Debug {
     /// Size in bytes.
     fn size(&self) -> io::Result<u64>;
 
-    /// Truncates or extends; what is added reads as zeros.
+    /// Truncates or extends; added bytes read as zeros.
     fn set_size(&self, bytes: u64) -> io::Result<()>;
 
-    /// Reserves storage for the first `bytes` bytes, extending the file if
-    /// shorter, never touching data.
+    /// Reserves storage for the first `bytes` bytes and extends a shorter file.
+    /// Never modifies data.
     fn preallocate(&self, bytes: u64) -> io::Result<()>;
 
-    /// Makes what was written durable.
+    /// Makes written data durable.
     fn sync(&self) -> io::Result<()>;
 
-    /// Tells the file system how the file will be used. It may do nothing.
+    /// Tells the file system how the file will be used; may have no effect.
     fn advise(&self, advice: Advice);
 
-    /// Waits for and takes a lock on a byte range, against other ranks and
-    /// other threads of this one. An empty range locks nothing. Exclusive
-    /// locks need a handle that writes.
+    /// Waits for and takes a lock on a byte range, which excludes other ranks
+    /// and other threads of this one. An empty range locks nothing. Exclusive
+    /// locks need a handle that can write.
     ///
-    /// Locks of one handle do not nest: a thread that asks for a range that
-    /// conflicts with one it holds waits for ever.
+    /// Locks of one handle do not nest: a thread that requests a range that
+    /// conflicts with one it holds deadlocks.
     fn lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<RangeLock>;
 
-    /// As [`Handle::lock`], but `None` where it would wait.
+    /// As [`Handle::lock`], but returns `None` instead of waiting.
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>>;
 
-    /// Whether an earlier failure that no call could return is still to be
-    /// reported, such as a lock that could not be released. Transfers, locks,
-    /// sizes and close report it too; a call of several ranks asks first, so
-    /// that none waits for the lock meanwhile.
+    /// Reports an earlier failure that no call could return, such as a lock that
+    /// could not be released. Transfers, locks, sizes and close report it too;
+    /// collective calls check first, so that no rank waits for the lock.
     fn check(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// What is known about this file's file system.
+    /// Facts about the file system of this file.
     fn facts(&self) -> &Facts;
 
-    /// What tells the file from others, wherever it is seen from; `None` where
-    /// its name does.
+    /// Identifies the file across processes and nodes; `None` where its name
+    /// does.
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
         Ok(None)
     }
 
-    /// When the file was read last, in seconds: what a process marks a file with
-    /// that another may see too, because no program minds.
+    /// Last access time in seconds. Processes use it to leave a mark that others
+    /// can see, because programs rarely depend on it.
     fn access_time(&self) -> io::Result<i64> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -117,37 +116,37 @@ pub trait Handle: Send + Sync + Debug {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Closes, reporting what `close(2)` says, after the calls in progress on
-    /// this handle (background ones too) have ended. Later calls fail; locks
-    /// still held are released.
+    /// Closes the file after the calls in progress on this handle, background
+    /// transfers included, and reports the error of `close(2)`. Later calls
+    /// fail; locks still held are released.
     fn close(&self) -> io::Result<()>;
 }
 
-/// Whether a transfer of a few pages can be made on the calling thread without
-/// keeping it for longer than a copy of the data.
+/// Whether a transfer of a few pages on the calling thread takes no longer than
+/// a copy of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Latency {
-    /// It may take as long as storage takes.
+    /// It may take as long as storage does.
     Unknown,
-    /// [`Handle::transfer_cached`] tells.
+    /// [`Handle::transfer_cached`] decides for a given transfer.
     WhereCached,
-    /// It goes to memory: the page cache of a local file system, or files that
-    /// are memory themselves.
+    /// It goes to memory: the page cache of a local file system, or a file in
+    /// memory.
     Memory,
 }
 
-/// What a transfer did: the bytes of the longest prefix of the batch that was
-/// moved.
+/// The result of a transfer: the length of the longest prefix of the batch that
+/// was moved.
 #[derive(Debug)]
 pub struct Outcome {
     /// Bytes moved, as a prefix of the batch.
     pub bytes: u64,
-    /// Why it stopped, unless complete or at end of file.
+    /// Why it stopped, unless complete or at the end of the file.
     pub error: Option<io::Error>,
 }
 
 impl Outcome {
-    /// Moved `bytes`, and either that was all or the file ended.
+    /// Moved `bytes`, and either the batch or the file ended.
     pub fn moved(bytes: u64) -> Self {
         Outcome { bytes, error: None }
     }

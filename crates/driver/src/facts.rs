@@ -1,4 +1,4 @@
-//! What is known about a driver and about a file's file system, as data.
+//! Properties of drivers and of file systems.
 
 use std::{fmt, path::PathBuf};
 
@@ -6,22 +6,22 @@ use pario_types::{Client, Coherence, Direction, LockProtocol, Striping};
 
 use crate::Latency;
 
-/// What a driver can do.
+/// What a driver supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// Processes that open the same name see the same file.
     pub between_processes: bool,
     /// Range locks exclude everyone who can open the file.
     pub locks: bool,
-    /// `sync` puts data on storage that survives a crash of the machine, as
-    /// far as the file system has any.
+    /// `sync` puts data on storage that survives a crash of the machine, as far as
+    /// the file system has any.
     pub durable: bool,
-    /// What carries background transfers.
+    /// How background transfers are carried out.
     pub background: Background,
 }
 
 impl Capabilities {
-    /// Of drivers for files that the kernel mounts.
+    /// Capabilities of drivers for mounted file systems.
     pub(crate) const OF_THE_KERNEL: Capabilities = Capabilities {
         between_processes: true,
         locks: true,
@@ -30,12 +30,12 @@ impl Capabilities {
     };
 }
 
-/// What carries background transfers.
+/// How background transfers are carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Background {
-    /// The kernel (io_uring), or threads where it does not allow that.
+    /// By the kernel (io_uring), or by threads if io_uring is not allowed.
     Kernel,
-    /// Threads of this process.
+    /// By threads of this process.
     Threads,
 }
 
@@ -63,7 +63,7 @@ pub enum FileSystem {
     F2fs,
     /// tmpfs, ramfs and hugetlbfs.
     Tmpfs,
-    /// Overlays of containers, over some other file system.
+    /// Container overlays over another file system.
     Overlay,
     /// NFS, any version.
     Nfs,
@@ -88,36 +88,36 @@ pub enum FileSystem {
         /// What follows `fuse.` in the mount table, or nothing.
         subtype: String,
     },
-    /// A virtual machine's or container's shared folder (9p, virtiofs).
+    /// A directory shared by the host of a virtual machine or container (9p,
+    /// virtiofs).
     HostShare,
-    /// Files of this process's memory.
+    /// Files in the memory of this process.
     Memory,
-    /// Another one, by the name or the magic number the kernel gives it.
+    /// Any other, by type name or magic number.
     Other(String),
 }
 
 impl FileSystem {
-    /// Whether stores in a mapping are safe and certain: no other node has the
-    /// file's pages, and a page that was made ready for a store has its place on
-    /// the storage from then on. ZFS gives it none until it writes the page, Btrfs
-    /// a new one each time.
+    /// Whether stores to a mapping are safe: no other node caches the file's
+    /// pages, and a page prepared for a store has its storage allocated. ZFS
+    /// allocates only when it writes the page, and Btrfs reallocates each time.
     pub fn keeps_stores(&self) -> bool {
         use FileSystem::*;
         matches!(self, Ext | Xfs | F2fs | Tmpfs)
     }
 
-    /// Whether files are striped over servers as their creator asks.
+    /// Whether striping can be set when a file is created.
     pub fn stripes_files(&self) -> bool {
         use FileSystem::*;
         matches!(self, Lustre | BeeGfs | PanFs | OrangeFs | Ceph)
     }
 
-    /// How short buffered transfers go. A write of a local file system goes to
-    /// the page cache and storage sees it later; the kernel may hold a writer
-    /// back where too much has not been written yet, or read the rest of a page
-    /// first, which are the exceptions. A read finds its data in the cache or
-    /// not, which the kernel tells if asked. Clients of servers may ask the
-    /// server first, in both directions.
+    /// Latency of short buffered transfers. On a local file system, a write
+    /// normally goes to the page cache; the exceptions are a kernel that throttles
+    /// writers because of too many dirty pages, and a partial page that has to be
+    /// read first. A read may or may not hit the cache, which the kernel can
+    /// report. Clients of servers may contact the server first, in both
+    /// directions.
     pub fn latency(&self, direction: Direction) -> Latency {
         use FileSystem::*;
         match (self, direction) {
@@ -150,8 +150,8 @@ impl FileSystem {
 
     /// Who sees a completed write without further steps.
     ///
-    /// Local file systems count as coherent everywhere: there is no other
-    /// node that could mount them at the same time.
+    /// Local file systems count as coherent everywhere, since no other node can
+    /// mount them at the same time.
     pub fn coherence(&self) -> Coherence {
         use FileSystem::*;
         match self {
@@ -192,22 +192,22 @@ impl fmt::Display for FileSystem {
     }
 }
 
-/// What is known about the file system of an open file.
+/// Facts about the file system of an open file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Its kind.
+    /// Kind of file system.
     pub file_system: FileSystem,
-    /// Where it is mounted, if the mount table says so.
+    /// Mount point, if the mount table has it.
     pub mount_point: Option<PathBuf>,
-    /// Preferred transfer size.
+    /// Preferred transfer size in bytes.
     pub block_size: u64,
-    /// Alignment of direct transfers in file and memory; `None` without
-    /// direct I/O.
+    /// Alignment of direct transfers in file and memory; `None` without direct
+    /// I/O.
     pub direct_alignment: Option<u64>,
     /// Striping over servers, if known.
     pub striping: Option<Striping>,
-    /// Bytes that one lock of the file system's own protocol covers at least,
-    /// if known: writers in the same unit take turns.
+    /// Granularity of the file system's own lock protocol in bytes, if known:
+    /// concurrent writers to the same unit are serialised.
     pub lock_granularity: Option<u64>,
     /// Who sees a completed write without further steps.
     pub coherence: Coherence,

@@ -1,5 +1,4 @@
-//! What tells files apart, whatever their names are and wherever they are seen
-//! from.
+//! Identity of files, independent of their names and of the node.
 
 use std::{
     fs,
@@ -11,48 +10,48 @@ use std::{
 
 use crate::{FileSystem, posix::sys};
 
-/// A file as one process sees it: to be compared with what others see.
+/// A file as seen by one process, for comparison with what other processes see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileIdentity {
-    /// The running kernel; 0 if it is not known.
+    /// Identifies the running kernel; 0 if unknown.
     kernel: u64,
-    /// The mounted file system, as this kernel numbers it.
+    /// Device number of the mounted file system on this kernel.
     device: u64,
     inode: u64,
-    /// When the file was made, where the file system keeps that.
+    /// Creation time, if the file system records it.
     born: i64,
     reach: Reach,
     /// Hash of the kind of file system.
     kind: u64,
 }
 
-/// From where the files of a file system can be reached.
+/// Where the files of a file system can be accessed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 enum Reach {
     /// From one kernel only.
     Local = 0,
-    /// From several, where a file has the same inode number.
+    /// From several kernels, with the same inode numbers.
     SameNumbers = 1,
-    /// From several, which may number files in their own way, or not known.
+    /// From several kernels, possibly with different inode numbers, or unknown.
     OwnNumbers = 2,
 }
 
-/// What comparing two identities tells.
+/// Result of comparing two identities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileComparison {
-    /// It is the same file.
+    /// The same file.
     Same,
-    /// They are two files.
+    /// Different files.
     Different,
-    /// It cannot be told from this.
+    /// Cannot be determined.
     Unknown,
 }
 
 const WORDS: usize = 6;
 
 impl FileIdentity {
-    /// The length of the wire form.
+    /// Length of the wire form.
     pub const WIRE_BYTES: usize = 8 * WORDS;
 
     pub(crate) fn of(fd: BorrowedFd<'_>, file_system: &FileSystem) -> io::Result<FileIdentity> {
@@ -70,27 +69,27 @@ impl FileIdentity {
     /// Whether two processes see the same file.
     #[must_use]
     pub fn compare(&self, other: &FileIdentity) -> FileComparison {
-        // Some clients of a server know when a file was made, others do not.
+        // Not all clients of a server know the creation time.
         let same_birth = self.born == other.born || self.born == 0 || other.born == 0;
         let same_number = self.inode == other.inode && same_birth;
         let both = |reach| self.reach == reach && other.reach == reach;
         let same_kernel = self.kernel == other.kernel;
         match same_number {
             _ if self.kernel == 0 || other.kernel == 0 => FileComparison::Unknown,
-            // Equal numbers of one kernel's file system are the same file.
+            // Equal numbers on one kernel mean the same file.
             _ if same_kernel && self.device == other.device => match self.inode == other.inode {
                 true => FileComparison::Same,
                 false => FileComparison::Different,
             },
             _ if both(Reach::Local) => FileComparison::Different,
             true if both(Reach::SameNumbers) && self.kind == other.kind => FileComparison::Same,
-            // The server's own disk and its clients' mounts, for instance, or
-            // clients that shorten the server's numbers.
+            // For example a server's own disk and its clients' mounts, or
+            // clients that truncate the server's inode numbers.
             _ => FileComparison::Unknown,
         }
     }
 
-    /// As bytes, for a message.
+    /// Serialises the identity for a message.
     #[must_use]
     pub fn to_wire(&self) -> [u8; Self::WIRE_BYTES] {
         let words: [u64; WORDS] = [
@@ -108,7 +107,7 @@ impl FileIdentity {
         wire
     }
 
-    /// From the bytes of a message.
+    /// Deserialises an identity.
     #[must_use]
     pub fn from_wire(wire: &[u8]) -> Option<FileIdentity> {
         let (words, []) = wire.as_chunks::<8>() else {
@@ -145,21 +144,21 @@ fn reach(file_system: &FileSystem) -> Reach {
     }
 }
 
-/// Differs between machines, and between two starts of one; 0 if it cannot be
-/// told now.
+/// Differs between machines and between boots; 0 if it cannot be determined
+/// now.
 fn running_kernel() -> u64 {
     static KERNEL: OnceLock<u64> = OnceLock::new();
     if let Some(kernel) = KERNEL.get() {
         return *kernel;
     }
-    // A failure is not kept: there may have been no descriptor to read it with.
+    // Failures are not cached: a descriptor may have been unavailable.
     match fs::read_to_string("/proc/sys/kernel/random/boot_id") {
         Ok(id) => *KERNEL.get_or_init(|| hash(&id).max(1)),
         Err(_) => 0,
     }
 }
 
-/// The same in all processes of a program.
+/// A hash that is the same in all processes of a program.
 fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
@@ -183,23 +182,23 @@ mod tests {
     }
 
     #[test]
-    fn one_kernel_knows_its_files_by_device_and_inode() {
+    fn one_kernel_identifies_files_by_device_and_inode() {
         let ext = FileSystem::Ext;
         let file = seen(1, 5, 7, &ext);
         assert_eq!(file.compare(&seen(1, 5, 7, &ext)), Same);
         assert_eq!(file.compare(&seen(1, 5, 8, &ext)), Different);
-        // Two tmpfs under one name in two containers.
+        // Two tmpfs mounts with one name in two containers.
         assert_eq!(file.compare(&seen(1, 6, 7, &ext)), Different);
     }
 
     #[test]
-    fn local_files_of_two_nodes_are_two_files() {
+    fn local_files_on_two_nodes_differ() {
         let file = seen(1, 5, 7, &FileSystem::Xfs);
         assert_eq!(file.compare(&seen(2, 5, 7, &FileSystem::Xfs)), Different);
     }
 
     #[test]
-    fn two_mounts_of_one_file_are_one_file_though_devices_differ() {
+    fn a_file_mounted_twice_is_the_same_though_devices_differ() {
         for file_system in [FileSystem::Nfs, FileSystem::Lustre] {
             let file = seen(1, 5, 7, &file_system);
             assert_eq!(file.compare(&seen(1, 6, 7, &file_system)), Same);
@@ -212,19 +211,23 @@ mod tests {
                 ..file
             };
             assert_eq!(born(5).compare(&elsewhere(5)), Same);
-            assert_eq!(born(5).compare(&elsewhere(0)), Same, "not all clients know");
+            assert_eq!(
+                born(5).compare(&elsewhere(0)),
+                Same,
+                "not all clients know the creation time"
+            );
             assert_eq!(born(5).compare(&elsewhere(3)), Unknown);
         }
     }
 
     #[test]
-    fn what_numbers_cannot_tell_is_unknown() {
+    fn ambiguous_numbers_compare_as_unknown() {
         let fuse = FileSystem::Fuse {
             subtype: "sshfs".into(),
         };
         assert_eq!(seen(1, 5, 7, &fuse).compare(&seen(1, 6, 7, &fuse)), Unknown);
         assert_eq!(seen(1, 5, 7, &fuse).compare(&seen(2, 5, 9, &fuse)), Unknown);
-        // Where one process cannot tell which kernel it runs on.
+        // One process does not know which kernel it runs on.
         let ext = FileSystem::Ext;
         assert_eq!(seen(0, 5, 7, &ext).compare(&seen(1, 5, 7, &ext)), Unknown);
         let (server, client) = (
@@ -235,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wire_form_is_faithful() {
+    fn the_wire_form_round_trips() {
         let file = FileIdentity {
             born: -5,
             ..seen(u64::MAX, 2, 3, &FileSystem::Overlay)

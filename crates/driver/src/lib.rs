@@ -1,21 +1,22 @@
 //! File systems behind one small trait.
 //!
 //! A [`Driver`] opens files; a [`Handle`] is one rank's open file. Both are
-//! small: contiguous and list transfers ([`Batch`]), the same in the
-//! background, size, preallocation, durability, range locks, and facts about
-//! the file system. Collective I/O, views and datatypes live above; a driver
-//! never sees another rank.
+//! small: contiguous and list transfers ([`Batch`]), also in the background,
+//! size, preallocation, durability, range locks, and facts about the file system.
+//! Collective I/O, views and datatypes are layered above; a driver never sees
+//! other ranks.
 //!
-//! - [`Posix`]: any file system that the kernel mounts, buffered or direct.
-//! - [`Uring`]: the same, lists of pieces through io_uring.
-//! - [`Mapped`]: the same, small pieces stored in a mapping of the file.
+//! - [`Posix`]: any mounted file system, buffered or direct.
+//! - [`Uring`]: the same, with lists of pieces through io_uring.
+//! - [`Mapped`]: the same, with small pieces stored through a mapping of the
+//!   file.
 //! - [`Memory`]: named files inside this process.
-//! - [`WrappedDriver`]: one of these inside of a wrapper that fails ([`Faults`]),
-//!   slows down ([`Throttle`]) or records ([`Log`]) what it does.
+//! - [`WrappedDriver`]: a driver inside a wrapper that injects faults
+//!   ([`Faults`]), slows down ([`Throttle`]) or records operations ([`Log`]).
 //!
-//! [`resolve`] picks the driver for a file name and says why. A new driver
-//! is a file that implements the two traits, a line in [`REGISTRY`], and a
-//! test that puts it through the [`conformance`] suite.
+//! [`resolve`] selects the driver for a file name and explains why. A new driver
+//! is a file that implements the two traits, a line in [`REGISTRY`], and a test
+//! that runs the [`conformance`] suite on it.
 //!
 //! ```
 //! use pario_driver::{Access, Batch, Create, Direction, OpenHow, resolve};
@@ -25,7 +26,7 @@
 //! let file = found.driver.open(&found.path, &how)?;
 //! file.transfer(&Batch::write(0, b"a row of bytes")).into_result()?;
 //!
-//! // Two pieces in one call, of which the second meets the end of the file.
+//! // Two pieces in one call; the second reaches the end of the file.
 //! let mut memory = [0; 20];
 //! let places = [(2, 0, 3), (9, 3, 17)];
 //! let list = Batch::gather(Direction::Read, &mut memory, &places);

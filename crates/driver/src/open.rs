@@ -4,7 +4,7 @@ use std::io;
 
 use crate::Direction;
 
-/// Which directions a handle allows.
+/// The directions that a handle allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Reads only.
@@ -16,7 +16,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Whether bytes may go this way.
+    /// Whether transfers in this direction are allowed.
     pub fn allows(self, direction: Direction) -> bool {
         match direction {
             Direction::Read => self != Access::Write,
@@ -24,64 +24,65 @@ impl Access {
         }
     }
 
-    /// An error unless bytes may go this way.
+    /// Returns an error unless transfers in this direction are allowed.
     pub(crate) fn require(self, direction: Direction) -> io::Result<()> {
         if self.allows(direction) {
             return Ok(());
         }
         let message = match direction {
-            Direction::Read => "the file was opened for writing only: reading is not allowed",
-            Direction::Write => "the file was opened for reading only: changing it is not allowed",
+            Direction::Read => "cannot read: the file was opened for writing only",
+            Direction::Write => "cannot write: the file was opened for reading only",
         };
         Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
     }
 }
 
-/// What happens when the file exists or not.
+/// Whether opening creates the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Create {
     /// A missing file is an error.
     Never,
     /// A missing file is created.
     IfMissing,
-    /// A file that exists is an error.
+    /// An existing file is an error.
     Exclusive,
 }
 
-/// Through the kernel's page cache or past it.
+/// Buffered or direct I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IoMode {
-    /// Through the page cache.
+    /// Through the kernel's page cache.
     Buffered,
-    /// Past it (`O_DIRECT`) where the file system and the alignment allow;
-    /// unaligned edges, and file systems without direct I/O, go through it.
+    /// Bypassing the page cache (`O_DIRECT`) where the file system and the
+    /// alignment allow it. Unaligned edges, and file systems without direct
+    /// I/O, use the page cache.
     Direct,
 }
 
-/// What carries background transfers.
+/// How background transfers are carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AsyncMethod {
-    /// io_uring where the kernel allows it, else threads.
+    /// io_uring if the kernel allows it, otherwise threads.
     Automatic,
-    /// io_uring; opening fails where the kernel does not allow it.
+    /// io_uring; opening fails if the kernel does not allow it.
     Uring,
-    /// I/O threads. The choice where a library that intercepts file calls
-    /// (a profiler, a user-level file system) has to see every transfer.
+    /// I/O threads. Use this if a library that intercepts file calls (a
+    /// profiler, a user-level file system) has to see every transfer.
     Pool,
 }
 
-/// Permissions of created files, before the process's umask.
 /// How a file will be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Advice {
-    /// From front to back: read ahead more than usual.
+    /// Sequentially: read ahead more than usual.
     Sequential,
-    /// Here and there: do not read ahead.
+    /// In random order: do not read ahead.
     Random,
-    /// Each byte once: do not keep the data.
+    /// Once per byte: do not cache the data.
     NoReuse,
 }
 
+/// Permissions of created files, before the umask.
 const PERMISSIONS_DEFAULT: u32 = 0o666;
 
 /// How a file is opened.
@@ -93,22 +94,22 @@ const PERMISSIONS_DEFAULT: u32 = 0o666;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenHow {
-    /// Which directions the handle allows.
+    /// The directions that the handle allows.
     pub access: Access,
-    /// What happens when the file exists or not.
+    /// Whether opening creates the file.
     pub create: Create,
     /// Permissions of a created file, before the umask.
     pub permissions: u32,
-    /// How reads go.
+    /// Buffered or direct reads.
     pub reads: IoMode,
-    /// How writes go.
+    /// Buffered or direct writes.
     pub writes: IoMode,
-    /// What carries background transfers.
+    /// How background transfers are carried out.
     pub asynchronous: AsyncMethod,
 }
 
 impl OpenHow {
-    /// An existing file, buffered.
+    /// Opens an existing file, buffered.
     pub fn new(access: Access) -> Self {
         OpenHow {
             access,
@@ -120,7 +121,7 @@ impl OpenHow {
         }
     }
 
-    /// Sets what happens when the file exists or not.
+    /// Sets whether opening creates the file.
     #[must_use]
     pub fn create(self, create: Create) -> Self {
         OpenHow { create, ..self }
@@ -135,19 +136,19 @@ impl OpenHow {
         }
     }
 
-    /// Sets how reads go.
+    /// Sets buffered or direct reads.
     #[must_use]
     pub fn reads(self, reads: IoMode) -> Self {
         OpenHow { reads, ..self }
     }
 
-    /// Sets how writes go.
+    /// Sets buffered or direct writes.
     #[must_use]
     pub fn writes(self, writes: IoMode) -> Self {
         OpenHow { writes, ..self }
     }
 
-    /// Sets what carries background transfers.
+    /// Sets how background transfers are carried out.
     #[must_use]
     pub fn asynchronous(self, asynchronous: AsyncMethod) -> Self {
         OpenHow {
@@ -156,7 +157,7 @@ impl OpenHow {
         }
     }
 
-    /// How bytes go in one direction.
+    /// Buffered or direct I/O in one direction.
     pub fn mode(&self, direction: Direction) -> IoMode {
         match direction {
             Direction::Read => self.reads,
@@ -166,7 +167,7 @@ impl OpenHow {
 }
 
 impl Default for OpenHow {
-    /// An existing file for reading, buffered.
+    /// Opens an existing file for reading, buffered.
     fn default() -> Self {
         OpenHow::new(Access::Read)
     }

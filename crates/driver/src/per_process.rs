@@ -1,8 +1,8 @@
-//! A static that a forked child makes anew.
+//! A static that is reinitialised in a forked child.
 //!
-//! One of the files that may hold `unsafe`: it hands out `'static` references
-//! to leaked values through an atomic pointer. A lock would not do: the
-//! thread that holds it may not exist in the child.
+//! This file may contain `unsafe`: it returns `'static` references to leaked
+//! values through an atomic pointer. A lock would not work: the thread that
+//! holds it may not exist in the child.
 #![allow(unsafe_code)]
 
 use std::{
@@ -10,9 +10,9 @@ use std::{
     sync::atomic::{AtomicPtr, Ordering},
 };
 
-/// A value that belongs to the process that made it. Threads and kernel
-/// queues do not survive `fork`, so what owns them is made again in a child;
-/// the parent's value stays leaked there.
+/// A value that belongs to one process. Threads and kernel queues do not
+/// survive `fork`, so their owner is created again in the child, where the
+/// parent's value stays leaked.
 pub(crate) struct PerProcess<T: 'static> {
     slot: AtomicPtr<Owned<T>>,
 }
@@ -29,15 +29,15 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
         }
     }
 
-    /// This process's value, made at first use. `make` may run on several
-    /// threads at once, and then all but one result is dropped.
+    /// This process's value, created on first use. `make` may run on several
+    /// threads at once; all but one result are then dropped.
     pub(crate) fn get_or_make(&self, make: impl Fn() -> T) -> &'static T {
         let process = std::process::id();
         let mut current = self.slot.load(Ordering::Acquire);
         loop {
             // SAFETY: the pointer is null or comes from `Box::into_raw` below
-            // and is never freed once published, in this process or in the
-            // parent whose memory a child copies.
+            // and is never freed once published, neither in this process nor in
+            // the parent, whose memory the child copies.
             if let Some(owned) = unsafe { current.as_ref() }
                 && owned.process == process
             {
@@ -54,7 +54,8 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
                 // SAFETY: published just now, never freed.
                 Ok(_) => return unsafe { &(*fresh).value },
                 Err(other) => {
-                    // SAFETY: `fresh` was not published, so it is ours alone.
+                    // SAFETY: `fresh` was not published, so nothing else refers
+                    // to it.
                     drop(unsafe { Box::from_raw(fresh) });
                     current = other;
                 }

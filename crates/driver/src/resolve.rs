@@ -1,17 +1,17 @@
-//! From a file's name to its driver.
+//! Selection of the driver for a file name.
 
 use std::{ffi::OsStr, io, os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc};
 
 use crate::{Driver, FileSystem, Mapped, Memory, Posix, Uring, detect};
 
-/// A driver that can be named.
+/// A driver with its name.
 #[derive(Clone, Copy, Debug)]
 pub struct DriverEntry {
-    /// The name, as a prefix of file names and as the value of a hint.
+    /// Name, as a prefix of file names and as the value of a hint.
     pub name: &'static str,
-    /// One line about it.
+    /// One-line description.
     pub about: &'static str,
-    /// Makes it.
+    /// Creates the driver.
     make: fn() -> Arc<dyn Driver>,
 }
 
@@ -30,49 +30,49 @@ const fn entry(
     DriverEntry { name, about, make }
 }
 
-/// POSIX files of which the user says what file system they are on.
+/// POSIX files on a file system given by the user.
 macro_rules! posix_on {
     ($kind:ident) => {
         || Arc::new(Posix::new().assuming(FileSystem::$kind))
     };
 }
 
-/// Every name, one line each. The names of ROMIO are among them, so that file
-/// names written for it keep their meaning.
-#[rustfmt::skip] // A line each.
+/// All names, one line each. ROMIO's names are included, so that file names
+/// written for ROMIO keep their meaning.
+#[rustfmt::skip] // One line per driver.
 pub static REGISTRY: &[DriverEntry] = &[
     entry("posix", "any mounted file system", || Arc::new(Posix::new())),
     entry("ufs", "any mounted file system (ROMIO's name)", || Arc::new(Posix::new())),
-    entry("uring", "any mounted file system, lists of pieces by io_uring", || Arc::new(Uring)),
-    entry("mapped", "local file systems, small pieces stored in a mapping (never unasked)", || Arc::new(Mapped)),
+    entry("uring", "any mounted file system, lists of pieces through io_uring", || Arc::new(Uring)),
+    entry("mapped", "local file systems, small pieces stored through a mapping (only on request)", || Arc::new(Mapped)),
     entry("mem", "files in the memory of this process", || Arc::new(Memory::new())),
     entry("testfs", "files in memory (ROMIO's name)", || Arc::new(Memory::new())),
-    entry("xfs", "POSIX files, taken to be on XFS", posix_on!(Xfs)),
-    entry("nfs", "POSIX files, taken to be on NFS", posix_on!(Nfs)),
-    entry("lustre", "POSIX files, taken to be on Lustre", posix_on!(Lustre)),
-    entry("gpfs", "POSIX files, taken to be on GPFS", posix_on!(Gpfs)),
-    entry("panfs", "POSIX files, taken to be on PanFS", posix_on!(PanFs)),
-    entry("pvfs2", "POSIX files, taken to be on OrangeFS", posix_on!(OrangeFs)),
-    entry("ceph", "POSIX files, taken to be on CephFS", posix_on!(Ceph)),
+    entry("xfs", "POSIX files, assumed to be on XFS", posix_on!(Xfs)),
+    entry("nfs", "POSIX files, assumed to be on NFS", posix_on!(Nfs)),
+    entry("lustre", "POSIX files, assumed to be on Lustre", posix_on!(Lustre)),
+    entry("gpfs", "POSIX files, assumed to be on GPFS", posix_on!(Gpfs)),
+    entry("panfs", "POSIX files, assumed to be on PanFS", posix_on!(PanFs)),
+    entry("pvfs2", "POSIX files, assumed to be on OrangeFS", posix_on!(OrangeFs)),
+    entry("ceph", "POSIX files, assumed to be on CephFS", posix_on!(Ceph)),
 ];
 
-/// The driver for a file, and why.
+/// The driver for a file and the reason for it.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     /// The driver.
     pub driver: Arc<dyn Driver>,
-    /// The name without the prefix.
+    /// The file name without the prefix.
     pub path: PathBuf,
-    /// Why this driver, in a sentence.
+    /// Why this driver was selected.
     pub reason: String,
 }
 
-/// Finds the driver for a file: the `forced` one (a hint), else the one whose
-/// name is the prefix of the file name (`ufs:data`), else POSIX.
+/// Selects the driver for a file: the `forced` one (a hint), else the one named
+/// by the prefix of the file name (`ufs:data`), else POSIX.
 ///
-/// Upper and lower case are the same in prefixes. An unknown prefix is part
-/// of the file name, and so is whatever follows a `/`: `./mem:x` names a file
-/// of the current folder.
+/// Prefixes are not case-sensitive. An unknown prefix is part of the file name,
+/// and so is anything that follows a `/`: `./mem:x` is a file in the current
+/// directory.
 ///
 /// # Errors
 /// If `forced` is not the name of a driver.
@@ -80,7 +80,7 @@ pub fn resolve(name: impl AsRef<OsStr>, forced: Option<&str>) -> io::Result<Reso
     let (prefix, path) = split(name.as_ref());
     if let Some(forced) = forced {
         let entry = known(forced).ok_or_else(|| unknown(forced))?;
-        let reason = format!("{}: a hint asks for it", entry.name);
+        let reason = format!("{}: selected by a hint", entry.name);
         return Ok(Resolved {
             driver: entry.make(),
             path,
@@ -88,7 +88,7 @@ pub fn resolve(name: impl AsRef<OsStr>, forced: Option<&str>) -> io::Result<Reso
         });
     }
     if let Some(entry) = prefix {
-        let reason = format!("{}: the file name begins with {0}:", entry.name);
+        let reason = format!("{}: the file name starts with `{0}:`", entry.name);
         return Ok(Resolved {
             driver: entry.make(),
             path,
@@ -98,20 +98,20 @@ pub fn resolve(name: impl AsRef<OsStr>, forced: Option<&str>) -> io::Result<Reso
     Ok(Resolved {
         driver: Arc::new(Posix::new()),
         path,
-        reason: "posix: neither a hint nor a prefix of the name asks for another".to_owned(),
+        reason: "posix: the default without a hint or a known prefix".to_owned(),
     })
 }
 
-/// The file system of a file that need not exist yet, by its name with or
-/// without a driver's prefix, and where it is mounted.
+/// The file system and mount point of a file that need not exist yet, by its
+/// name with or without a driver prefix.
 ///
 /// # Errors
-/// If the kernel does not say.
+/// If the kernel does not report it.
 pub fn file_system_of(name: impl AsRef<OsStr>) -> io::Result<(FileSystem, Option<PathBuf>)> {
     detect::of_path(&split(name.as_ref()).1)
 }
 
-/// The driver of a name.
+/// The driver with this name.
 pub fn known(name: &str) -> Option<&'static DriverEntry> {
     REGISTRY
         .iter()
@@ -120,11 +120,11 @@ pub fn known(name: &str) -> Option<&'static DriverEntry> {
 
 fn unknown(name: &str) -> io::Error {
     let names: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
-    let message = format!("{name:?} is not a driver; there are {}", names.join(", "));
+    let message = format!("unknown driver {name:?}; available: {}", names.join(", "));
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
-/// The driver named by a prefix, if any, and the rest of the name.
+/// The driver named by a prefix, if any, and the rest of the file name.
 fn split(name: &OsStr) -> (Option<&'static DriverEntry>, PathBuf) {
     let bytes = name.as_bytes();
     if let Some(colon) = bytes.iter().position(|&byte| byte == b':')
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_wins_and_the_prefix_still_goes() {
+    fn a_hint_wins_and_the_prefix_is_still_removed() {
         assert_eq!(resolved("ufs:x", Some("mem")).0, "mem");
         assert_eq!(resolved("ufs:x", Some("mem")).1, "x");
         let error = resolve("x", Some("floppy")).unwrap_err();

@@ -1,6 +1,6 @@
-//! From pieces to the vectors that system calls take.
+//! I/O vectors for system calls.
 //!
-//! One of the files that may hold `unsafe`: the parts are raw pointers.
+//! This file may contain `unsafe`: the parts are raw pointers.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -9,13 +9,13 @@ use smallvec::SmallVec;
 
 use crate::{Batch, Direction, Piece};
 
-/// The kernel moves no more than this many bytes in one call.
+/// Maximum number of bytes that the kernel moves in one call.
 pub(crate) const CALL_BYTES_MAX: usize = 0x7fff_f000;
 
-/// The kernel takes no more than this many parts in one call (`IOV_MAX`).
+/// Maximum number of parts that the kernel accepts in one call (`IOV_MAX`).
 const PARTS_MAX: usize = 1024;
 
-/// A place in a batch: everything before it has been moved.
+/// A position in a batch: everything before it has been moved.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor {
     piece: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Goes on by `bytes`, over as many pieces as they cover.
+    /// Advances by `bytes`, across as many pieces as needed.
     pub(crate) fn advance(&mut self, batch: &Batch<'_>, mut bytes: usize) {
         for piece in &batch.pieces()[self.piece..] {
             let left = piece.len - self.within;
@@ -38,7 +38,8 @@ impl Cursor {
         assert_eq!(bytes, 0, "a transfer moves no more than its batch");
     }
 
-    /// The rest of the first piece that has any.
+    /// The pieces from the position on; the first may be partial, empty ones
+    /// are skipped.
     fn rest<'b>(self, batch: &'b Batch<'_>) -> impl Iterator<Item = Piece> + use<'b> {
         let first = self.piece;
         let within = self.within;
@@ -48,7 +49,7 @@ impl Cursor {
             .filter_map(move |(at, piece)| {
                 let skip = if at == 0 { within } else { 0 };
                 let len = piece.len - skip;
-                // Wrapping: the last byte of a piece is checked before it moves.
+                // Wrapping: the end of a piece is checked before it is moved.
                 (len > 0).then(|| Piece {
                     offset: piece.offset.wrapping_add(skip as u64),
                     memory: piece.memory.wrapping_add(skip),
@@ -58,11 +59,11 @@ impl Cursor {
     }
 }
 
-/// A run of bytes that is contiguous in the file, and its parts of memory:
-/// what one system call moves.
+/// A run of bytes that is contiguous in the file, and its parts in memory: what
+/// one system call moves.
 ///
-/// The parts come from a batch and from nowhere else, so the memory they name
-/// is valid as long as that batch's.
+/// The parts come only from a batch, so their memory is valid as long as the
+/// batch's.
 #[derive(Debug)]
 pub(crate) struct Vector<'a> {
     direction: Direction,
@@ -72,11 +73,11 @@ pub(crate) struct Vector<'a> {
     memory: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: the parts are memory of a batch, which is `Send`, and nothing else.
+// SAFETY: the parts are memory of a batch, which is `Send`.
 unsafe impl Send for Vector<'_> {}
 
 impl<'a> Vector<'a> {
-    /// No parts yet.
+    /// An empty vector.
     pub(crate) fn new(direction: Direction) -> Self {
         Vector {
             direction,
@@ -87,8 +88,8 @@ impl<'a> Vector<'a> {
         }
     }
 
-    /// Takes the longest run of the batch at `cursor` that is contiguous in
-    /// the file and fits one call. False when nothing is left.
+    /// Loads the longest run at `cursor` that is contiguous in the file and fits
+    /// in one call. False if nothing is left.
     pub(crate) fn load(&mut self, batch: &Batch<'a>, cursor: Cursor) -> bool {
         self.parts.clear();
         self.bytes = 0;
@@ -118,7 +119,7 @@ impl<'a> Vector<'a> {
         self.bytes > 0
     }
 
-    /// Keeps the first `bytes` bytes, which are not more than there are.
+    /// Keeps the first `bytes` bytes, of which there must be at least that many.
     pub(crate) fn shorten(&mut self, bytes: usize) {
         let mut left = bytes.min(self.bytes);
         self.bytes = left;
@@ -129,29 +130,29 @@ impl<'a> Vector<'a> {
         });
     }
 
-    /// Which way the bytes go.
+    /// The direction of the transfer.
     pub(crate) fn direction(&self) -> Direction {
         self.direction
     }
 
-    /// First byte in the file.
+    /// Offset in the file.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// All bytes of the run.
+    /// Number of bytes in the run.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Copies all bytes of a vector that writes to `target`, which has as
-    /// many.
+    /// Copies all bytes of a vector that writes to `target`, which has the same
+    /// length.
     pub(crate) fn gather(&self, mut target: &mut [u8]) {
         assert!(self.direction == Direction::Write && target.len() == self.bytes);
         for part in &self.parts {
             let (now, later) = target.split_at_mut(part.iov_len);
             // SAFETY: a part is memory of a live batch, valid for reads; the
-            // target is borrowed exclusively, so it is other memory.
+            // target is borrowed exclusively, so the two do not overlap.
             unsafe {
                 now.as_mut_ptr()
                     .copy_from_nonoverlapping(part.iov_base.cast(), now.len())
@@ -165,8 +166,8 @@ impl<'a> Vector<'a> {
         assert!(self.direction == Direction::Read && source.len() <= self.bytes);
         for part in &self.parts {
             let (now, later) = source.split_at(part.iov_len.min(source.len()));
-            // SAFETY: a part is memory of a live batch, valid for writes and
-            // used by no one else; the source is other memory.
+            // SAFETY: a part is memory of a live batch, valid for writes and not
+            // used elsewhere; the source is other memory.
             unsafe {
                 now.as_ptr()
                     .copy_to_nonoverlapping(part.iov_base.cast(), now.len())
@@ -175,7 +176,7 @@ impl<'a> Vector<'a> {
         }
     }
 
-    /// The parts of memory, in file order.
+    /// The parts in memory, in file order.
     pub(crate) fn parts(&self) -> &[libc::iovec] {
         &self.parts
     }
@@ -189,14 +190,14 @@ mod tests {
         vector.parts().iter().map(|part| part.iov_len).collect()
     }
 
-    /// A batch whose pieces are (offset, place in memory, length).
+    /// A batch with pieces of (offset, start in memory, length).
     fn batch(pieces: &[(u64, usize, usize)]) -> Batch<'static> {
         let memory = Box::leak(vec![0u8; 4096].into_boxed_slice());
         Batch::gather(Direction::Read, memory, pieces)
     }
 
     #[test]
-    fn joins_what_is_adjacent_in_the_file_and_in_memory() {
+    fn adjacent_pieces_are_joined() {
         let batch = batch(&[
             (0, 0, 8),
             (8, 8, 8),
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_at_the_limits_of_one_call() {
+    fn runs_are_split_at_the_limits_of_one_call() {
         let pieces: Vec<_> = (0..2000).map(|at| (at as u64, at * 2, 1)).collect();
         let batch = batch(&pieces);
         let mut vector = Vector::new(Direction::Read);
@@ -237,10 +238,11 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_larger_than_a_call_takes_several() {
+    fn a_piece_larger_than_one_call_takes_several() {
         const BYTES: usize = 5 << 30;
         let mut batch = Batch::new(Direction::Read);
-        // SAFETY: the batch is cut and never moved, so nothing uses the memory.
+        // SAFETY: the batch is only split, never moved, so nothing accesses the
+        // memory.
         unsafe { batch.push_raw(3, std::ptr::dangling_mut(), BYTES) };
         let mut vector = Vector::new(Direction::Read);
         let mut cursor = Cursor::default();
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_at_the_end_of_the_number_range_do_not_wrap() {
+    fn offsets_near_the_maximum_do_not_wrap() {
         let batch = batch(&[(u64::MAX - 3, 0, 8), (4, 8, 8)]);
         let mut vector = Vector::new(Direction::Read);
         assert!(vector.load(&batch, Cursor::default()));

@@ -1,6 +1,9 @@
-//! Background transfers that meet the kernel's errors and limits.
+//! Background transfers that hit errors and limits of the kernel.
 
-use std::{path::Path, sync::mpsc};
+use std::{
+    path::Path,
+    sync::{Arc, mpsc},
+};
 
 use pario_driver::{
     Access, AsyncMethod, Batch, Create, Direction, Driver, Handle, OpenHow, Outcome, Posix,
@@ -12,20 +15,28 @@ const METHODS: [AsyncMethod; 3] = [
     AsyncMethod::Pool,
 ];
 
+fn create(path: &Path, method: AsyncMethod) -> Arc<dyn Handle> {
+    let how = OpenHow::new(Access::ReadWrite)
+        .create(Create::IfMissing)
+        .asynchronous(method);
+    let opened = Posix::new().open(path, &how);
+    opened.expect("the directory is writable")
+}
+
 fn submit(file: &dyn Handle, batch: Batch<'static>) -> Outcome {
     let (sender, receiver) = mpsc::channel();
     file.submit(batch, Box::new(move |outcome| drop(sender.send(outcome))));
-    receiver.recv().expect("a submission is called back")
+    receiver.recv().expect("a submission must be called back")
 }
 
-/// The device that is always full.
+/// A device that is always full.
 #[test]
 fn no_space_is_delivered_at_completion() {
     for method in METHODS {
         let how = OpenHow::new(Access::Write).asynchronous(method);
         let file = Posix::new()
             .open(Path::new("/dev/full"), &how)
-            .expect("Linux has it");
+            .expect("available on Linux");
         for _ in 0..200 {
             let outcome = submit(&*file, Batch::write(0, b"does not fit"));
             assert_eq!(outcome.bytes, 0);
@@ -35,18 +46,13 @@ fn no_space_is_delivered_at_completion() {
     }
 }
 
-/// Closing waits for what is in flight, and finds the descriptor still open.
+/// Close waits for transfers in flight, which need the descriptor.
 #[test]
-fn close_waits_for_what_is_in_flight() {
-    let folder = tempfile::tempdir().expect("there is a place for temporary files");
+fn close_waits_for_transfers_in_flight() {
+    let directory = tempfile::tempdir().expect("a temporary directory can be created");
     for method in METHODS {
-        let path = folder.path().join(format!("{method:?}"));
-        let how = OpenHow::new(Access::ReadWrite)
-            .create(Create::IfMissing)
-            .asynchronous(method);
-        let file = Posix::new()
-            .open(&path, &how)
-            .expect("the folder can be written");
+        let path = directory.path().join(format!("{method:?}"));
+        let file = create(&path, method);
         let block: &'static [u8] = Vec::leak(vec![7; 1 << 20]);
         let (sender, receiver) = mpsc::channel();
         for at in 0..20 {
@@ -56,15 +62,15 @@ fn close_waits_for_what_is_in_flight() {
         }
         drop(sender);
         file.close().expect("closing works");
-        let size = path.metadata().expect("the file is there").len();
-        assert_eq!(size, 20 << 20, "all is written when close returns");
+        let size = path.metadata().expect("the file exists").len();
+        assert_eq!(size, 20 << 20, "all data is written when close returns");
         for result in receiver {
             assert_eq!(result.expect("writing works"), 1 << 20);
         }
     }
 }
 
-/// More than one system call can carry, out of a hole, into memory that all
+/// More than one system call can move, read from a hole into memory that all
 /// pieces share.
 #[test]
 #[ignore = "moves 10 GiB"]
@@ -72,15 +78,9 @@ fn transfers_larger_than_a_call() {
     const PIECE: usize = 64 << 20;
     const PIECES: usize = 40;
     const BYTES: u64 = (PIECE * PIECES) as u64;
-    let folder = tempfile::tempdir_in("/dev/shm").expect("Linux has it");
+    let directory = tempfile::tempdir_in("/dev/shm").expect("available on Linux");
     for method in METHODS {
-        let path = folder.path().join(format!("{method:?}"));
-        let how = OpenHow::new(Access::ReadWrite)
-            .create(Create::IfMissing)
-            .asynchronous(method);
-        let file = Posix::new()
-            .open(&path, &how)
-            .expect("the folder can be written");
+        let file = create(&directory.path().join(format!("{method:?}")), method);
         file.set_size(BYTES + 5).expect("extending works");
         let places: Vec<_> = (0..PIECES)
             .map(|at| ((at * PIECE) as u64, 0, PIECE))

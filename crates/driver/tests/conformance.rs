@@ -1,4 +1,4 @@
-//! Every driver passes the suite, on a disk's file system and in memory.
+//! Every driver passes the suite, on a disk file system and in memory.
 
 use std::{path::Path, sync::Arc};
 
@@ -6,16 +6,18 @@ use pario_driver::{
     Access, AsyncMethod, Driver, IoMode, Mapped, Memory, OpenHow, Posix, Uring, conformance::Suite,
 };
 
-/// Runs the suite in the folder for temporary files and in `/dev/shm`.
+/// Runs the suite in the temporary directory and in `/dev/shm`.
 fn check(driver: impl Driver + Clone + 'static, how: OpenHow) {
     for parent in [std::env::temp_dir().as_path(), Path::new("/dev/shm")] {
-        let folder = tempfile::tempdir_in(parent).expect("the folder can be written");
+        let directory = tempfile::tempdir_in(parent).expect("the directory is writable");
         let driver = Arc::new(driver.clone());
-        Suite::new(driver, folder.path()).opening(how.clone()).run();
-        let left: Vec<_> = folder
+        Suite::new(driver, directory.path())
+            .opening(how.clone())
+            .run();
+        let left: Vec<_> = directory
             .path()
             .read_dir()
-            .expect("the folder is there")
+            .expect("the directory exists")
             .collect();
         assert!(left.is_empty(), "files left behind: {left:?}");
     }
@@ -49,7 +51,7 @@ fn posix_direct() {
 }
 
 #[test]
-fn posix_direct_one_way() {
+fn posix_direct_in_one_direction() {
     check(Posix::new(), plain().reads(IoMode::Direct));
     check(Posix::new(), plain().writes(IoMode::Direct));
 }

@@ -1,6 +1,6 @@
-//! What the drivers leave in a process that is someone else's: threads only
-//! once they have work, which take no signals, and descriptors that `exec`
-//! closes. One test, so that nothing else runs in the process.
+//! What the drivers leave in the host process: threads only once there is work,
+//! with signals blocked, and close-on-exec descriptors. A single test, so that
+//! nothing else runs in the process.
 
 use std::{fs, path::Path, sync::mpsc};
 
@@ -10,8 +10,8 @@ use pario_driver::{
 
 #[test]
 fn footprint() {
-    let folder = tempfile::tempdir().expect("there is a place for temporary files");
-    let path = folder.path().join("file");
+    let directory = tempfile::tempdir().expect("a temporary directory can be created");
+    let path = directory.path().join("file");
     let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
     let how = how.reads(IoMode::Direct).writes(IoMode::Buffered);
     let open = |driver: &dyn Driver, method| {
@@ -30,12 +30,12 @@ fn footprint() {
     }
     assert!(
         blocked_signals().is_empty(),
-        "no thread before there is work"
+        "no threads before there is work"
     );
 
     files.iter().for_each(|file| write_in_background(&**file));
     let blocked = blocked_signals();
-    assert_eq!(blocked.len(), 2, "one thread for each way");
+    assert_eq!(blocked.len(), 2, "one thread for each method");
     for mask in blocked {
         for signal in [
             libc::SIGINT,
@@ -51,7 +51,7 @@ fn footprint() {
         }
     }
 
-    let flags = descriptor_flags(folder.path());
+    let flags = descriptor_flags(directory.path());
     assert!(
         flags.len() >= 6,
         "two files twice, a ring and a counter: {flags:?}"
@@ -71,15 +71,15 @@ fn write_in_background(file: &dyn Handle) {
 /// The signal masks of our threads.
 fn blocked_signals() -> Vec<u64> {
     let mut masks = Vec::new();
-    for task in fs::read_dir("/proc/self/task").expect("Linux has it") {
+    for task in fs::read_dir("/proc/self/task").expect("available on Linux") {
         let task = task.expect("a thread").path();
-        // A thread of the test harness may have ended meanwhile.
+        // A thread of the test harness may have exited.
         let Ok(status) = fs::read_to_string(task.join("status")) else {
             continue;
         };
         let field = |key: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(key));
-            line.expect("Linux has it").trim().to_owned()
+            line.expect("available on Linux").trim().to_owned()
         };
         if field("Name:").starts_with("pario-") {
             masks.push(u64::from_str_radix(&field("SigBlk:"), 16).expect("a mask"));
@@ -88,16 +88,16 @@ fn blocked_signals() -> Vec<u64> {
     masks
 }
 
-/// Our descriptors: those of files in the folder, and of no file at all.
-fn descriptor_flags(folder: &Path) -> Vec<(String, u32)> {
+/// Our descriptors: of files in the directory, and without a file.
+fn descriptor_flags(directory: &Path) -> Vec<(String, u32)> {
     let mut found = Vec::new();
-    for entry in fs::read_dir("/proc/self/fd").expect("Linux has it") {
+    for entry in fs::read_dir("/proc/self/fd").expect("available on Linux") {
         let link = entry.expect("a descriptor").path();
         let Ok(target) = fs::read_link(&link) else {
             continue;
         };
         let name = target.display().to_string();
-        if !target.starts_with(folder) && !name.starts_with("anon_inode:") {
+        if !target.starts_with(directory) && !name.starts_with("anon_inode:") {
             continue;
         }
         let number = link.file_name().expect("a number").to_owned();

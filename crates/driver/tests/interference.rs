@@ -1,5 +1,4 @@
-//! The loops below the driver's surface: what short, interrupted and failing
-//! system calls do to transfers, and what they must not do.
+//! How transfers cope with short, interrupted and failing system calls.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -8,8 +7,8 @@ use pario_driver::{
     Operation, Posix, conformance::Suite,
 };
 
-fn folder() -> tempfile::TempDir {
-    tempfile::tempdir().expect("there is a place for temporary files")
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary directory can be created")
 }
 
 fn open(driver: &dyn Driver, path: &Path, mode: IoMode) -> Arc<dyn Handle> {
@@ -18,7 +17,7 @@ fn open(driver: &dyn Driver, path: &Path, mode: IoMode) -> Arc<dyn Handle> {
     driver.open(path, &how).expect("the file can be opened")
 }
 
-/// Memory at an address and of a length that direct transfers like.
+/// Memory aligned for direct transfers.
 fn aligned(memory: &mut Vec<u8>, len: usize) -> &mut [u8] {
     const PAGE: usize = 4096;
     memory.resize(len + PAGE, b'.');
@@ -26,8 +25,8 @@ fn aligned(memory: &mut Vec<u8>, len: usize) -> &mut [u8] {
     &mut memory[start..start + len]
 }
 
-/// Half of every transfer is short, some calls are interrupted: the whole
-/// suite passes all the same.
+/// Half of all transfers are short and some calls are interrupted; the whole
+/// suite still passes.
 #[test]
 fn short_and_interrupted_calls_are_continued() {
     for mode in [IoMode::Buffered, IoMode::Direct] {
@@ -38,22 +37,22 @@ fn short_and_interrupted_calls_are_continued() {
         }
         let driver = Posix::new().with_interference(Arc::new(faults.clone()));
         let how = OpenHow::new(Access::ReadWrite).reads(mode).writes(mode);
-        let folder = folder();
-        Suite::new(Arc::new(driver), folder.path())
+        let directory = directory();
+        Suite::new(Arc::new(driver), directory.path())
             .opening(how)
             .run();
         assert!(faults.fired() > 1000, "only {} faults", faults.fired());
     }
 }
 
-/// A disk that fills up in the middle of a list: what was counted is there.
+/// A disk that fills up in the middle of a list: the counted bytes are written.
 #[test]
 fn a_full_disk_counts_the_prefix() {
-    let folder = folder();
+    let directory = directory();
     for nth in 1..5 {
         let faults = Faults::new();
         let driver = Posix::new().with_interference(Arc::new(faults.clone()));
-        let path = folder.path().join("file");
+        let path = directory.path().join("file");
         let file = open(&driver, &path, IoMode::Buffered);
         faults.fail_nth(nth, &[Operation::Write], Fault::Partial(libc::ENOSPC));
         let mut memory: Vec<u8> = (1..=40).collect();
@@ -63,7 +62,7 @@ fn a_full_disk_counts_the_prefix() {
         assert_eq!(outcome.bytes, nth * 10 - 5);
         let error = outcome.error.expect("a full disk is an error");
         assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
-        let written = fs::read(&path).expect("the file is there");
+        let written = fs::read(&path).expect("the file exists");
         assert_eq!(written.len() as u64, (nth - 1) * 20 + 5);
         for (at, &byte) in written.iter().enumerate() {
             let expected = if at % 20 < 10 {
@@ -77,35 +76,35 @@ fn a_full_disk_counts_the_prefix() {
     }
 }
 
-/// Without `fallocate`, zeros are appended and nothing before them is touched.
+/// Without `fallocate`, zeros are appended and existing data is unchanged.
 #[test]
-fn preallocation_without_fallocate_touches_no_data() {
-    let folder = folder();
+fn preallocation_without_fallocate_keeps_data() {
+    let directory = directory();
     for nth in 1..=4 {
         let faults = Faults::new();
         faults.fail_from_nth(1, &[Operation::Preallocate], Fault::Error(libc::EOPNOTSUPP));
         faults.fail_nth(nth, &[Operation::Write], Fault::Short);
-        let path = folder.path().join("file");
-        fs::write(&path, b"data").expect("the folder can be written");
+        let path = directory.path().join("file");
+        fs::write(&path, b"data").expect("the directory is writable");
         let driver = Posix::new().with_interference(Arc::new(faults));
         let file = open(&driver, &path, IoMode::Buffered);
         file.preallocate(200_000).expect("appending zeros works");
-        let bytes = fs::read(&path).expect("the file is there");
+        let bytes = fs::read(&path).expect("the file exists");
         assert_eq!(bytes.len(), 200_000);
         assert_eq!(&bytes[..4], b"data");
         assert!(bytes[4..].iter().all(|&byte| byte == 0));
         file.preallocate(10).expect("there is nothing to do");
-        assert_eq!(fs::read(&path).expect("the file is there").len(), 200_000);
+        assert_eq!(fs::read(&path).expect("the file exists").len(), 200_000);
     }
 }
 
-/// A direct read into aligned memory filled it up to the end of the file's
-/// last block, beyond the bytes that it counted.
+/// A direct read into aligned memory used to fill it up to the end of the
+/// file's last block, beyond the bytes that it counted.
 #[test]
 fn direct_reads_touch_no_memory_beyond_the_end() {
-    let folder = folder();
-    let path = folder.path().join("file");
-    fs::write(&path, [7; 10_000]).expect("the folder can be written");
+    let directory = directory();
+    let path = directory.path().join("file");
+    fs::write(&path, [7; 10_000]).expect("the directory is writable");
     let file = open(&Posix::new(), &path, IoMode::Direct);
     let mut memory = Vec::new();
     let target = aligned(&mut memory, 16_384);
@@ -115,14 +114,14 @@ fn direct_reads_touch_no_memory_beyond_the_end() {
     assert!(target[10_000..].iter().all(|&byte| byte == b'.'));
 }
 
-/// Neighbours write the two sides of every page, one of them directly: a
+/// Neighbours write both sides of every page, one of them with direct I/O: a
 /// read-modify-write of whole pages would lose bytes.
 #[test]
-fn direct_edges_spare_the_neighbours() {
+fn direct_edges_preserve_neighbouring_bytes() {
     const SHARE: usize = 5000;
     const ROUNDS: u64 = 60;
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     let modes = [IoMode::Direct, IoMode::Buffered, IoMode::Direct];
     std::thread::scope(|scope| {
         for (rank, mode) in modes.into_iter().enumerate() {
@@ -137,41 +136,41 @@ fn direct_edges_spare_the_neighbours() {
             });
         }
     });
-    let bytes = fs::read(&path).expect("the file is there");
+    let bytes = fs::read(&path).expect("the file exists");
     assert_eq!(bytes.len() as u64, ROUNDS * 3 * SHARE as u64);
     for (at, &byte) in bytes.iter().enumerate() {
         assert_eq!(byte as usize, at / SHARE % 3 + 1, "byte {at}");
     }
 }
 
-/// Two handles of a file; unlocking fails on the first one as `fail` has it.
-fn with_unlocks_that_fail(
+/// Two handles of a file; unlocking fails on the first as configured by `fail`.
+fn with_failing_unlocks(
     fail: impl FnOnce(&Faults),
     check: impl FnOnce(&dyn Handle, &dyn Handle, &Faults),
 ) {
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     let faults = Faults::new();
     let driver = Posix::new().with_interference(Arc::new(faults.clone()));
     let faulty = open(&driver, &path, IoMode::Buffered);
     let other = open(&Posix::new(), &path, IoMode::Buffered);
     fail(&faults);
     let lock = faulty.lock(0..10, LockMode::Exclusive);
-    drop(lock.expect("nobody else has it"));
+    drop(lock.expect("the lock is free"));
     check(&*faulty, &*other, &faults);
 }
 
-/// An unlock that failed was once ignored: the lock stayed, and whoever wanted
-/// it next waited for ever.
+/// A failed unlock used to be ignored: the lock stayed, and the next one to
+/// request it waited forever.
 #[test]
-fn an_unlock_that_fails_for_a_moment_is_repeated() {
+fn a_transient_unlock_failure_is_retried() {
     for fault in [Fault::Interruption, Fault::Error(libc::EIO)] {
         let fail = |faults: &Faults| {
             for nth in 1..=3 {
                 faults.fail_nth(nth, &[Operation::Unlock], fault);
             }
         };
-        with_unlocks_that_fail(fail, |faulty, other, faults| {
+        with_failing_unlocks(fail, |faulty, other, faults| {
             assert_eq!(faults.fired(), 3);
             assert!(
                 other
@@ -200,7 +199,7 @@ fn fail_unlocks_and_opens(faults: &Faults) {
 /// takes another one, and the program does not notice.
 #[test]
 fn an_unlock_that_never_succeeds_frees_the_lock_all_the_same() {
-    with_unlocks_that_fail(fail_unlocks, |faulty, other, _| {
+    with_failing_unlocks(fail_unlocks, |faulty, other, _| {
         for _ in 0..3 {
             let free = other.try_lock(0..10, LockMode::Exclusive).unwrap();
             assert!(free.is_some());
@@ -221,7 +220,7 @@ fn an_unlock_that_never_succeeds_frees_the_lock_all_the_same() {
 /// or none.
 #[test]
 fn the_file_stays_the_same_whatever_its_name() {
-    let folder = folder();
+    let folder = tempfile::tempdir().unwrap();
     for renamed in [true, false] {
         let path = folder.path().join(format!("file-{renamed}"));
         let faults = Faults::new();
@@ -251,7 +250,7 @@ fn the_file_stays_the_same_whatever_its_name() {
 /// waits until nothing is held.
 #[test]
 fn locks_of_other_threads_outlive_an_unlock_that_fails() {
-    let folder = folder();
+    let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     let faults = Faults::new();
     let driver = Posix::new().with_interference(Arc::new(faults.clone()));
@@ -274,7 +273,7 @@ fn locks_of_other_threads_outlive_an_unlock_that_fails() {
 /// handle reports the lock, as long as it is there.
 #[test]
 fn a_lock_that_cannot_be_released_by_any_means_is_reported() {
-    with_unlocks_that_fail(fail_unlocks_and_opens, |faulty, other, faults| {
+    with_failing_unlocks(fail_unlocks_and_opens, |faulty, other, faults| {
         let is_stuck = || other.try_lock(5..6, LockMode::Shared).unwrap().is_none();
         let mut byte = [0];
         let errors = [
@@ -293,19 +292,19 @@ fn a_lock_that_cannot_be_released_by_any_means_is_reported() {
         faulty.sync().expect("the lock can be released now");
         assert!(!is_stuck());
     });
-    with_unlocks_that_fail(fail_unlocks_and_opens, |faulty, other, _| {
+    with_failing_unlocks(fail_unlocks_and_opens, |faulty, other, _| {
         assert!(faulty.close().is_err(), "close reports it too");
         let free = other.try_lock(0..10, LockMode::Exclusive).unwrap();
         assert!(free.is_some());
     });
 }
 
-/// Waiting is a loop of the library's, not the kernel's: it goes on through
-/// interruptions, and ends when the lock is free.
+/// Waiting for a lock is a loop in the driver, not in the kernel: it continues
+/// after interruptions and ends when the lock is free.
 #[test]
-fn a_lock_is_waited_for_by_asking_again() {
-    let folder = folder();
-    let path = folder.path().join("file");
+fn waiting_for_a_lock_polls() {
+    let directory = directory();
+    let path = directory.path().join("file");
     let faults = Faults::new();
     let driver = Posix::new().with_interference(Arc::new(faults.clone()));
     let (one, other) = (

@@ -1,5 +1,5 @@
-//! Lists that are dense enough to be stored in a mapping: the same bytes as
-//! by calls, in every order, in files that grow, and next to other writers.
+//! Lists dense enough to be stored through a mapping: the same bytes as with
+//! calls, in any order, in growing files and next to other writers.
 
 use pario_driver::{Access, Batch, Create, Direction, Driver, Mapped, OpenHow};
 
@@ -9,8 +9,8 @@ fn how(access: Access) -> OpenHow {
     OpenHow::new(access).create(Create::IfMissing)
 }
 
-/// A list of small pieces of `memory`, somewhere in a file of about a megabyte:
-/// mostly close together, in any order, some over each other.
+/// A list of small pieces of `memory` in a file of about one megabyte: mostly
+/// close together, in any order, some overlapping.
 fn list(random: &mut fastrand::Rng, memory: usize) -> Vec<(u64, usize, usize)> {
     let stride = random.u64(8..1200);
     let base = random.u64(0..1 << 20);
@@ -36,10 +36,10 @@ fn list(random: &mut fastrand::Rng, memory: usize) -> Vec<(u64, usize, usize)> {
 }
 
 #[test]
-fn lists_of_small_pieces_end_where_they_belong() {
+fn small_pieces_are_written_correctly() {
     for parent in [std::env::temp_dir().as_path(), "/dev/shm".as_ref()] {
-        let folder = tempfile::tempdir_in(parent).unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir_in(parent).unwrap();
+        let path = directory.path().join("file");
         let mut random = fastrand::Rng::with_seed(SEED);
         let mut expected: Vec<u8> = Vec::new();
         for round in 0..40 {
@@ -67,9 +67,9 @@ fn lists_of_small_pieces_end_where_they_belong() {
 
 #[test]
 fn a_write_only_file_is_not_readable_through_the_handle() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let handle = Mapped
-        .open(&folder.path().join("file"), &how(Access::Write))
+        .open(&directory.path().join("file"), &how(Access::Write))
         .unwrap();
     let outcome = handle.transfer(&Batch::read(0, &mut [0; 8]));
     let error = outcome.error.unwrap();
@@ -77,11 +77,11 @@ fn a_write_only_file_is_not_readable_through_the_handle() {
 }
 
 #[test]
-fn writers_of_neighbouring_bytes_do_not_disturb_each_other() {
+fn concurrent_writers_of_neighbouring_bytes_lose_nothing() {
     const PIECES: usize = 100_000;
     const WRITERS: usize = 4;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
             let path = &path;
@@ -108,11 +108,11 @@ fn writers_of_neighbouring_bytes_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_file_is_not_shortened_under_a_store() {
+fn a_file_is_not_truncated_during_a_store() {
     const ROUNDS: usize = 300;
-    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let handle = Mapped
-        .open(&folder.path().join("file"), &how(Access::ReadWrite))
+        .open(&directory.path().join("file"), &how(Access::ReadWrite))
         .unwrap();
     let mut memory = [7; 8];
     let pieces: Vec<_> = (0..20_000).map(|at| (at * 16, 0, 8)).collect();

@@ -1,7 +1,7 @@
-//! A ring that cannot be set up: one failure once made every later open fail,
-//! or left every later file without a ring. A process of its own, because it
-//! uses up the process's descriptors.
-#![allow(unsafe_code)] // the limit of descriptors
+//! Failure to create a ring: it used to make every later open fail, or to leave
+//! every later file without a ring. Runs in its own process, because it uses up
+//! all descriptors.
+#![allow(unsafe_code)] // sets the descriptor limit
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::{
@@ -14,7 +14,7 @@ use pario_driver::{
     Access, AsyncMethod, Batch, Create, Driver, Handle, OpenHow, Posix, Uring, require_uring,
 };
 
-/// Few enough to be used up in a moment.
+/// Few enough to be used up quickly.
 const DESCRIPTORS: u64 = 64;
 
 fn open(driver: &dyn Driver, path: &Path, method: AsyncMethod) -> Arc<dyn Handle> {
@@ -32,7 +32,7 @@ fn write(file: &dyn Handle) {
     assert_eq!(receiver.recv().unwrap().unwrap(), 4);
 }
 
-/// Rings of this process.
+/// Number of rings in this process.
 fn rings() -> usize {
     let leads_to_ring = |entry: fs::DirEntry| {
         let target = fs::read_link(entry.path()).ok()?;
@@ -53,30 +53,30 @@ fn limit_descriptors() {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
 }
 
-/// Opens descriptors until no more can be had, then lets some go.
-fn leave(free: usize) -> Vec<File> {
+/// Opens descriptors until the limit is reached, then closes `free` of them.
+fn exhaust_descriptors(free: usize) -> Vec<File> {
     let mut taken: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
     taken.truncate(taken.len() - free);
     taken
 }
 
 #[test]
-fn a_ring_that_could_not_be_had_is_tried_again_at_the_next_open() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
+fn a_ring_that_could_not_be_created_is_retried_at_the_next_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
     limit_descriptors();
     for method in [AsyncMethod::Uring, AsyncMethod::Automatic] {
-        let taken = leave(1);
+        let taken = exhaust_descriptors(1);
         let file = open(&Posix::new(), &path, method);
         write(&*file);
         drop(taken);
-        assert_eq!(rings(), 0, "there was no descriptor for a ring");
-        // The same file goes on with threads.
+        assert_eq!(rings(), 0, "there is no descriptor for a ring");
+        // The same file continues with threads.
         write(&*file);
-        assert_eq!(rings(), 0, "a file does not ask again");
+        assert_eq!(rings(), 0, "an open file does not retry");
         file.close().unwrap();
     }
-    let taken = leave(1);
+    let taken = exhaust_descriptors(1);
     let file = open(&Uring, &path, AsyncMethod::Uring);
     assert!(require_uring().is_err());
     let mut memory = *b"a list of pieces";

@@ -1,4 +1,4 @@
-//! What the wrapping drivers do to the ones inside.
+//! What the wrapping drivers do to the drivers inside them.
 
 use std::{
     num::NonZeroU64,
@@ -22,12 +22,12 @@ fn create(driver: &dyn Driver) -> Arc<dyn Handle> {
 fn background(file: &dyn Handle, batch: Batch<'static>) -> Outcome {
     let (sender, receiver) = mpsc::channel();
     file.submit(batch, Box::new(move |outcome| drop(sender.send(outcome))));
-    receiver.recv().expect("a submission is called back")
+    receiver.recv().expect("a submission must be called back")
 }
 
 fn conform(driver: impl Driver + 'static) {
-    let folder = tempfile::tempdir().expect("there is a place for temporary files");
-    Suite::new(Arc::new(driver), folder.path()).run();
+    let directory = tempfile::tempdir().expect("a temporary directory can be created");
+    Suite::new(Arc::new(driver), directory.path()).run();
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn wrapped_drivers_conform() {
     ));
 }
 
-/// Short and interrupted operations do not show above a driver.
+/// Short and interrupted operations are not visible above a driver.
 #[test]
 fn short_transfers_conform() {
     for inner in [
@@ -61,7 +61,7 @@ fn short_transfers_conform() {
 }
 
 #[test]
-fn faults_come_when_planned() {
+fn faults_are_injected_as_planned() {
     let faults = Faults::new();
     let driver = WrappedDriver::new(Arc::new(Memory::separate()), faults.clone());
     let file = create(&driver);
@@ -106,7 +106,7 @@ fn a_failed_close_closes() {
     let file = create(&driver);
     let lock = file
         .lock(0..1, LockMode::Exclusive)
-        .expect("no one else is there");
+        .expect("the lock is free");
     faults.fail_nth(1, &[Operation::Close], Fault::Error(libc::EIO));
     assert_eq!(
         file.close().expect_err("planned").raw_os_error(),
@@ -117,14 +117,14 @@ fn a_failed_close_closes() {
     assert!(
         other
             .try_lock(0..1, LockMode::Exclusive)
-            .expect("it works")
+            .expect("the operation succeeds")
             .is_some()
     );
     drop(lock);
 }
 
 #[test]
-fn throttled_operations_take_their_time() {
+fn throttled_operations_are_delayed() {
     let bandwidth = NonZeroU64::new(10 << 20).expect("not zero");
     let throttle = Throttle::new(Duration::from_millis(5)).bandwidth(bandwidth);
     let driver = WrappedDriver::new(Arc::new(Memory::separate()), throttle);
@@ -145,28 +145,28 @@ fn throttled_operations_take_their_time() {
     }
     assert!(
         began.elapsed() < Duration::from_millis(50),
-        "submitting does not wait"
+        "submitting must not wait"
     );
     drop(sender);
     assert_eq!(receiver.iter().sum::<u64>(), 1 << 20);
     assert!(
         began.elapsed() >= Duration::from_millis(105),
-        "the line is shared"
+        "the bandwidth is shared"
     );
 }
 
 #[test]
-fn a_trace_tells_what_happened() {
+fn a_trace_records_all_operations() {
     let log = Log::new();
     let driver = WrappedDriver::new(Arc::new(Memory::separate()), log.clone());
     let file = create(&driver);
     file.transfer(&Batch::write(5, b"data"));
     background(&*file, Batch::write(u64::MAX, b"no"));
-    file.set_size(7).expect("it works");
+    file.set_size(7).expect("the operation succeeds");
     file.transfer(&Batch::read(0, &mut [0; 20]));
-    file.close().expect("it works");
+    file.close().expect("the operation succeeds");
     let events = log.take();
-    let told: Vec<_> = events
+    let recorded: Vec<_> = events
         .iter()
         .map(|event| {
             (
@@ -185,7 +185,7 @@ fn a_trace_tells_what_happened() {
         (Operation::Read, vec![(0, 20)], 7, false),
         (Operation::Close, vec![], 0, false),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(recorded, expected);
     assert!(events.iter().all(|event| &*event.path == Path::new("file")));
     assert!(log.events().is_empty());
 }

@@ -1,11 +1,11 @@
 //! The predefined types.
 
-/// Defines the enum and its tables from one list, so that they cannot disagree.
+/// Defines the enum and its tables from one list, so that they cannot diverge.
 macro_rules! basics {
     ($($variant:ident = $code:literal, $name:literal, $size:literal, $alignment:literal;)*) => {
         /// A predefined MPI datatype of C, C++ or Fortran.
         ///
-        /// Pair types such as `MPI_DOUBLE_INT` are structures of two of these: see
+        /// Pair types such as `MPI_DOUBLE_INT` are structures of two of these; see
         /// [`Datatype::pair`](crate::Datatype::pair).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -17,22 +17,22 @@ macro_rules! basics {
             /// Every predefined type.
             pub const ALL: &[Basic] = &[$(Basic::$variant),*];
 
-            /// The size in memory, in bytes, on 64-bit Linux.
+            /// Size in memory in bytes, on 64-bit Linux.
             pub const fn size(self) -> u64 {
                 match self { $(Basic::$variant => $size,)* }
             }
 
-            /// The alignment in memory, in bytes, on 64-bit Linux.
+            /// Alignment in memory in bytes, on 64-bit Linux.
             pub const fn alignment(self) -> u64 {
                 match self { $(Basic::$variant => $alignment,)* }
             }
 
-            /// The standard's name, `"MPI_INT"` for instance.
+            /// The name in the MPI standard, such as `"MPI_INT"`.
             pub const fn name(self) -> &'static str {
                 match self { $(Basic::$variant => $name,)* }
             }
 
-            /// The type of that wire code.
+            /// The type with this wire code.
             pub const fn from_code(code: u8) -> Option<Basic> {
                 match code { $($code => Some(Basic::$variant),)* _ => None }
             }
@@ -105,27 +105,27 @@ basics! {
     CxxLongDoubleComplex = 61, "MPI_CXX_LONG_DOUBLE_COMPLEX", 32, 16;
 }
 
-/// Names the standard gives as synonyms.
+/// Synonyms defined by the standard.
 const SYNONYMS: &[(&str, Basic)] = &[
     ("MPI_LONG_LONG_INT", Basic::LongLong),
     ("MPI_C_COMPLEX", Basic::CFloatComplex),
 ];
 
 impl Basic {
-    /// The type of that name, synonyms included.
+    /// The type with this name; synonyms are recognised.
     pub fn from_name(name: &str) -> Option<Basic> {
         let synonym = SYNONYMS.iter().find(|(synonym, _)| *synonym == name);
         let named = || Self::ALL.iter().copied().find(|basic| basic.name() == name);
         synonym.map(|(_, basic)| *basic).or_else(named)
     }
 
-    /// The code of this type in wire forms.
+    /// Wire code of this type.
     pub const fn code(self) -> u8 {
         self as u8
     }
 
-    /// The alignment of an element that takes `size` bytes in some representation: the native
-    /// one if the size is, otherwise what the size itself allows.
+    /// Alignment of an element that takes `size` bytes in some representation: the native
+    /// alignment if the size is native, otherwise the largest that divides the size.
     pub(crate) fn alignment_at(self, size: u64) -> u64 {
         if size == self.size() || size == 0 {
             return self.alignment();
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_codes_lead_back() {
+    fn names_and_codes_round_trip() {
         for &basic in Basic::ALL {
             assert_eq!(Basic::from_name(basic.name()), Some(basic));
             assert_eq!(Basic::from_code(basic.code()), Some(basic));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_the_compilers() {
+    fn sizes_match_the_compiler() {
         assert_eq!(Basic::Long.size() as usize, size_of::<std::ffi::c_long>());
         assert_eq!(Basic::Int.size() as usize, size_of::<std::ffi::c_int>());
         assert_eq!(Basic::Aint.size() as usize, size_of::<isize>());

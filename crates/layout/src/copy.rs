@@ -9,26 +9,26 @@ use crate::runs::{RawRuns, Run};
 use crate::transfer::{Pack, Unpack, transfer};
 use crate::{Layout, Monotonicity};
 
-/// Why a copy between slices was refused. Nothing was copied.
+/// Why a copy between slices was rejected. Nothing has been copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyError {
-    /// The layout reaches outside of the memory slice.
+    /// The layout reaches outside the memory slice.
     Memory {
-        /// First byte touched, relative to the slice.
+        /// First byte accessed, relative to the slice.
         low: i128,
-        /// End of the last byte touched.
+        /// End of the last byte accessed.
         high: i128,
         /// Length of the slice.
         len: usize,
     },
-    /// The packed slice is not as long as the range of data bytes.
+    /// The packed slice and the range of data bytes differ in length.
     Packed {
         /// Length of the range.
         data: u64,
         /// Length of the slice.
         len: usize,
     },
-    /// Offsets of the range do not fit in 63 bits, or the layout holds no data.
+    /// Offsets in the range do not fit in 63 bits, or the layout has no data.
     Range,
 }
 
@@ -38,23 +38,23 @@ impl fmt::Display for CopyError {
             Self::Memory { low, high, len } => {
                 write!(
                     f,
-                    "the layout touches bytes {low}..{high} of a buffer of {len} bytes"
+                    "the layout accesses bytes {low}..{high} of a buffer of {len} bytes"
                 )
             }
             Self::Packed { data, len } => {
                 write!(
                     f,
-                    "{data} data bytes do not match a packed buffer of {len} bytes"
+                    "{data} data bytes were requested, but the packed buffer has {len} bytes"
                 )
             }
-            Self::Range => f.write_str("the range of data bytes is beyond what the layout holds"),
+            Self::Range => f.write_str("the range of data bytes exceeds the layout"),
         }
     }
 }
 
 impl std::error::Error for CopyError {}
 
-/// An offset as a pointer difference: they are the same on the 64-bit systems supported.
+/// An offset as a pointer difference; the two coincide on the supported 64-bit systems.
 fn distance(offset: i64) -> isize {
     offset as isize
 }
@@ -62,11 +62,11 @@ fn distance(offset: i64) -> isize {
 impl Layout {
     /// Copies a range of data bytes from strided memory to a packed buffer.
     ///
-    /// Stops where offsets no longer fit in 63 bits, as [`runs`](Self::runs) does.
+    /// Stops where offsets no longer fit in 63 bits, like [`runs`](Self::runs).
     ///
     /// # Safety
-    /// `origin` plus the offset of every data byte of the range must be readable, `to` writable
-    /// for the length of the range, and the two must not overlap.
+    /// `origin` plus the offset of every data byte in the range must be readable, `to` must be
+    /// writable for the length of the range, and the two must not overlap.
     pub unsafe fn pack(&self, origin: *const u8, data: Range<u64>, to: *mut u8) {
         // SAFETY: `Pack` only reads from the memory side; the rest is the caller's contract.
         unsafe { transfer::<Pack>(self, origin.cast_mut(), data, to) }
@@ -77,17 +77,17 @@ impl Layout {
     ///
     /// # Safety
     /// `from` must be readable for the length of the range, `origin` plus the offset of every
-    /// data byte of the range writable, and the two must not overlap.
+    /// data byte in the range must be writable, and the two must not overlap.
     pub unsafe fn unpack(&self, from: *const u8, origin: *mut u8, data: Range<u64>) {
         // SAFETY: `Unpack` only reads from the packed side; the rest is the caller's contract.
         unsafe { transfer::<Unpack>(self, origin, data, from.cast_mut()) }
     }
 
-    /// Copies `len` data bytes that start at data byte `from_start` of one layout to data bytes
-    /// that start at `to_start` of another, in one pass.
+    /// Copies `len` data bytes, starting at data byte `from_start` of one layout, to the data
+    /// bytes starting at `to_start` of another, in one pass.
     ///
     /// # Safety
-    /// Every data byte named must be readable at `from_origin` and writable at `to_origin`, and
+    /// All of these data bytes must be readable at `from_origin` and writable at `to_origin`, and
     /// source and destination must not overlap.
     pub unsafe fn copy(from: (&Layout, *const u8, u64), to: (&Layout, *mut u8, u64), len: u64) {
         let (from_layout, from_origin, from_start) = from;
@@ -112,8 +112,8 @@ impl Layout {
                 start: to_origin.wrapping_offset(distance(write.offset)),
                 stride: distance(side(&write)),
             };
-            // SAFETY: both runs hold data bytes of their range, and each takes `pieces` pieces
-            // of `piece` bytes from its own front.
+            // SAFETY: both runs hold data bytes of their range, and each gives up `pieces` pieces
+            // of `piece` bytes from its front.
             unsafe { copy_pieces(read_side, write_side, piece as usize, pieces as usize) };
             source.take(piece, pieces);
             target.take(piece, pieces);
@@ -129,7 +129,7 @@ impl Layout {
         to: &mut [u8],
     ) -> Result<(), CopyError> {
         self.check(memory.len(), origin, &data, to.len())?;
-        // SAFETY: `check` found every data byte of the range inside of `memory`, and `to` as long
+        // SAFETY: `check` found every data byte of the range inside `memory`, and `to` is as long
         // as the range; a shared and an exclusive slice do not overlap.
         unsafe { self.pack(memory.as_ptr().wrapping_add(origin), data, to.as_mut_ptr()) };
         Ok(())
@@ -144,7 +144,7 @@ impl Layout {
         data: Range<u64>,
     ) -> Result<(), CopyError> {
         self.check(memory.len(), origin, &data, from.len())?;
-        // SAFETY: as in `pack_slice`, with the roles exchanged.
+        // SAFETY: as in `pack_slice`, with the roles swapped.
         unsafe {
             self.unpack(
                 from.as_ptr(),
@@ -155,7 +155,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Every data byte of the range lies in a memory of that length, and the packed length fits.
+    /// Checks that the range lies within a memory of this length and that the packed length
+    /// matches.
     fn check(
         &self,
         memory: usize,
@@ -179,7 +180,7 @@ impl Layout {
             low >= 0 && high <= memory as i128
         };
         if !inside(low, high) && self.tile_order() == Monotonicity::Unordered {
-            // The bounds may have been outer ones.
+            // The bounds may be conservative.
             (low, high) = exact_bounds(self.raw_runs(data.clone()));
         }
         if inside(low, high) {
@@ -205,7 +206,7 @@ fn exact_bounds(runs: RawRuns<'_>) -> (i64, i64) {
 }
 
 impl Run {
-    /// How many pieces of `piece` bytes can be taken off the front at one stride.
+    /// How many pieces of `piece` bytes the front of the run has at one stride.
     fn pieces_of(&self, piece: u64) -> u64 {
         if self.len == piece {
             self.count
@@ -225,12 +226,12 @@ impl Run {
     }
 }
 
-/// Runs of which parts are taken off the front.
+/// Runs that are consumed from the front.
 struct RunCursor<'a> {
     runs: RawRuns<'a>,
-    /// What is left of a piece that was cut.
+    /// The rest of a piece that was split.
     cut: Option<Run>,
-    /// Whole pieces that follow it.
+    /// The whole pieces after it.
     rest: Option<Run>,
 }
 
@@ -249,7 +250,7 @@ impl<'a> RunCursor<'a> {
         self.cut.or(self.rest)
     }
 
-    /// Removes `pieces` pieces of `piece` bytes, which the front run holds.
+    /// Consumes `pieces` pieces of `piece` bytes from the front run.
     fn take(&mut self, piece: u64, pieces: u64) {
         let slot = if self.cut.is_some() {
             &mut self.cut

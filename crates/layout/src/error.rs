@@ -1,23 +1,24 @@
-//! What can be wrong with a type or with its wire form.
+//! Errors of types and of their wire forms.
 
 use std::fmt;
 
-/// Why a type was refused.
+/// Why a type was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeErrorKind {
     /// A size, extent or displacement does not fit in 63 bits.
     Overflow,
-    /// An argument of a constructor is outside of what the standard allows.
+    /// An argument of a constructor is not allowed by the standard.
     Argument,
     /// Constructors nest deeper than [`MAX_DEPTH`](crate::MAX_DEPTH).
     Depth,
-    /// The type may not describe a file: negative or decreasing displacements.
+    /// The type cannot describe a file: it has negative or decreasing
+    /// displacements.
     Displacement,
-    /// The filetype is not made of whole etypes, or its holes are not.
+    /// The filetype does not consist of whole etypes.
     Etype,
 }
 
-/// A type that cannot be built or used, with the reason in a sentence.
+/// A type that cannot be built or used; displays as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeError {
     kind: TypeErrorKind,
@@ -30,7 +31,7 @@ impl TypeError {
         Self { kind, message }
     }
 
-    /// An arithmetic overflow in computing `what`.
+    /// Arithmetic overflow while computing `what`.
     pub(crate) fn overflow(what: &str) -> Self {
         let message = format!("{what} of the datatype does not fit in 63 bits");
         Self::new(TypeErrorKind::Overflow, message)
@@ -68,11 +69,11 @@ pub enum WireError {
     Truncated,
     /// Bytes follow the value.
     Trailing,
-    /// The first byte names another format or version.
+    /// Unknown format or version.
     Version(u8),
-    /// A tag, code or count has no meaning at that place.
+    /// An invalid tag, code or count.
     Invalid(&'static str),
-    /// The bytes describe a value, but not in its one canonical form.
+    /// The bytes describe a value, but not in canonical form.
     NotCanonical,
     /// The value described is not a valid type.
     Type(TypeError),
@@ -83,7 +84,7 @@ impl fmt::Display for WireError {
         match self {
             Self::Truncated => f.write_str("the wire form is truncated"),
             Self::Trailing => f.write_str("bytes follow the end of the wire form"),
-            Self::Version(found) => write!(f, "unknown format or version {found} of wire form"),
+            Self::Version(found) => write!(f, "unknown wire format or version {found}"),
             Self::Invalid(what) => write!(f, "the wire form has an invalid {what}"),
             Self::NotCanonical => f.write_str("the wire form is not canonical"),
             Self::Type(error) => write!(f, "the wire form describes an invalid type: {error}"),

@@ -1,12 +1,12 @@
-//! The copy loops: rows of equal pieces from one place to another, strided on both sides.
+//! Copy kernels: rows of equal pieces, strided on both sides.
 //!
-//! Small pieces are where the time goes, so the lengths that programs use most have loops whose
-//! piece is a constant, and the others copy with two overlapping moves of a constant size.
+//! Most time is spent on small pieces. Common lengths have loops with a constant piece size;
+//! other lengths are copied with two overlapping moves of constant size.
 #![allow(unsafe_code)] // Raw copies between user buffers, whose bounds the caller has checked.
 
 use std::ptr;
 
-/// One side of a copy: where the first piece starts and the distance to the next.
+/// One side of a copy: start of the first piece and distance to the next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side<P> {
     pub(crate) start: P,
@@ -17,15 +17,15 @@ pub(crate) struct Side<P> {
 ///
 /// # Safety
 /// Each piece must be readable at the source and writable at the destination, and no destination
-/// piece may share a byte with a source piece. Destination pieces may overlap each other: the
-/// later piece wins.
+/// piece may overlap a source piece. Destination pieces may overlap each other: the later piece
+/// wins.
 pub(crate) unsafe fn copy_pieces(
     from: Side<*const u8>,
     to: Side<*mut u8>,
     len: usize,
     count: usize,
 ) {
-    // SAFETY: the contract is the caller's, passed on unchanged.
+    // SAFETY: the caller's contract, passed on unchanged.
     unsafe {
         match len {
             0 => {}
@@ -47,14 +47,13 @@ pub(crate) unsafe fn copy_pieces(
     }
 }
 
-/// Pieces of `LEN` bytes. A packed side gets a loop of its own, in which its stride is a constant
-/// too.
+/// Pieces of `LEN` bytes. If a side is packed, its stride is a constant too.
 ///
 /// # Safety
 /// As [`copy_pieces`] with a length of `LEN`.
 unsafe fn fixed<const LEN: usize>(from: Side<*const u8>, to: Side<*mut u8>, count: usize) {
     let packed = LEN.cast_signed();
-    // SAFETY: the contract is the caller's; the strides are only written as constants.
+    // SAFETY: the caller's contract; the strides are merely written as constants.
     unsafe {
         if to.stride == packed {
             row::<LEN>(
@@ -86,15 +85,15 @@ unsafe fn fixed<const LEN: usize>(from: Side<*const u8>, to: Side<*mut u8>, coun
 unsafe fn row<const LEN: usize>(from: Side<*const u8>, to: Side<*mut u8>, count: usize) {
     let (mut source, mut target) = (from.start, to.start);
     for _ in 0..count {
-        // SAFETY: piece by piece within what the caller vouches for. The pointers are moved with
-        // wrapping arithmetic because the step after the last piece may leave the buffer.
+        // SAFETY: within the caller's contract. Pointers use wrapping arithmetic because the step
+        // after the last piece may leave the buffer.
         unsafe { ptr::copy_nonoverlapping(source, target, LEN) };
         source = source.wrapping_offset(from.stride);
         target = target.wrapping_offset(to.stride);
     }
 }
 
-/// Pieces of `HALF` to twice `HALF` bytes: one move from the front, one up to the end.
+/// Pieces of `HALF` to twice `HALF` bytes: one move from the front, one that ends at the end.
 ///
 /// # Safety
 /// As [`copy_pieces`], with `HALF <= len <= 2 * HALF`.
@@ -126,14 +125,14 @@ unsafe fn paired<const HALF: usize>(
 unsafe fn long(from: Side<*const u8>, to: Side<*mut u8>, len: usize, count: usize) {
     let (mut source, mut target) = (from.start, to.start);
     for _ in 0..count {
-        // SAFETY: piece by piece within what the caller vouches for.
+        // SAFETY: within the caller's contract.
         unsafe { ptr::copy_nonoverlapping(source, target, len) };
         source = source.wrapping_offset(from.stride);
         target = target.wrapping_offset(to.stride);
     }
 }
 
-/// Copies one piece. Short ones are moved in two halves without a call.
+/// Copies one piece. Short pieces take two overlapping moves and no call.
 ///
 /// # Safety
 /// As [`copy_pieces`] with a count of one.
@@ -150,7 +149,7 @@ pub(crate) unsafe fn copy_piece(from: *const u8, to: *mut u8, len: usize) {
             ptr::copy_nonoverlapping(from.add(second), to.add(second), HALF);
         }
     }
-    // SAFETY: the contract is the caller's; each arm has a HALF of at least half the length.
+    // SAFETY: the caller's contract; in each arm, `HALF` is at least half the length.
     unsafe {
         match len {
             8..=16 => halves::<8>(from, to, len),
@@ -172,7 +171,7 @@ mod tests {
             .collect()
     }
 
-    /// Copies with the kernel and byte by byte, from and to a buffer that just fits.
+    /// Copies with the kernel and byte by byte, between buffers of the exact size.
     fn check(len: usize, count: usize, from_stride: isize, to_stride: isize) {
         let room = |stride: isize| stride.unsigned_abs() * (count - 1) + len;
         let first = |stride: isize| {
@@ -198,7 +197,7 @@ mod tests {
             start: target.as_mut_ptr().wrapping_add(first(to_stride)),
             stride: to_stride,
         };
-        // SAFETY: the buffers have room for all pieces and are distinct.
+        // SAFETY: the buffers hold all pieces and are distinct.
         unsafe { copy_pieces(from, to, len, count) };
         assert_eq!(
             target, expected,
@@ -208,7 +207,7 @@ mod tests {
 
     #[test]
     fn every_length_and_stride_sign() {
-        // Under Miri only the lengths at which the kernels change.
+        // Miri checks only the lengths at which the kernel changes.
         let few = [1, 2, 3, 4, 5, 8, 15, 16, 17, 32, 33, 64, 65, 128, 129];
         let lengths: Vec<usize> = if cfg!(miri) {
             few.into()
@@ -244,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_touched_for_no_pieces() {
+    fn empty_copies_access_nothing() {
         let none = Side {
             start: ptr::null(),
             stride: 8,
@@ -255,7 +254,7 @@ mod tests {
         };
         // SAFETY: no piece is read or written.
         unsafe { copy_pieces(none, nowhere, 8, 0) };
-        // SAFETY: pieces of no bytes.
+        // SAFETY: the pieces are empty.
         unsafe { copy_pieces(none, nowhere, 0, 3) };
     }
 }

@@ -1,4 +1,4 @@
-//! Layouts: a shape, its place, and how it tiles.
+//! Layouts: a shape, its position and its tiling.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use crate::TypeError;
 use crate::runs::{RawRuns, Runs};
 use crate::shape::{Kind, Placed, Shape, first_reaching, pieces_of_copies};
 
-/// Where data bytes lie: the normalised form of a datatype.
+/// The positions of data bytes: the normalised form of a datatype.
 ///
-/// A layout describes one tile and repeats it for ever at multiples of its extent, as MPI does
-/// with the datatype of a buffer or a filetype. Positions in the data, such as the argument of
+/// A layout describes one tile and repeats it forever at multiples of its extent, as MPI does with
+/// the datatype of a buffer or a filetype. Positions in the data, such as the argument of
 /// [`offset_of`](Self::offset_of), count over all tiles and may exceed [`size`](Self::size).
 /// Cloning is cheap.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Layout(Arc<Inner>);
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    /// One tile; `None` if it holds no data.
+    /// One tile; `None` if it has no data.
     pub(crate) tile: Option<Placed>,
     lower_bound: i64,
     extent: i64,
@@ -27,23 +27,23 @@ pub(crate) struct Inner {
     pub(crate) row: Option<Row>,
 }
 
-/// The tiling as an endless row of copies, in which a tile that itself is a row of the same
-/// stride has been dissolved.
+/// The tiling as an endless row of copies. A tile that is itself a row with the same stride is
+/// merged into it.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) at: i64,
     pub(crate) step: i64,
     pub(crate) shape: Shape,
-    /// Data bytes whose offsets are sure to fit in an `i64`.
+    /// Number of data bytes whose offsets are known to fit in an `i64`.
     pub(crate) limit: u64,
 }
 
-/// Whether offsets rise in data order.
+/// Whether offsets increase in data order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Monotonicity {
-    /// Each data byte lies past the one before.
+    /// Each data byte lies after the previous one.
     Increasing,
-    /// Some data byte lies at or before the one before it: pieces overlap or go backwards.
+    /// Some data byte lies at or before the previous one: pieces overlap or go backwards.
     Unordered,
 }
 
@@ -54,19 +54,19 @@ pub enum Overlap {
     Absent,
     /// Some do.
     Present,
-    /// The layout is too intricate to tell at a bounded cost.
+    /// Unknown: the layout is too irregular to decide at bounded cost.
     Unproven,
 }
 
-/// The texture of a range of data bytes: what the choice of an access method needs to know.
+/// Summary of a range of data bytes, for choosing an access method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PieceStats {
-    /// Contiguous pieces; an upper bound where different parts of an irregular type touch.
+    /// Number of contiguous pieces; an upper bound where parts of an irregular type touch.
     pub pieces: u64,
-    /// Data bytes.
+    /// Number of data bytes.
     pub bytes: u64,
-    /// Distance from the lowest byte to the end of the highest, as [`Layout::run_bounds`] sees
-    /// it.
+    /// Distance from the lowest byte to the end of the highest, as given by
+    /// [`Layout::run_bounds`].
     pub span: u64,
 }
 
@@ -101,20 +101,20 @@ impl Row {
         }
     }
 
-    /// Offset of copy `index`, which must lie below the limit.
+    /// Offset of copy `index`, which must be below the limit.
     pub(crate) fn base(&self, index: u64) -> i64 {
         self.at
             .wrapping_add(self.step.wrapping_mul(index.cast_signed()))
     }
 
-    /// All copies together are one dense run.
+    /// Whether all copies together form one dense run.
     pub(crate) fn is_gapless(&self) -> bool {
         self.shape.is_dense() && self.step == self.shape.high
     }
 }
 
 impl Layout {
-    /// A layout of that tile and those bounds.
+    /// A layout with this tile and these bounds.
     pub(crate) fn new(
         tile: Option<Placed>,
         lower_bound: i64,
@@ -138,7 +138,7 @@ impl Layout {
         })))
     }
 
-    /// The layout of `len` bytes in a row, which tile without a gap.
+    /// The layout of `len` contiguous bytes, which tile without gaps.
     ///
     /// # Panics
     /// If `len` does not fit in 63 bits.
@@ -166,17 +166,17 @@ impl Layout {
         self.0.row.as_ref()
     }
 
-    /// Data bytes in one tile.
+    /// Number of data bytes in one tile.
     pub fn size(&self) -> u64 {
         self.tile().map_or(0, |tile| tile.shape.size)
     }
 
-    /// Distance from one tile to the next.
+    /// Distance between consecutive tiles.
     pub fn extent(&self) -> i64 {
         self.0.extent
     }
 
-    /// The lower bound of a tile, which resizing may have moved away from the data.
+    /// The lower bound of a tile; resizing may have moved it away from the data.
     pub fn lower_bound(&self) -> i64 {
         self.0.lower_bound
     }
@@ -186,17 +186,17 @@ impl Layout {
         self.0.lower_bound + self.0.extent
     }
 
-    /// The lowest offset of a data byte of the first tile; zero if there is none.
+    /// Offset of the lowest data byte in the first tile; zero if there are none.
     pub fn true_lower_bound(&self) -> i64 {
         self.tile().map_or(0, |tile| tile.at + tile.shape.low)
     }
 
-    /// The end of the highest data byte of the first tile; zero if there is none.
+    /// End of the highest data byte in the first tile; zero if there are none.
     pub fn true_upper_bound(&self) -> i64 {
         self.tile().map_or(0, |tile| tile.at + tile.shape.high)
     }
 
-    /// The tiling is one gapless run that starts at offset zero.
+    /// Whether the tiling is one gapless run that starts at offset zero.
     pub fn is_dense(&self) -> bool {
         self.0
             .row
@@ -204,7 +204,7 @@ impl Layout {
             .is_some_and(|row| row.is_gapless() && row.at == 0)
     }
 
-    /// The order of the bytes of one tile.
+    /// Order of the bytes in one tile.
     pub fn tile_order(&self) -> Monotonicity {
         match self.tile() {
             Some(tile) if !tile.shape.increasing => Monotonicity::Unordered,
@@ -212,7 +212,7 @@ impl Layout {
         }
     }
 
-    /// The order of the bytes of the endless tiling.
+    /// Order of the bytes in the endless tiling.
     pub fn order(&self) -> Monotonicity {
         match self.tile() {
             Some(tile) if !tile.shape.increasing || self.0.extent < tile.shape.high => {
@@ -222,19 +222,19 @@ impl Layout {
         }
     }
 
-    /// Offset of data byte `k` of the tiling; `None` if there is no data, or if the tile of that
-    /// byte does not fit in 63 bits.
+    /// Offset of data byte `k` of the tiling; `None` if there is no data or if that byte's tile
+    /// does not fit in 63 bits.
     pub fn offset_of(&self, k: u64) -> Option<i64> {
         let row = self.0.row.as_ref().filter(|row| k < row.limit)?;
         let index = k / row.shape.size;
         Some(row.base(index) + row.shape.offset_of(k % row.shape.size))
     }
 
-    /// Number of data bytes of the tiling before the first one at or past `offset`.
+    /// Number of data bytes of the tiling before the first at or past `offset`.
     ///
-    /// For an [increasing](Monotonicity::Increasing) tiling that is the number of data bytes below
-    /// `offset`; for others it is the length of the prefix that stays below it. `u64::MAX` if no
-    /// tile ever reaches `offset`, zero if there is no data.
+    /// For an [increasing](Monotonicity::Increasing) tiling, this is the number of data bytes
+    /// below `offset`; otherwise it is the length of the prefix that stays below it. `u64::MAX` if
+    /// no tile reaches `offset`, zero if there is no data.
     pub fn bytes_below(&self, offset: i64) -> u64 {
         let Some(row) = &self.0.row else {
             return 0;
@@ -250,11 +250,11 @@ impl Layout {
             .saturating_add(row.shape.bytes_before(rest))
     }
 
-    /// The strided runs of a range of data bytes, in data order. Pieces that touch are joined,
-    /// across tiles too, so a dense tiling is one run whatever the range.
+    /// The strided runs of a range of data bytes, in data order. Adjacent pieces are joined,
+    /// across tiles too, so a dense tiling is always one run.
     ///
-    /// The runs end early at a tile whose offsets do not fit in 63 bits:
-    /// [`offset_of`](Self::offset_of) and [`run_bounds`](Self::run_bounds) are `None` there.
+    /// The runs end early at a tile whose offsets do not fit in 63 bits, where
+    /// [`offset_of`](Self::offset_of) and [`run_bounds`](Self::run_bounds) are `None`.
     pub fn runs(&self, data: Range<u64>) -> Runs<'_> {
         Runs::new(self.raw_runs(data))
     }
@@ -263,11 +263,11 @@ impl Layout {
         RawRuns::new(self.0.row.as_ref(), data)
     }
 
-    /// The lowest offset and the end of the highest byte that a range of data bytes touches.
+    /// The lowest offset and the end of the highest byte in a range of data bytes.
     ///
-    /// Exact for increasing and for regular layouts, an outer bound for long ranges of irregular
-    /// ones that are not increasing. `None` if the range is empty, if there is no data, or if an
-    /// offset does not fit in 63 bits.
+    /// Exact for increasing and for regular layouts, a conservative bound for long ranges of
+    /// irregular layouts that do not increase. `None` if the range is empty, if there is no data,
+    /// or if an offset does not fit in 63 bits.
     pub fn run_bounds(&self, data: Range<u64>) -> Option<(i64, i64)> {
         let row = self.0.row.as_ref()?;
         if data.is_empty() || data.end > row.limit {
@@ -296,8 +296,8 @@ impl Layout {
         Some(bounds)
     }
 
-    /// Pieces, bytes and span of a range of data bytes, without walking it. All zero where
-    /// [`run_bounds`](Self::run_bounds) is `None`.
+    /// Pieces, bytes and span of a range of data bytes, computed without walking it. All zero
+    /// where [`run_bounds`](Self::run_bounds) is `None`.
     pub fn piece_stats(&self, data: Range<u64>) -> PieceStats {
         let bounds = self.run_bounds(data.clone());
         let Some(((low, high), row)) = bounds.zip(self.0.row.as_ref()) else {
@@ -320,13 +320,13 @@ impl Layout {
         }
     }
 
-    /// Heap memory that this layout holds, in bytes.
+    /// Heap memory used by this layout, in bytes.
     pub fn heap_bytes(&self) -> usize {
         let mut seen = HashSet::new();
         let tile = self
             .tile()
             .map_or(0, |tile| tile.shape.heap_bytes(&mut seen));
-        // An `Arc` keeps two counters in front of the value.
+        // An `Arc` stores two counters before the value.
         size_of::<Inner>() + 2 * size_of::<usize>() + tile
     }
 }

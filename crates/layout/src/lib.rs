@@ -1,8 +1,8 @@
 //! MPI datatypes as compact byte layouts.
 //!
 //! A [`Datatype`] is the tree of MPI constructors that made it. It is flattened once, when it is
-//! built, to a [`Layout`]: the normalised answer to "where does the k-th data byte lie". Layouts
-//! of regular types take a few hundred bytes whatever their count, and answer both look-ups
+//! built, into a [`Layout`]: the normalised answer to "where is the k-th data byte". Layouts of
+//! regular types take a few hundred bytes regardless of their count, and answer both look-ups
 //! (data byte to offset, offset to data byte) in time proportional to the nesting depth and the
 //! logarithm of the number of irregular blocks.
 //!
@@ -20,9 +20,9 @@
 //! # }
 //! ```
 //!
-//! The modules follow the way of a type: `basic` and `datatype` are what a program builds,
-//! `signature` is the sequence of basic types, `shape` and `layout` are the bytes, `runs` and
-//! `copy` walk them, `wire` sends them.
+//! The modules follow the life of a type: `basic` and `datatype` are what a program builds,
+//! `signature` is the sequence of basic types, `shape` and `layout` describe the bytes, `runs`
+//! and `copy` walk them, `wire` serialises them.
 
 mod basic;
 mod copy;
@@ -47,6 +47,6 @@ pub use runs::{Run, Runs};
 pub use signature::{Signature, SignatureRuns};
 pub use sorted::Piece;
 
-/// How deep constructors may nest: deeper types are refused, so that walking a type can never
-/// exhaust the stack.
+/// Maximum nesting depth of constructors. Deeper types are rejected so that walking a type
+/// cannot exhaust the stack.
 pub const MAX_DEPTH: u16 = 512;

@@ -1,18 +1,18 @@
-//! Iteration by strided runs.
+//! Iteration over strided runs.
 
 use std::ops::Range;
 
 use crate::layout::Row;
 use crate::shape::{Kind, Node};
 
-/// `count` pieces of `len` bytes, the first at `offset`, each `stride` past the one before.
+/// `count` pieces of `len` bytes, the first at `offset`, `stride` apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Offset of the first piece.
     pub offset: i64,
     /// Length of each piece, at least one.
     pub len: u64,
-    /// Distance from one piece to the next; zero if there is one piece.
+    /// Distance between consecutive pieces; zero if there is only one.
     pub stride: i64,
     /// Number of pieces, at least one.
     pub count: u64,
@@ -39,15 +39,15 @@ impl Run {
         }
     }
 
-    /// Data bytes in the run.
+    /// Number of data bytes in the run.
     pub fn bytes(&self) -> u64 {
         self.len * self.count
     }
 
     /// Offset of the `index`-th piece.
     pub fn piece(&self, index: u64) -> i64 {
-        // A row from one end of the range to the other is longer than the range; the offset of each
-        // of its pieces fits all the same.
+        // A row that spans the whole range of offsets is longer than an `i64`, but each of its
+        // pieces has an offset that fits.
         let distance = self.stride.wrapping_mul(index.cast_signed());
         self.offset.wrapping_add(distance)
     }
@@ -57,12 +57,12 @@ impl Run {
         (0..self.count).map(move |index| (self.piece(index), self.len))
     }
 
-    /// Where the last piece ends. A piece that starts below 0 may be longer than any offset.
+    /// End of the last piece. A piece that starts below 0 may be longer than any offset.
     fn tail(&self) -> i64 {
         self.piece(self.count - 1).wrapping_add_unsigned(self.len)
     }
 
-    /// `next` continues the row of equal pieces.
+    /// Whether `next` continues this row of equal pieces.
     fn continues_with(&self, next: &Run) -> bool {
         let stride = if self.count > 1 {
             self.stride
@@ -84,7 +84,7 @@ impl Run {
     }
 }
 
-/// The place of an iteration at one level of the tree.
+/// The position of an iteration at one level of the tree.
 #[derive(Clone, Copy, Debug)]
 struct Frame<'a> {
     node: &'a Node,
@@ -92,16 +92,16 @@ struct Frame<'a> {
     index: u64,
 }
 
-/// Runs as the tree gives them: one for each innermost row, touching pieces not joined.
+/// Runs as they occur in the tree: one per innermost row, adjacent pieces not joined.
 #[derive(Clone, Debug)]
 pub(crate) struct RawRuns<'a> {
     row: Option<&'a Row>,
-    /// Levels below the row, down to the one whose entries are dense pieces. Empty before the
-    /// first step of each copy.
+    /// Levels below the row, down to the one whose entries are dense pieces. Empty before the first
+    /// step in each copy.
     stack: Vec<Frame<'a>>,
     position: u64,
     end: u64,
-    /// Bytes already taken of the current piece.
+    /// Bytes of the current piece already consumed.
     inside: u64,
 }
 
@@ -117,12 +117,12 @@ impl<'a> RawRuns<'a> {
         }
     }
 
-    /// Data bytes not yet given out.
+    /// Number of data bytes not yet returned.
     fn remaining(&self) -> u64 {
         self.end.saturating_sub(self.position)
     }
 
-    /// A run of the endless row itself, whose copies are dense.
+    /// A run of the endless row itself, if its copies are dense.
     fn next_of_row(&mut self, row: &Row) -> Run {
         let len = row.shape.size;
         let (index, inside) = (self.position / len, self.position % len);
@@ -138,7 +138,7 @@ impl<'a> RawRuns<'a> {
         run
     }
 
-    /// Stands the stack on the current position.
+    /// Points the stack at the current position.
     fn descend(&mut self, row: &'a Row) {
         let mut rest = self.position % row.shape.size;
         let mut node: &'a Node = &row.shape;
@@ -157,7 +157,7 @@ impl<'a> RawRuns<'a> {
         self.inside = rest;
     }
 
-    /// Moves to the first piece after the current one, which has been used up.
+    /// Moves to the first piece after the current one, which is exhausted.
     fn advance(&mut self, pieces: u64) {
         self.inside = 0;
         let mut steps = pieces;
@@ -219,14 +219,14 @@ impl Iterator for RawRuns<'_> {
     }
 }
 
-/// Strided runs in data order, with touching pieces joined: see
+/// Strided runs in data order, with adjacent pieces joined; see
 /// [`Layout::runs`](crate::Layout::runs).
 #[derive(Clone, Debug)]
 pub struct Runs<'a> {
     raw: RawRuns<'a>,
-    /// The last run, which the next may still touch or continue.
+    /// The last run, which the next one may still extend.
     held: Option<Run>,
-    /// A run that is complete and comes before the held one.
+    /// A completed run that precedes the held one.
     ready: Option<Run>,
 }
 
@@ -239,8 +239,8 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Joins the last piece of `held` with the first of `next`, which begins where that ends;
-    /// gives out what can no longer change.
+    /// Joins the last piece of `held` with the first of `next`, which starts where it ends; returns
+    /// what can no longer change.
     fn join(&mut self, held: Run, next: Run) -> Option<Run> {
         let joined = Run::single(held.piece(held.count - 1), held.len + next.len);
         let before = (held.count > 1).then(|| held.without_last());

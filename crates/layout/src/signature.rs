@@ -8,7 +8,7 @@ use crate::{Basic, TypeError};
 
 /// The basic types of a datatype in type-map order, in compact form.
 ///
-/// Like a layout, a signature repeats for ever: element indices and byte positions may exceed
+/// Like a layout, a signature repeats forever: element indices and byte positions may exceed
 /// those of one instance of the datatype. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Signature(Option<Arc<Node>>);
@@ -16,7 +16,7 @@ pub struct Signature(Option<Arc<Node>>);
 #[derive(Debug)]
 struct Node {
     elements: u64,
-    /// How many there are of each type: sizes follow without a walk.
+    /// Number of elements per type, so that sizes need no walk.
     counts: BasicCounts,
     kind: Kind,
 }
@@ -26,17 +26,17 @@ type BasicCounts = BTreeMap<Basic, u64>;
 #[derive(Debug)]
 enum Kind {
     Run(Basic),
-    /// More than one copy of something that is not a run.
+    /// Two or more copies of something that is not a run.
     Repeat(Arc<Node>),
-    /// Parts with the elements before each.
+    /// Parts, each with the number of elements before it.
     Sequence(Box<[(u64, Arc<Node>)]>),
 }
 
-/// Whether one signature repeats another is decided by comparing this many of its parts; a type
-/// that is alike in so many is taken to be alike in all.
+/// Whether one signature repeats another is decided from at most this many of its parts; if those
+/// match, all are assumed to.
 const PROVEN_PLACES_MAX: usize = 1 << 16;
 
-/// The bytes that an element of a type takes in some representation.
+/// Size of an element of each type in some representation.
 type SizeOf<'a> = &'a dyn Fn(Basic) -> u64;
 
 impl Node {
@@ -98,7 +98,7 @@ impl Node {
         self.counts.iter().map(bytes).sum()
     }
 
-    /// The bytes of the first `elements` elements, which must not exceed one instance.
+    /// Bytes of the first `elements` elements, which must not exceed one instance.
     fn bytes_of(&self, elements: u64, size_of: SizeOf<'_>) -> u128 {
         if elements == self.elements {
             return self.size(size_of);
@@ -117,8 +117,8 @@ impl Node {
         }
     }
 
-    /// The element that holds byte `byte`, which must be within one instance, and the byte's
-    /// place in it.
+    /// The element containing byte `byte`, which must be within one instance, and the byte's
+    /// position in it.
     fn element_at(&self, mut byte: u128, size_of: SizeOf<'_>) -> (u64, u64) {
         match &self.kind {
             Kind::Run(basic) => {
@@ -144,8 +144,8 @@ impl Node {
         }
     }
 
-    /// The type of element `element` of one instance and how many like it follow, itself
-    /// included, before the tree changes.
+    /// The type of element `element` of one instance, and how many equal ones follow (itself
+    /// included) before the tree changes.
     fn run_at(&self, element: u64) -> (Basic, u64) {
         match &self.kind {
             Kind::Run(basic) => (*basic, self.elements - element),
@@ -158,9 +158,9 @@ impl Node {
         }
     }
 
-    /// Every element is the one that the endless repetition of `period` has at its place, if
-    /// this node begins at element `phase` of it. `proven` holds nodes and phases for which it is
-    /// known.
+    /// Whether every element equals the one at its position in the endless repetition of
+    /// `period`, when this node starts at element `phase`. `proven` holds nodes and phases
+    /// already checked.
     fn repeats(&self, period: &Node, phase: u64, proven: &mut HashSet<(usize, u64)>) -> bool {
         let place = (std::ptr::from_ref(self).addr(), phase);
         if proven.contains(&place) || proven.len() >= PROVEN_PLACES_MAX {
@@ -173,8 +173,8 @@ impl Node {
         let repeats = match &self.kind {
             Kind::Run(basic) => period.is_run_at(phase, *basic, self.elements),
             Kind::Repeat(child) => {
-                // The phases of the copies come round after a period's worth of them at most, and
-                // from then on all is known.
+                // The phases of the copies recur after at most one period's worth of copies; from
+                // then on, all are proven.
                 let copies = (self.elements / child.elements).min(period.elements);
                 (0..copies).all(|copy| child.repeats(period, moved(copy * child.elements), proven))
             }
@@ -188,10 +188,10 @@ impl Node {
         repeats
     }
 
-    /// From element `phase` on, the endless repetition of this node has `count` elements of one
-    /// type.
+    /// Whether the endless repetition of this node has `count` elements of type `basic` from
+    /// element `phase` on.
     fn is_run_at(&self, phase: u64, basic: Basic, count: u64) -> bool {
-        // A run longer than one instance must be all of it.
+        // A run longer than one instance must be the whole instance.
         let (mut at, mut left) = (phase, count.min(self.elements));
         while left > 0 {
             let (expected, run) = self.run_at(at % self.elements);
@@ -216,8 +216,8 @@ impl PartialEq for Signature {
 
 impl Eq for Signature {}
 
-/// Whether two nodes are equal. `proven` holds pairs of sequences that are: a node may contain
-/// the same one many times over at each of many levels.
+/// Whether two nodes are equal. `proven` holds pairs of sequences known to be equal, since a node
+/// may occur many times at each of many levels.
 fn same(one: &Arc<Node>, other: &Arc<Node>, proven: &mut HashSet<(usize, usize)>) -> bool {
     if Arc::ptr_eq(one, other) {
         return true;
@@ -277,7 +277,7 @@ impl Signature {
         Ok(Self(Some(Node::sequence(joined)?)))
     }
 
-    /// The basic type if there is but one kind of it.
+    /// The basic type, if all elements have the same.
     pub fn uniform(&self) -> Option<Basic> {
         match self.0.as_deref()?.kind {
             Kind::Run(basic) => Some(basic),
@@ -285,18 +285,18 @@ impl Signature {
         }
     }
 
-    /// Number of basic elements of one instance.
+    /// Number of basic elements in one instance.
     pub fn elements(&self) -> u64 {
         self.0.as_ref().map_or(0, |node| node.elements)
     }
 
-    /// Bytes of one instance whose elements take `size_of` bytes each; `None` if that does not
+    /// Bytes of one instance whose elements take `size_of` bytes each; `None` if the sum does not
     /// fit in 64 bits.
     pub fn size_in(&self, size_of: &dyn Fn(Basic) -> u64) -> Option<u64> {
         self.bytes_of(self.elements(), size_of)
     }
 
-    /// Bytes of the first `elements` elements; `None` if that does not fit in 64 bits, or if
+    /// Bytes of the first `elements` elements; `None` if the sum does not fit in 64 bits or if
     /// there are no elements to repeat.
     pub fn bytes_of(&self, elements: u64, size_of: &dyn Fn(Basic) -> u64) -> Option<u64> {
         let Some(node) = &self.0 else {
@@ -310,8 +310,8 @@ impl Signature {
         u64::try_from(bytes).ok()
     }
 
-    /// The element that holds byte `byte` of the packed sequence, and the byte's place in it.
-    /// `None` if there are no elements, or none that takes a byte.
+    /// The element containing byte `byte` of the packed sequence, and the byte's position in it.
+    /// `None` if there are no elements, or none with a size.
     pub fn element_at(&self, byte: u64, size_of: &dyn Fn(Basic) -> u64) -> Option<(u64, u64)> {
         let node = self.0.as_ref()?;
         let size = node.size(size_of);
@@ -324,7 +324,7 @@ impl Signature {
         Some((before.checked_add(element)?, inside))
     }
 
-    /// The runs of equal basic types in a range of elements, neighbours joined.
+    /// The runs of equal basic types in a range of elements; adjacent runs are joined.
     pub fn runs(&self, elements: Range<u64>) -> SignatureRuns<'_> {
         SignatureRuns {
             node: self.0.as_deref(),
@@ -333,14 +333,14 @@ impl Signature {
         }
     }
 
-    /// This signature is a whole number of repetitions of `period`.
+    /// Whether this signature is a whole number of repetitions of `period`.
     pub(crate) fn repeats(&self, period: &Signature) -> bool {
         match (&self.0, &period.0) {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(node), Some(period)) => {
                 let whole = node.elements.is_multiple_of(period.elements);
-                // What repeats a repetition repeats what that repeats.
+                // A repetition of a repetition of `period` repeats `period`.
                 let period = match &period.kind {
                     Kind::Repeat(child) => child,
                     _ => period,
@@ -353,7 +353,7 @@ impl Signature {
     }
 }
 
-/// Appends a part, joining runs of one type.
+/// Appends a part; adjacent runs of one type are joined.
 fn push_part(parts: &mut Vec<Arc<Node>>, node: &Arc<Node>) -> Result<(), TypeError> {
     if let Some(last) = parts.last_mut()
         && let (Kind::Run(previous), Kind::Run(basic)) = (&last.kind, &node.kind)
@@ -368,7 +368,7 @@ fn push_part(parts: &mut Vec<Arc<Node>>, node: &Arc<Node>) -> Result<(), TypeErr
     Ok(())
 }
 
-/// Runs of equal basic types: see [`Signature::runs`].
+/// Runs of equal basic types; see [`Signature::runs`].
 #[derive(Clone, Debug)]
 pub struct SignatureRuns<'a> {
     node: Option<&'a Node>,

@@ -1,4 +1,4 @@
-//! Layouts whose offsets do not rise, put in order.
+//! Layouts whose offsets do not increase, sorted by offset.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::{Layout, Monotonicity, Overlap};
 /// Overlap is decided by sorting the pieces of a tile, up to this many.
 const SORTED_PIECES: u64 = 1 << 16;
 
-/// A contiguous piece and where its bytes stand in the data.
+/// A contiguous piece and the position of its bytes in the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Offset of the first byte.
@@ -20,11 +20,11 @@ pub struct Piece {
 }
 
 impl Layout {
-    /// The contiguous pieces of a range of data bytes by rising offset; of equal offsets, the one
-    /// earlier in the data first.
+    /// The contiguous pieces of a range of data bytes, sorted by offset; at equal offsets, in
+    /// data order.
     ///
-    /// This is the path of layouts that are not increasing. It takes memory for every piece, so
-    /// the range should be bounded.
+    /// Used for layouts that do not increase. Takes memory for every piece, so the range should
+    /// be bounded.
     pub fn sorted_pieces(&self, data: Range<u64>) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut position = data.start;
@@ -44,13 +44,13 @@ impl Layout {
 }
 
 impl Layout {
-    /// Whether two data bytes of one tile share an offset. The standard forbids it in a type
+    /// Whether two data bytes of one tile share an offset, which the standard forbids in a type
     /// that is written to.
     pub fn tile_overlap(&self) -> Overlap {
         let Some(tile) = self.tile() else {
             return Overlap::Absent;
         };
-        if spaced(&tile.shape) {
+        if is_disjoint(&tile.shape) {
             return Overlap::Absent;
         }
         if tile.shape.pieces > SORTED_PIECES {
@@ -80,8 +80,7 @@ impl Layout {
         if tile.shape.pieces > SORTED_PIECES {
             return Overlap::Unproven;
         }
-        // Tiles overlap if and only if the pieces of one do, rolled up on a circle as long as the
-        // extent.
+        // Tiles overlap if and only if the pieces of one tile overlap modulo the extent.
         let mut rolled = Vec::new();
         for run in self.runs(0..self.size()) {
             for (offset, len) in run.pieces() {
@@ -98,14 +97,14 @@ impl Layout {
     }
 }
 
-/// Copies and parts all lie clear of each other, whatever their order.
-fn spaced(shape: &Node) -> bool {
+/// Whether all copies and parts are disjoint, whatever their order.
+fn is_disjoint(shape: &Node) -> bool {
     if shape.increasing {
         return true;
     }
     match &shape.kind {
         Kind::Repeat { stride, child, .. } => {
-            spaced(child) && stride.unsigned_abs() >= child.high.abs_diff(child.low)
+            is_disjoint(child) && stride.unsigned_abs() >= child.high.abs_diff(child.low)
         }
         _ => false,
     }

@@ -1,5 +1,5 @@
-//! The walk that packs and unpacks: down the tree to the copy kernels, whole subtrees at a time.
-#![allow(unsafe_code)] // Raw copies between user buffers, whose bounds the caller has checked.
+//! The tree walk that packs and unpacks: it hands whole subtrees to the copy kernels.
+#![allow(unsafe_code)] // Raw copies between user buffers, with bounds checked by the caller.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use crate::Layout;
 use crate::kernels::{Side, copy_piece, copy_pieces};
 use crate::shape::{Entry, Kind, Node};
 
-/// Which way data moves between strided memory and a packed buffer. Packing only reads the
-/// memory, unpacking only reads the packed buffer.
+/// Direction of a move between strided memory and a packed buffer. Packing only reads the memory,
+/// unpacking only reads the packed buffer.
 pub(crate) trait Direction {
     /// # Safety
     /// As [`copy_pieces`], from memory to packed or back.
@@ -60,9 +60,9 @@ impl Direction for Unpack {
     }
 }
 
-/// The place of a node in both buffers: its first data byte in memory, and the packed byte that
-/// belongs to it. Offsets equal pointer differences on the 64-bit systems supported. Pointers move
-/// with wrapping arithmetic, since only places of data bytes need to be inside of a buffer.
+/// The position of a node in both buffers: its first data byte in memory and the corresponding
+/// packed byte. Offsets equal pointer differences on the supported 64-bit systems. Pointers use
+/// wrapping arithmetic, since only data bytes need to lie inside a buffer.
 #[derive(Clone, Copy)]
 struct Place {
     memory: *mut u8,
@@ -79,7 +79,7 @@ impl Place {
     }
 }
 
-/// Moves a range of data bytes of the tiling; stops where offsets no longer fit in 63 bits.
+/// Moves a range of data bytes of the tiling. Stops where offsets no longer fit in 63 bits.
 ///
 /// # Safety
 /// As [`Layout::pack`] or [`Layout::unpack`].
@@ -103,8 +103,8 @@ pub(crate) unsafe fn transfer<D: Direction>(
         |index: u64| origin.at(row.base(index), (index * size).saturating_sub(data.start));
     let (first, last) = (data.start / size, (end - 1) / size);
     let (head, tail) = (data.start - first * size, end - last * size);
-    // SAFETY: head, whole copies and tail make up the range, each at its place; the contract for
-    // their bytes is the caller's.
+    // SAFETY: head, whole copies and tail make up the range; the contract for their bytes is the
+    // caller's.
     unsafe {
         if row.is_gapless() {
             let place = copy_at(first).at(head.cast_signed(), 0);
@@ -119,7 +119,8 @@ pub(crate) unsafe fn transfer<D: Direction>(
     }
 }
 
-/// Moves a range of the data bytes of a node. The packed place is that of the range's first byte.
+/// Moves a range of a node's data bytes. The packed position is that of the first byte in the
+/// range.
 ///
 /// # Safety
 /// As [`transfer`] for those bytes.
@@ -127,8 +128,7 @@ unsafe fn part<D: Direction>(node: &Node, place: Place, data: Range<u64>) {
     if data.is_empty() {
         return;
     }
-    // SAFETY: the parts make up the range, each at its place; the contract for their bytes is the
-    // caller's.
+    // SAFETY: the parts make up the range; the contract for their bytes is the caller's.
     unsafe {
         if data.start == 0 && data.end == node.size {
             return whole::<D>(node, place);
@@ -183,14 +183,14 @@ unsafe fn whole<D: Direction>(node: &Node, place: Place) {
     }
 }
 
-/// Moves whole entries of an inner node. The memory place is that of the node, the packed place
-/// that of the first entry.
+/// Moves whole entries of an inner node. The memory position is that of the node, the packed
+/// position that of the first entry.
 ///
 /// # Safety
 /// As [`transfer`] for the bytes of the entries.
 unsafe fn entries<D: Direction>(node: &Node, indices: Range<u64>, place: Place) {
     let range = indices.start as usize..indices.end as usize;
-    // SAFETY: the entries follow each other in the packed buffer; the contract for their bytes is
+    // SAFETY: the entries are consecutive in the packed buffer; the contract for their bytes is
     // the caller's.
     unsafe {
         match &node.kind {
@@ -269,18 +269,18 @@ unsafe fn copies<D: Direction>(child: &Node, stride: i64, count: u64, place: Pla
     }
 }
 
-/// Copies of a node of this many pieces or fewer are moved piece by piece over many copies, in
+/// Copies of a node with at most this many pieces are moved piece by piece across many copies, in
 /// the kernels' strided loops, instead of copy by copy.
 const COLUMNS_MAX: usize = 8;
 
-/// Fewer copies than this are not worth the change of order.
+/// With fewer copies, changing the order does not pay.
 const COLUMN_COPIES_MIN: u64 = 4;
 
-/// Bytes of memory and packed buffer that one turn over the pieces touches: half of a small
-/// first-level cache, so that the lines which pieces share are still there at the next piece.
-const COLUMN_TURN_BYTES: u64 = 16 << 10;
+/// Bytes of memory and packed buffer that one pass over the pieces covers: half of a small L1
+/// cache, so that cache lines shared by pieces are still present for the next piece.
+const COLUMN_PASS_BYTES: u64 = 16 << 10;
 
-/// The few pieces of a node, each a column of a table whose rows are the copies.
+/// The few pieces of a node, as columns of a table whose rows are the copies.
 struct Columns {
     /// Offset, packed start and length of each piece.
     pieces: [(i64, u64, u64); COLUMNS_MAX],
@@ -288,7 +288,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// `None` if there are too many pieces, or if copies overlap: then their order matters.
+    /// `None` if there are too many pieces, or if copies overlap and their order matters.
     fn of(child: &Node, stride: i64) -> Option<Self> {
         if child.pieces > COLUMNS_MAX as u64 || !child.increasing || stride < child.high {
             return None;
@@ -311,7 +311,7 @@ impl Columns {
     /// As [`transfer`] for the bytes of the copies.
     unsafe fn transfer<D: Direction>(&self, child: &Node, stride: i64, count: u64, place: Place) {
         let row_bytes = stride.unsigned_abs().saturating_add(child.size);
-        let turn = (COLUMN_TURN_BYTES / row_bytes).max(COLUMN_COPIES_MIN);
+        let turn = (COLUMN_PASS_BYTES / row_bytes).max(COLUMN_COPIES_MIN);
         let mut done = 0;
         while done < count {
             let copies = turn.min(count - done);

@@ -1,4 +1,4 @@
-//! Variable-length integers: seven bits a byte, lowest first, in the shortest form only.
+//! Variable-length integers: seven bits per byte, lowest first, shortest form only.
 
 use crate::WireError;
 
@@ -13,7 +13,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Small numbers of either sign take few bytes.
+/// Zigzag-encoded, so that small numbers of either sign take few bytes.
 pub(crate) fn put_signed(out: &mut Vec<u8>, value: i64) {
     put(
         out,
@@ -21,7 +21,7 @@ pub(crate) fn put_signed(out: &mut Vec<u8>, value: i64) {
     );
 }
 
-/// Reads a wire form from its front.
+/// Reads a wire form from the front.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
                 return Ok(value);
             }
         }
-        Err(WireError::Invalid("number past 64 bits"))
+        Err(WireError::Invalid("number larger than 64 bits"))
     }
 
     pub(crate) fn signed(&mut self) -> Result<i64, WireError> {
@@ -70,7 +70,8 @@ impl<'a> Reader<'a> {
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 
-    /// A number of entries of which each takes `bytes` or more: as many as the input can hold.
+    /// A count of entries that take at least `bytes` each; rejected if the input is too short
+    /// for them.
     pub(crate) fn count(&mut self, bytes: usize) -> Result<usize, WireError> {
         let count = self.number()?;
         let limit = self.remaining() / bytes;
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_are_refused() {
+    fn longer_forms_are_rejected() {
         assert_eq!(
             Reader::new(&[0x80, 0]).number(),
             Err(WireError::NotCanonical)

@@ -1,4 +1,4 @@
-//! Large counts, limits, refusals and normal forms.
+//! Large counts, limits, rejected arguments and normal forms.
 
 #![allow(clippy::unwrap_used)] // A test may panic: that is how it fails.
 
@@ -32,7 +32,7 @@ fn counts_and_sizes_past_32_bits() {
 }
 
 #[test]
-fn far_tiles_end_where_offsets_do() {
+fn distant_tiles_end_at_the_last_offset() {
     let wide = Datatype::resized(&int(), 0, 1 << 61).unwrap();
     let layout = wide.layout();
     assert_eq!(layout.offset_of(4 * 3 + 1), Some((3 << 61) + 1));
@@ -47,7 +47,7 @@ fn far_tiles_end_where_offsets_do() {
     assert_eq!(backwards.layout().bytes_below(4), u64::MAX);
 }
 
-/// A row of tiles from a high offset down to the lowest is longer than 63 bits can say.
+/// A row of tiles from a high offset down to the lowest is longer than 63 bits.
 #[test]
 fn a_row_may_span_the_whole_range() {
     let high = Datatype::hindexed(&[(1, 1 << 62)], &Basic::Byte.into()).unwrap();
@@ -58,7 +58,7 @@ fn a_row_may_span_the_whole_range() {
     assert_eq!(down.layout().offset_of(run.count - 1), Some(last));
 }
 
-/// Tiles on top of each other never leave the range, so the data goes on to the last position.
+/// Tiles that coincide never leave the range, so the data extends to the last position.
 #[test]
 fn pieces_are_counted_up_to_the_last_position() {
     let stacked = Datatype::resized(&Basic::Byte.into(), 0, 0).unwrap();
@@ -69,7 +69,7 @@ fn pieces_are_counted_up_to_the_last_position() {
     );
 }
 
-/// Comparing an etype with holes must not list all its elements.
+/// Checking an etype with holes must not enumerate its elements.
 #[test]
 fn an_etype_of_many_pieces_is_checked_quickly() {
     let etype = Datatype::vector(1 << 40, 2, 3, &int()).unwrap();
@@ -121,7 +121,7 @@ fn every_overflow_is_an_error() {
 }
 
 #[test]
-fn nothing_overflows_where_nothing_lies() {
+fn empty_types_do_not_overflow() {
     Datatype::vector(1, 1, i64::MAX, &int()).unwrap();
     Datatype::vector(0, 1, i64::MIN, &int()).unwrap();
     Datatype::indexed(&[(0, i64::MAX), (1, 0)], &int()).unwrap();
@@ -136,7 +136,7 @@ fn nothing_overflows_where_nothing_lies() {
 }
 
 #[test]
-fn nesting_has_a_limit() {
+fn nesting_depth_is_limited() {
     let mut datatype = int();
     for _ in 1..MAX_DEPTH {
         datatype = Datatype::hvector(2, 1, 1, &datatype).unwrap_or(datatype);
@@ -149,7 +149,7 @@ fn nesting_has_a_limit() {
 }
 
 #[test]
-fn arguments_outside_of_the_array_are_refused() {
+fn arguments_outside_the_array_are_rejected() {
     let argument = TypeErrorKind::Argument;
     let subarray = |sizes: &[u64], subsizes: &[u64], starts: &[u64]| {
         kind(Datatype::subarray(
@@ -173,7 +173,7 @@ fn arguments_outside_of_the_array_are_refused() {
         grid: vec![processes],
         order: Order::C,
     };
-    for refused in [
+    for rejected in [
         darray(4, 4, Distribution::Block(None), 4),
         darray(4, 0, Distribution::Block(None), 3),
         darray(0, 0, Distribution::Block(None), 0),
@@ -182,16 +182,16 @@ fn arguments_outside_of_the_array_are_refused() {
         darray(4, 0, Distribution::None, 4),
     ] {
         assert_eq!(
-            kind(Datatype::darray(&refused, &int())),
+            kind(Datatype::darray(&rejected, &int())),
             argument,
-            "{refused:?}"
+            "{rejected:?}"
         );
     }
     let huge = darray(4, 3, Distribution::Cyclic(Some(u64::MAX)), 4);
     assert_eq!(Datatype::darray(&huge, &int()).unwrap().size(), 0);
 }
 
-/// The same bytes have the same form, whichever constructors made them.
+/// Equal bytes have equal wire forms, whichever constructors made them.
 #[test]
 fn equal_layouts_have_equal_wire_forms() {
     let contiguous = Datatype::contiguous(24, &int()).unwrap();
@@ -257,7 +257,7 @@ fn irregular_blocks_take_about_sixteen_bytes() {
     let same_length: Vec<i64> = blocks.iter().map(|block| block.1).collect();
     let datatype = Datatype::indexed_block(2, &same_length, &int()).unwrap();
     assert!(datatype.layout().heap_bytes() < 9 * blocks.len());
-    // Every look-up of a long list, which has an index over it.
+    // Every look-up in a long list, which has a search index.
     let layout = datatype.layout();
     for (index, place) in same_length.iter().enumerate() {
         assert_eq!(layout.offset_of(8 * index as u64 + 1), Some(4 * place + 1));
@@ -265,7 +265,7 @@ fn irregular_blocks_take_about_sixteen_bytes() {
     }
 }
 
-/// A tile whose last block touches the first of the next.
+/// The last block of a tile is adjacent to the first of the next.
 #[test]
 fn pieces_join_across_tiles() {
     let vector = Datatype::vector(3, 2, 3, &int()).unwrap();
@@ -276,9 +276,9 @@ fn pieces_join_across_tiles() {
     assert_eq!(contiguous.layout().runs(5..1 << 50).count(), 1);
 }
 
-/// Shapes that contain one shape twice at each of many levels: nothing may walk all paths.
+/// Shapes that contain one shape twice at each of many levels: nothing may walk every path.
 #[test]
-fn shared_subtrees_are_walked_once() {
+fn shared_subtrees_are_visited_once() {
     let doubled = |first: Datatype| {
         let mut datatype = first;
         for _ in 0..24 {
@@ -311,17 +311,17 @@ fn shared_subtrees_are_walked_once() {
 }
 
 #[test]
-fn hostile_wire_forms_are_refused() {
+fn malformed_wire_forms_are_rejected() {
     let vector = Datatype::vector(9, 2, 5, &int()).unwrap();
     let wire = vector.layout().to_wire();
-    let refused = |bytes: &[u8]| Layout::from_wire(bytes).unwrap_err();
-    assert_eq!(refused(&[]), WireError::Truncated);
-    assert_eq!(refused(&[0x77, 0]), WireError::Version(0x77));
+    let rejected = |bytes: &[u8]| Layout::from_wire(bytes).unwrap_err();
+    assert_eq!(rejected(&[]), WireError::Truncated);
+    assert_eq!(rejected(&[0x77, 0]), WireError::Version(0x77));
     assert_eq!(
-        refused(&[wire.as_slice(), &[0]].concat()),
+        rejected(&[wire.as_slice(), &[0]].concat()),
         WireError::Trailing
     );
-    // A repeat of its own index, one that counts to one, one that is dense in disguise.
+    // A repeat that refers to itself, a repeat of count one, a repeat that should be dense.
     let dense = [1, 8];
     let table = |nodes: &[&[u8]]| {
         let mut bytes = vec![0x11, nodes.len() as u8];
@@ -330,28 +330,31 @@ fn hostile_wire_forms_are_refused() {
         bytes
     };
     assert!(matches!(
-        refused(&table(&[&dense, &[2, 1, 3, 40]])),
+        rejected(&table(&[&dense, &[2, 1, 3, 40]])),
         WireError::Invalid(_)
     ));
     assert!(matches!(
-        refused(&table(&[&dense, &[2, 0, 1, 40]])),
+        rejected(&table(&[&dense, &[2, 0, 1, 40]])),
         WireError::Invalid(_)
     ));
     assert_eq!(
-        refused(&table(&[&dense, &[2, 0, 3, 16]])),
+        rejected(&table(&[&dense, &[2, 0, 3, 16]])),
         WireError::NotCanonical
     );
-    assert_eq!(refused(&table(&[&dense, &dense])), WireError::NotCanonical);
-    assert_eq!(refused(&table(&[&dense, &[1, 9]])), WireError::NotCanonical);
+    assert_eq!(rejected(&table(&[&dense, &dense])), WireError::NotCanonical);
+    assert_eq!(
+        rejected(&table(&[&dense, &[1, 9]])),
+        WireError::NotCanonical
+    );
     assert!(Layout::from_wire(&table(&[&dense, &[2, 0, 3, 40]])).is_ok());
-    // A count that the input cannot hold must not be believed.
+    // A count that the input cannot hold must not be trusted.
     let lying = [0x11, 1, 4, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0, 0, 0];
-    assert_eq!(refused(&lying), WireError::Truncated);
+    assert_eq!(rejected(&lying), WireError::Truncated);
 }
 
 /// Found by fuzzing the wire form: the run is longer than the largest offset.
 #[test]
-fn a_run_from_below_zero_to_the_last_offset_is_given_whole() {
+fn a_run_from_below_zero_to_the_last_offset_is_not_split() {
     let shifted = Datatype::hindexed(&[(1, -46)], &Basic::Byte.into()).unwrap();
     let bytes = Datatype::resized(&shifted, -1, 1).unwrap();
     let runs: Vec<_> = bytes.layout().runs(0..u64::MAX).collect();

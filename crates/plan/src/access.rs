@@ -1,23 +1,22 @@
-//! What one rank moves in a call.
+//! The bytes that one rank moves in a call.
 
 use std::ops::Range;
 
 use pario_layout::{Layout, Monotonicity, PieceStats};
 
-/// Data bytes `first..first + len` of a view, counted from 0 within the
-/// access.
+/// Data bytes `first..first + len` of a view. Indices are relative to `first`.
 #[derive(Clone, Debug)]
 pub struct Access {
     displacement: u64,
     layout: Layout,
     first: u64,
     len: u64,
-    /// From the lowest byte of the file to the end of the highest.
+    /// From the first byte in the file to the end of the last.
     span: Range<u64>,
 }
 
 impl Access {
-    /// `None` if the access reaches past 2^63 - 1.
+    /// `None` if the access extends past offset 2^63 - 1.
     pub fn new(displacement: u64, layout: Layout, first: u64, len: u64) -> Option<Access> {
         let span = if len == 0 || layout.size() == 0 {
             0..0
@@ -36,7 +35,7 @@ impl Access {
         })
     }
 
-    /// An access of nothing.
+    /// An empty access.
     pub fn empty() -> Access {
         Access {
             displacement: 0,
@@ -47,7 +46,7 @@ impl Access {
         }
     }
 
-    /// Data bytes.
+    /// Number of data bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -57,12 +56,12 @@ impl Access {
         self.len == 0
     }
 
-    /// Where the view starts.
+    /// The view's displacement.
     pub fn displacement(&self) -> u64 {
         self.displacement
     }
 
-    /// The view's pattern.
+    /// The view's layout.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -72,27 +71,26 @@ impl Access {
         self.first
     }
 
-    /// From the lowest byte of the file to the end of the highest.
+    /// From the first byte in the file to the end of the last.
     pub fn span(&self) -> Range<u64> {
         self.span.clone()
     }
 
-    /// Whether its bytes ascend in the file: what windows need.
+    /// Whether its bytes ascend in the file, as windows require.
     pub fn is_increasing(&self) -> bool {
         self.is_empty() || self.layout.order() == Monotonicity::Increasing
     }
 
-    /// The byte of the file where a data byte lies.
+    /// File offset of a data byte.
     pub fn offset_of(&self, index: u64) -> u64 {
         debug_assert!(index < self.len);
         let offset = self.layout.offset_of(self.first + index);
         offset
             .and_then(|offset| self.displacement.checked_add_signed(offset))
-            .expect("the reach of an access is checked when it is made")
+            .expect("the range of an access is checked on construction")
     }
 
-    /// How many of its data bytes lie below a byte of the file. Only for
-    /// accesses that increase.
+    /// Number of data bytes below a file offset. Only for increasing accesses.
     pub fn bytes_below(&self, file_byte: u64) -> u64 {
         if file_byte <= self.span.start {
             return 0;
@@ -107,7 +105,7 @@ impl Access {
             .min(self.len)
     }
 
-    /// Its data bytes that lie in a range of the file.
+    /// The data bytes in a range of the file.
     pub fn data_in(&self, file: Range<u64>) -> Range<u64> {
         let start = self.bytes_below(file.start);
         let end = if file.end <= file.start {
@@ -118,7 +116,7 @@ impl Access {
         start..end
     }
 
-    /// The first byte of the file at or past `file_byte` that it touches.
+    /// The first byte of the access at or past `file_byte`.
     pub fn next_at(&self, file_byte: u64) -> Option<u64> {
         let index = self.bytes_below(file_byte);
         (index < self.len).then(|| self.offset_of(index))
@@ -129,8 +127,8 @@ impl Access {
         self.layout.piece_stats(self.first..self.first + self.len)
     }
 
-    /// Pieces, bytes and span of what lies in a range of the file. Only for
-    /// accesses that increase.
+    /// Pieces, bytes and span of the part in a range of the file. Only for
+    /// increasing accesses.
     pub fn stats_in(&self, file: Range<u64>) -> PieceStats {
         let data = self.data_in(file);
         self.layout
@@ -152,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn look_ups_agree_with_a_walk() {
+    fn look_ups_match_a_linear_walk() {
         let access = striped();
         let bytes: Vec<u64> = (0..6).map(|index| access.offset_of(index)).collect();
         assert_eq!(bytes, [16, 20, 21, 25, 26, 30]);
@@ -171,13 +169,13 @@ mod tests {
     }
 
     #[test]
-    fn an_access_past_the_last_byte_is_refused() {
+    fn an_access_past_the_last_offset_is_rejected() {
         assert!(Access::new(i64::MAX as u64, Layout::dense(1), 0, 1).is_none());
         assert!(Access::new(i64::MAX as u64, Layout::dense(1), 0, 0).is_some());
     }
 
     #[test]
-    fn a_view_without_data_moves_nothing() {
+    fn a_view_without_data_is_an_empty_access() {
         assert!(Access::new(5, Layout::dense(0), 0, 100).unwrap().is_empty());
     }
 }

@@ -1,10 +1,10 @@
-//! Who aggregates: how many ranks, and which.
+//! Choice of aggregators: how many, and which ranks.
 //!
-//! In this order: what the hints ask for (`cb_nodes`, within what
-//! `cb_config_list` allows); one where all ranks share a kernel and memory;
-//! else the number that the cost model finds cheapest, among divisors and
-//! multiples of the number of servers where that is known, so that each
-//! aggregator always meets the same servers (Liao 2008, section IV-B).
+//! In order of precedence: the hints (`cb_nodes`, within the limits of
+//! `cb_config_list`); a single aggregator where all ranks share a kernel and
+//! memory; otherwise the number with the lowest cost in the cost model, among
+//! divisors and multiples of the number of servers where that is known, so that
+//! each aggregator always accesses the same servers (Liao 2008, section IV-B).
 
 use std::borrow::Cow;
 
@@ -12,19 +12,19 @@ use pario_hints::{ConfigList, Hints};
 
 use crate::{Case, Client, CostModel, Striping, number::Counted};
 
-/// The chosen ranks and why so many.
+/// The aggregators and the reason for their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aggregators {
     /// In realm order.
     pub ranks: Vec<u32>,
-    /// Why so many.
+    /// Why this many.
     pub reason: Cow<'static, str>,
 }
 
-/// The ranks of each node.
+/// Ranks by node.
 type Nodes = Vec<(u32, Vec<u32>)>;
 
-/// Chooses the aggregators of a case.
+/// Chooses the aggregators for a case.
 pub fn choose(case: &Case<'_>) -> Aggregators {
     let nodes = by_node(&case.facts.nodes);
     let (listed, eligible) = eligible(case.tuning.config_list.as_ref(), nodes);
@@ -34,26 +34,28 @@ pub fn choose(case: &Case<'_>) -> Aggregators {
         (Some(asked), _) => {
             let count = u64::from(asked).clamp(1, most.max(1));
             let reason = match count == u64::from(asked) {
-                true => "the hint cb_nodes asks for them".into(),
-                false => format!("the hint cb_nodes asks for {asked}, {most} are possible").into(),
+                true => "as set by the hint cb_nodes".into(),
+                false => {
+                    format!("the hint cb_nodes is {asked}, but only {most} are possible").into()
+                }
             };
             (count, reason)
         }
-        (None, Some(list)) => (most, format!("cb_config_list {list} allows them").into()),
-        (None, None) if one_client => (
-            1,
-            "one stream of windows serves a node that shares its kernel".into(),
+        (None, Some(list)) => (
+            most,
+            format!("as allowed by the hint cb_config_list ({list})").into(),
         ),
+        (None, None) if one_client => (1, "one stream of windows suffices on a single node".into()),
         (None, None) => cheapest(case, eligible.len(), most),
     };
     Aggregators {
-        ranks: in_turn(&eligible, count as usize),
+        ranks: round_robin(&eligible, count as usize),
         reason,
     }
 }
 
-/// The ranks that may aggregate by node, with the list that says so. A list that
-/// matches no node counts as none.
+/// The eligible ranks by node, and the list that restricts them. A list that
+/// matches no node is ignored.
 fn eligible(list: Option<&ConfigList>, nodes: Nodes) -> (Option<&ConfigList>, Nodes) {
     let chosen = list.map(|list| list.eligible(&nodes));
     match chosen.filter(|chosen| !chosen.is_empty()) {
@@ -62,9 +64,9 @@ fn eligible(list: Option<&ConfigList>, nodes: Nodes) -> (Option<&ConfigList>, No
     }
 }
 
-/// The ranks that aggregate in every call because hints say so, for ranks on
-/// these nodes.
-pub fn asked_aggregators(nodes: &[u32], hints: &Hints) -> Option<Vec<u32>> {
+/// The aggregators that hints prescribe for every call, for ranks on these
+/// nodes.
+pub fn requested_aggregators(nodes: &[u32], hints: &Hints) -> Option<Vec<u32>> {
     let (listed, eligible) = eligible(hints.cb_config_list.as_ref(), by_node(nodes));
     let most = || eligible.iter().map(|(_, ranks)| ranks.len()).sum();
     let count = match (hints.cb_nodes, listed) {
@@ -72,7 +74,7 @@ pub fn asked_aggregators(nodes: &[u32], hints: &Hints) -> Option<Vec<u32>> {
         (None, Some(_)) => most(),
         (None, None) => return None,
     };
-    Some(in_turn(&eligible, count))
+    Some(round_robin(&eligible, count))
 }
 
 /// The number of aggregators with the lowest cost.
@@ -81,8 +83,8 @@ fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, Cow<'static, str>
     let time = |count: u64| model.time_us(case, nodes, count);
     let most = most.min(CostModel::saturated(case));
     let counts = match case.facts.striping {
-        Some(striping) => around_servers(striping, most),
-        None => doublings(nodes as u64, most),
+        Some(striping) => divisors_and_multiples(striping, most),
+        None => powers_of_two(nodes as u64, most),
     };
     let best = counts
         .into_iter()
@@ -97,7 +99,7 @@ fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, Cow<'static, str>
         Some(Striping { count, .. }) => format!(", a multiple of {}", Counted(count, "server")),
     };
     let reason = format!(
-        "the cost model finds {best} cheapest for {} of {} on {}{relation}",
+        "{best} has the lowest modelled cost for {} of {} on {}{relation}",
         Counted(case.pattern().bytes, "byte"),
         Counted(case.ranks().into(), "rank"),
         Counted(nodes as u64, "node"),
@@ -105,8 +107,8 @@ fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, Cow<'static, str>
     (best, reason.into())
 }
 
-/// 1, 2, 4, ... and one for each node, two, four, ...; at most `most`.
-fn doublings(nodes: u64, most: u64) -> Vec<u64> {
+/// 1, 2, 4, ... and 1, 2, 4, ... per node, up to `most`.
+fn powers_of_two(nodes: u64, most: u64) -> Vec<u64> {
     let from = |first: u64| {
         std::iter::successors(Some(first), |count| count.checked_mul(2))
             .take_while(|count| *count <= most)
@@ -117,11 +119,11 @@ fn doublings(nodes: u64, most: u64) -> Vec<u64> {
     counts
 }
 
-/// Servers beyond this many are not searched for divisors one by one.
+/// Divisors are searched exhaustively up to this many servers.
 const DIVISORS_MAX: u64 = 1 << 16;
 
 /// Divisors of the number of servers, and its multiples by powers of two.
-fn around_servers(striping: Striping, most: u64) -> Vec<u64> {
+fn divisors_and_multiples(striping: Striping, most: u64) -> Vec<u64> {
     let servers = striping.count;
     let divisors = (1..=servers.min(most).min(DIVISORS_MAX)).filter(|n| servers.is_multiple_of(*n));
     let multiples = std::iter::successors(servers.checked_mul(2), |count| count.checked_mul(2))
@@ -129,7 +131,7 @@ fn around_servers(striping: Striping, most: u64) -> Vec<u64> {
     divisors.chain(multiples).collect()
 }
 
-/// The ranks of each node, ascending, nodes in the order of their names.
+/// Ranks by node, ascending; nodes are in ascending order too.
 pub(crate) fn by_node(nodes: &[u32]) -> Vec<(u32, Vec<u32>)> {
     let mut ranks: Vec<(u32, u32)> = nodes.iter().copied().zip(0..).collect();
     ranks.sort_unstable();
@@ -139,8 +141,8 @@ pub(crate) fn by_node(nodes: &[u32]) -> Vec<(u32, Vec<u32>)> {
         .collect()
 }
 
-/// So many ranks, one a node in turn, ascending.
-fn in_turn(nodes: &[(u32, Vec<u32>)], count: usize) -> Vec<u32> {
+/// Picks `count` ranks round-robin over the nodes; ascending.
+fn round_robin(nodes: &[(u32, Vec<u32>)], count: usize) -> Vec<u32> {
     let longest = nodes.iter().map(|(_, ranks)| ranks.len()).max();
     let turns = (0..longest.unwrap_or(0))
         .flat_map(|turn| nodes.iter().filter_map(move |(_, ranks)| ranks.get(turn)));
@@ -149,9 +151,9 @@ fn in_turn(nodes: &[(u32, Vec<u32>)], count: usize) -> Vec<u32> {
     ranks
 }
 
-/// So many ranks of all, spread over the nodes; all where there are fewer.
+/// Picks up to `count` ranks, spread over the nodes.
 pub(crate) fn spread(nodes: &[u32], count: u64) -> Vec<u32> {
-    in_turn(
+    round_robin(
         &by_node(nodes),
         usize::try_from(count).unwrap_or(usize::MAX),
     )
@@ -172,18 +174,22 @@ mod tests {
     }
 
     #[test]
-    fn hints_come_first() {
+    fn hints_take_precedence() {
         let mut fixture = cluster(1 << 20);
         fixture.tuning.aggregators = Some(4);
         assert_eq!(choose(&fixture.case()).ranks, [0, 1, 4, 8]);
         fixture.tuning.config_list = Some("*:1".parse().unwrap());
         let few = choose(&fixture.case());
         assert_eq!(few.ranks, [0, 4, 8]);
-        assert!(few.reason.contains("3 are possible"), "{}", few.reason);
+        assert!(
+            few.reason.contains("but only 3 are possible"),
+            "{}",
+            few.reason
+        );
         fixture.tuning.aggregators = None;
         fixture.tuning.config_list = Some("1:2".parse().unwrap());
         assert_eq!(choose(&fixture.case()).ranks, [4, 5]);
-        // A list that matches no node is as good as none.
+        // A list that matches no node is ignored.
         fixture.tuning.config_list = None;
         let free = choose(&fixture.case());
         fixture.tuning.config_list = Some("9:2,elsewhere:*".parse().unwrap());
@@ -191,12 +197,12 @@ mod tests {
     }
 
     #[test]
-    fn hints_alone_may_tell_who() {
+    fn hints_alone_may_determine_the_aggregators() {
         let nodes: Vec<u32> = (0..12).map(|rank| rank / 4).collect();
         let asked = |pairs: &[(&str, &str)]| {
             let info = pario_hints::Info::from_pairs(pairs.iter().copied()).unwrap();
             let hints = Hints::resolve(&info, &pario_hints::Sources::none()).hints;
-            asked_aggregators(&nodes, &hints)
+            requested_aggregators(&nodes, &hints)
         };
         assert_eq!(asked(&[]), None);
         assert_eq!(asked(&[("cb_config_list", "9:1")]), None);
@@ -209,13 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn a_node_with_its_own_kernel_needs_one() {
+    fn a_single_node_needs_one_aggregator() {
         let fixture = Fixture::new(vec![dense(0, 1 << 30); 4]);
         assert_eq!(choose(&fixture.case()).ranks, [0]);
     }
 
     #[test]
-    fn the_number_divides_or_multiplies_the_servers() {
+    fn the_number_is_a_divisor_or_multiple_of_the_servers() {
         for servers in 1..40 {
             for bytes in [1 << 10, 1 << 20, 1 << 28] {
                 let mut fixture = cluster(bytes);
@@ -233,11 +239,11 @@ mod tests {
     }
 
     #[test]
-    fn little_data_needs_few() {
+    fn little_data_needs_few_aggregators() {
         let few = choose(&cluster(64).case());
         assert_eq!(few.ranks.len(), 1, "{}", few.reason);
         let many = choose(&cluster(1 << 30).case());
         assert_eq!(many.ranks.len(), 12, "{}", many.reason);
-        assert!(many.reason.contains("cost model"), "{}", many.reason);
+        assert!(many.reason.contains("modelled cost"), "{}", many.reason);
     }
 }

@@ -1,4 +1,4 @@
-//! What a plan is made from: data that all ranks agree on.
+//! The input of a plan, on which all ranks agree.
 
 use std::{cell::OnceCell, ops::Range};
 
@@ -9,42 +9,44 @@ use crate::{Access, Client, Direction, Facts, Pattern, WindowWriter};
 /// Whether holes between the ranks' pieces may be read and written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rewriting {
-    /// They may.
+    /// Holes may be written back.
     Allowed,
-    /// They stay as they are: windows are written piece by piece.
+    /// Holes are left alone: windows are written piece by piece.
     Forbidden,
 }
 
-/// Numbers and names that a user or a tuning profile gave. `None` leaves the
-/// choice to the planner.
+/// Settings from hints or a tuning profile. `None` leaves the choice to the
+/// planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// The most bytes that an aggregator gathers before it moves them.
+    /// Maximum number of bytes that an aggregator collects before it moves
+    /// them.
     pub buffer_bytes: u64,
-    /// The slice that is copied at once where ranks share memory: small
-    /// enough to stay in the cache.
+    /// Bytes copied at once where ranks share memory: small enough to stay in
+    /// the cache.
     pub slice_bytes: u64,
-    /// How many aggregators (`cb_nodes`).
+    /// Number of aggregators (`cb_nodes`).
     pub aggregators: Option<u32>,
-    /// How many aggregators each node may have (`cb_config_list`).
+    /// Number of aggregators allowed per node (`cb_config_list`).
     pub config_list: Option<ConfigList>,
-    /// Boundary that realms are aligned to (`romio_cb_fr_alignment`).
+    /// Alignment of realms (`romio_cb_fr_alignment`).
     pub realm_alignment: Option<u64>,
-    /// Bytes with which one process saturates its path to the file system.
+    /// Bytes per request with which one process saturates its path to the file
+    /// system.
     pub saturation_bytes: u64,
-    /// A partition by name.
+    /// Name of a partition.
     pub partition: Option<String>,
-    /// An algorithm by name.
+    /// Name of an algorithm.
     pub algorithm: Option<String>,
-    /// An exchange by name.
+    /// Name of an exchange.
     pub exchange: Option<String>,
-    /// Pause between timed groups (Zhang 2009), in microseconds.
+    /// Delay between timed groups (Zhang 2009), in microseconds.
     pub timed_delay_us: u64,
-    /// Agents a server (Zhang 2009).
+    /// Agents per server (Zhang 2009).
     pub agents_per_server: u32,
-    /// Stripes in a block of the partition `stripe-multiple` (Liao 2008).
+    /// Stripes per block in the partition `stripe-multiple` (Liao 2008).
     pub stripe_multiple: u64,
-    /// What writes may do about holes.
+    /// Whether writes may rewrite holes.
     pub rewriting: Rewriting,
 }
 
@@ -68,41 +70,41 @@ impl Default for Tuning {
     }
 }
 
-/// What earlier calls on the file left for later ones.
+/// State kept from earlier calls on the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// Persistent realms, from the first call that used them.
+    /// Persistent realms, set by the first call that used them.
     pub persistent: Option<PersistentRealms>,
 }
 
-/// Realms that stay: blocks of the file, from byte 0 on, dealt out in turn.
+/// Persistent realms: blocks of the file, from byte 0 on, assigned round-robin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersistentRealms {
-    /// Bytes of a block; not zero.
+    /// Block size in bytes; not zero.
     pub block: u64,
-    /// The ranks that own blocks, in turn.
+    /// The ranks that own blocks, round-robin.
     pub owners: Vec<u32>,
 }
 
-/// One collective call, as all ranks see it.
+/// One collective call, as seen by all ranks.
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
-    /// Which way.
+    /// Direction of the transfer.
     pub direction: Direction,
-    /// What each rank moves.
+    /// The access of each rank.
     pub accesses: &'a [Access],
     /// The machine and the file system.
     pub facts: &'a Facts,
-    /// What was asked for.
+    /// Settings from hints.
     pub tuning: &'a Tuning,
-    /// What earlier calls decided.
+    /// State kept from earlier calls.
     pub history: &'a History,
-    /// Found out when first asked for.
+    /// Computed on first use.
     pattern: OnceCell<Pattern>,
 }
 
 impl<'a> Case<'a> {
-    /// A call.
+    /// A collective call.
     pub fn new(
         direction: Direction,
         accesses: &'a [Access],
@@ -120,18 +122,18 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// What the ranks do together.
+    /// Summary of all accesses.
     pub fn pattern(&self) -> &Pattern {
         self.pattern.get_or_init(|| Pattern::of(self))
     }
 
-    /// How many ranks there are.
+    /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         self.accesses.len() as u32
     }
 
-    /// The aggregate access region: from the lowest byte that any rank moves
-    /// to the end of the highest.
+    /// The aggregate access region: from the first byte of any rank to the end
+    /// of the last.
     pub fn region(&self) -> Range<u64> {
         let spans = || {
             self.accesses
@@ -144,15 +146,15 @@ impl<'a> Case<'a> {
         start.unwrap_or(0)..end.unwrap_or(0)
     }
 
-    /// Data bytes of all ranks.
+    /// Number of data bytes of all ranks.
     pub fn bytes(&self) -> u64 {
         self.accesses
             .iter()
             .fold(0, |sum, access| sum.saturating_add(access.len()))
     }
 
-    /// The boundary that realms should meet at: what was asked for, else what
-    /// the facts suggest.
+    /// Alignment of realms: the one requested, else the one that the facts
+    /// suggest.
     pub fn boundary(&self) -> u64 {
         self.tuning
             .realm_alignment
@@ -160,8 +162,8 @@ impl<'a> Case<'a> {
             .max(1)
     }
 
-    /// Who moves windows, and how long they are: what stays in the cache
-    /// where ranks share memory, what the file system likes elsewhere.
+    /// Who moves windows, and their size: cache-sized where ranks share memory,
+    /// as large as the file system prefers elsewhere.
     pub(crate) fn windows(&self) -> (WindowWriter, u64) {
         let nodes = &self.facts.nodes;
         let one_node = nodes.windows(2).all(|pair| pair[0] == pair[1]);
@@ -172,7 +174,8 @@ impl<'a> Case<'a> {
         (writer, bytes.max(1))
     }
 
-    /// Whether windows can be used at all: every rank's bytes ascend.
+    /// Whether windows can be used at all, that is, whether every rank's bytes
+    /// ascend.
     pub fn is_increasing(&self) -> bool {
         self.accesses.iter().all(Access::is_increasing)
     }

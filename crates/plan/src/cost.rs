@@ -1,10 +1,10 @@
-//! How long a two-phase call takes with so many aggregators: a model to
-//! compare numbers of aggregators, not to predict times.
+//! Cost of a two-phase call for a given number of aggregators: a model to compare numbers of
+//! aggregators, not to predict times.
 //!
-//! Chaarawi 2011's automatic number grows the aggregators until each has just the
-//! data that saturates one process. That stays the most there may be; up to
-//! it, this model weighs the exchange, the transfers and the servers. With `B` bytes of `P` ranks on `N` nodes,
-//! `a` aggregators with windows of `w` bytes, and `S` servers:
+//! In Chaarawi 2011, the number of aggregators grows until each has just enough data to saturate
+//! one process. That number is the upper limit here; below it, this model weighs the exchange, the
+//! transfers and the servers. With `B` bytes of `P` ranks on `N` nodes, `a` aggregators with
+//! windows of `w` bytes, and `S` servers:
 //!
 //! ```text
 //! rounds    R = ceil(B / (a w))
@@ -15,24 +15,22 @@
 //! time        = exchange + transfer + contention
 //! ```
 //!
-//! `saturation` is the number of bytes at which a transfer reaches half of a
-//! process's speed: each transfer costs as much time as that many bytes.
-//! Contention is what a server pays for being asked by several aggregators in
-//! turn. Servers that are not known do not limit.
+//! `saturation` is the transfer size at which a process reaches half of its bandwidth: each
+//! transfer costs as much extra time as that many bytes. Contention is the cost of a server that
+//! several aggregators access alternately. Unknown servers are no limit.
 
 use crate::{Case, Client};
 
-/// Speeds of the machine. The defaults are round numbers of a cluster; only
-/// their proportions matter.
+/// Speeds of the machine. The defaults are typical of a cluster; only their ratios matter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CostModel {
-    /// Microseconds a message.
+    /// Latency of a message in microseconds.
     pub latency_us: f64,
-    /// Bytes a microsecond into or out of a node.
+    /// Network bandwidth of a node in bytes per microsecond.
     pub node_speed: f64,
-    /// Bytes a microsecond between a process and the file system.
+    /// Bandwidth between a process and the file system in bytes per microsecond.
     pub process_speed: f64,
-    /// Bytes a microsecond of a server.
+    /// Bandwidth of a server in bytes per microsecond.
     pub server_speed: f64,
 }
 
@@ -48,7 +46,8 @@ impl Default for CostModel {
 }
 
 impl CostModel {
-    /// The most aggregators that can each saturate a process (Chaarawi 2011).
+    /// Maximum number of aggregators that each have enough data to saturate a process (Chaarawi
+    /// 2011).
     pub fn saturated(case: &Case<'_>) -> u64 {
         case.pattern()
             .bytes
@@ -56,8 +55,7 @@ impl CostModel {
             .max(1)
     }
 
-    /// Microseconds that a call takes with so many aggregators on `nodes`
-    /// nodes.
+    /// Modelled time of a call in microseconds with this many aggregators on `nodes` nodes.
     pub fn time_us(&self, case: &Case<'_>, nodes: usize, aggregators: u64) -> f64 {
         let bytes = case.pattern().bytes as f64;
         let ranks = f64::from(case.ranks());
@@ -115,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn more_data_wants_more_aggregators() {
+    fn more_data_needs_more_aggregators() {
         let counts: Vec<u64> = [64 << 10, 4 << 20, 1 << 30]
             .map(|bytes| best(&cluster(64, bytes)))
             .into();
@@ -123,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn few_servers_want_few_aggregators() {
+    fn few_servers_need_few_aggregators() {
         let mut fixture = cluster(64, 64 << 20);
         let free = best(&fixture);
         fixture.facts.striping = Some(Striping {

@@ -1,4 +1,4 @@
-//! Plans in print: compact, a line an aggregator.
+//! Compact text form of plans: one line per aggregator.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::{
     select::Ranks,
 };
 
-/// Lines of a list that are printed; the rest is counted.
+/// Maximum number of lines per list; further entries are only counted.
 const LINES: usize = 16;
 
 impl fmt::Display for Plan {
@@ -16,12 +16,14 @@ impl fmt::Display for Plan {
             Plan::Individual => f.write_str("every rank moves its own data"),
             Plan::PrivateSieve { buffer_bytes } => write!(
                 f,
-                "every rank reads the region through {buffer_bytes} bytes and keeps its own"
+                "every rank reads the region through a buffer of {buffer_bytes} bytes and keeps its own data"
             ),
             Plan::Rounds(rounds) => rounds.fmt(f),
             Plan::Segments(segments) => segments.fmt(f),
             Plan::Timed(timed) => timed.fmt(f),
-            Plan::Prefetch(rounds) => write!(f, "prefetch, then every rank its own: {rounds}"),
+            Plan::Prefetch(rounds) => {
+                write!(f, "prefetch, then every rank reads its own data: {rounds}")
+            }
         }
     }
 }
@@ -29,8 +31,8 @@ impl fmt::Display for Plan {
 impl fmt::Display for Rounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let writer = match self.writer {
-            WindowWriter::Aggregator => "their owners",
-            WindowWriter::Anyone => "whoever is free",
+            WindowWriter::Aggregator => "their aggregators",
+            WindowWriter::Anyone => "any rank",
         };
         write!(
             f,
@@ -45,7 +47,7 @@ impl fmt::Display for Rounds {
             }
             match aggregator.delay_us {
                 0 => Ok(()),
-                delay_us => write!(f, ", {delay_us} microseconds later"),
+                delay_us => write!(f, ", delayed by {delay_us} microseconds"),
             }
         })
     }
@@ -55,7 +57,7 @@ impl fmt::Display for Segments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}, {} of {} bytes a rank",
+            "{}, {} of {} bytes per rank",
             Counted(self.groups.len() as u64, "group"),
             Counted(self.cycles, "cycle"),
             self.segment_bytes
@@ -70,7 +72,7 @@ impl fmt::Display for Timed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "every rank its own, {}, turns {} microseconds apart",
+            "every rank moves its own data, {}, groups {} microseconds apart",
             Counted(self.sets.len() as u64, "set"),
             self.delay_us
         )?;
@@ -80,7 +82,7 @@ impl fmt::Display for Timed {
                 write!(f, "{then}{}", Ranks(group))?;
             }
             match groups.len().checked_sub(LINES) {
-                Some(more @ 1..) => write!(f, ", and {more} turns more"),
+                Some(more @ 1..) => write!(f, ", and {more} more groups"),
                 _ => Ok(()),
             }
         })
@@ -152,29 +154,29 @@ mod tests {
         let fixture = fixture();
         assert_eq!(
             printed("two-phase", "aligned", &fixture),
-            "2 aggregators, windows of 16777216 bytes moved by their owners\n  \
+            "2 aggregators, windows of 16777216 bytes moved by their aggregators\n  \
              rank 0: bytes 0..1500\n  \
              rank 1: bytes 1500..3000"
         );
         assert_eq!(
             printed("two-phase", "static-cyclic", &fixture),
-            "2 aggregators, windows of 16777216 bytes moved by their owners\n  \
+            "2 aggregators, windows of 16777216 bytes moved by their aggregators\n  \
              rank 0: 500 of every 1000 bytes from 0 within 0..3000, 1500 bytes\n  \
              rank 1: 500 of every 1000 bytes from 500 within 0..3000, 1500 bytes"
         );
         assert_eq!(
             printed("static-segmentation", "even", &fixture),
-            "2 groups, 1 cycle of 8388608 bytes a rank\n  rank 0 for [0]\n  rank 1 for 1-2"
+            "2 groups, 1 cycle of 8388608 bytes per rank\n  rank 0 for [0]\n  rank 1 for 1-2"
         );
         assert_eq!(
             printed("resonant-timed", "even", &fixture),
-            "every rank its own, 1 set, turns 500 microseconds apart\n  0-1, then [2]"
+            "every rank moves its own data, 1 set, groups 500 microseconds apart\n  0-1, then [2]"
         );
         assert!(printed("dynamic-segmentation", "even", &fixture).contains("for ranks 1-2"));
     }
 
     #[test]
-    fn long_lists_are_cut() {
+    fn long_lists_are_truncated() {
         let accesses = (0..64).map(|rank| strided(rank * 8, 8, 512, 8 << 20));
         let mut fixture = Fixture::new(accesses.collect());
         fixture.tuning.aggregators = Some(64);

@@ -1,5 +1,5 @@
-//! A decision in words: the call, the facts, what was chosen and rejected and
-//! why, and the plan.
+//! Explanations of decisions: the call, the facts, what was chosen or rejected
+//! and why, and the plan.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::{
     Case, Client, Decision, Direction, Facts, LockProtocol, Plan, decide, number::Counted,
 };
 
-/// What is decided for a case, and why; prints as text.
+/// The decision for a case and the reasons; displays as text.
 #[derive(Debug)]
 pub struct Explanation<'a> {
     case: &'a Case<'a>,
@@ -27,12 +27,12 @@ impl<'a> Explanation<'a> {
         }
     }
 
-    /// What was decided.
+    /// The decision.
     pub fn decision(&self) -> &Decision {
         &self.decision
     }
 
-    /// The plan of it.
+    /// The resulting plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -51,7 +51,7 @@ impl fmt::Display for Explanation<'_> {
     }
 }
 
-/// The most windows that an aggregator has.
+/// The maximum number of windows of an aggregator.
 fn rounds(plan: &Plan) -> Option<u64> {
     let (Plan::Rounds(rounds) | Plan::Prefetch(rounds)) = plan else {
         return None;
@@ -101,7 +101,7 @@ impl fmt::Display for Facts {
                 Counted(striping.unit, "byte"),
                 Counted(striping.count, "server")
             )?,
-            None => write!(f, "no striping known")?,
+            None => write!(f, "striping unknown")?,
         }
         match self.lock_protocol {
             LockProtocol::None => write!(f, ", no locks between clients")?,
@@ -125,7 +125,7 @@ mod tests {
     use crate::testing::{Fixture, strided};
 
     #[test]
-    fn explanations_tell_what_was_chosen_and_rejected() {
+    fn explanations_name_what_was_chosen_and_rejected() {
         let mut fixture = Fixture::new((0..4).map(|rank| strided(rank * 8, 8, 40, 800)).collect());
         fixture.tuning.partition = Some("by-server".into());
         fixture.tuning.exchange = Some("carrier-pigeon".into());
@@ -134,11 +134,11 @@ mod tests {
         for expected in [
             "call: write by 4 ranks on 1 node: 3200 bytes in 400 pieces of 8 bytes",
             "(80 % data), interleaved",
-            "facts: no striping known",
+            "facts: striping unknown",
             "algorithm two-phase",
             "individual: priority 10",
-            "by-server was asked for, but is unfit",
-            "\"carrier-pigeon\" was asked for, which is unknown",
+            "by-server was requested, but is unfit",
+            "\"carrier-pigeon\" was requested, but is unknown",
             "aggregators [0]: one stream of windows",
             "plan: 1 aggregator, windows",
             "at most 1 round",

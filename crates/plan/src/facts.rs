@@ -2,25 +2,25 @@
 
 use pario_types::{Client, LockProtocol, Striping};
 
-/// The facts that a plan rests on, the same on all ranks.
+/// The facts that a plan is based on, the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The node of each rank.
     pub nodes: Vec<u32>,
     /// Striping over servers, if known.
     pub striping: Option<Striping>,
-    /// Bytes that one lock covers at least, if known.
+    /// Lock granularity in bytes, if known.
     pub lock_granularity: Option<u64>,
-    /// How writers are kept apart.
+    /// How writers are serialised.
     pub lock_protocol: LockProtocol,
     /// Where the client runs.
     pub client: Client,
-    /// The file system's block.
+    /// Block size of the file system in bytes.
     pub block_bytes: u64,
 }
 
 impl Facts {
-    /// Ranks on one node, a local file system.
+    /// Ranks on one node with a local file system.
     pub fn one_node(ranks: usize) -> Facts {
         Facts {
             nodes: vec![0; ranks],
@@ -32,7 +32,7 @@ impl Facts {
         }
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn node_count(&self) -> usize {
         let mut nodes = self.nodes.clone();
         nodes.sort_unstable();
@@ -40,8 +40,8 @@ impl Facts {
         nodes.len()
     }
 
-    /// The boundary that realms of different aggregators should share:
-    /// locks, else stripes, else blocks.
+    /// Preferred alignment of realms: lock granularity, else stripe size, else
+    /// block size.
     pub fn boundary(&self) -> u64 {
         self.lock_granularity
             .or(self.striping.map(|striping| striping.unit))

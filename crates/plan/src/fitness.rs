@@ -1,18 +1,18 @@
-//! What a candidate says of a case: how well it suits, and why.
+//! How well a candidate suits a case, and why.
 
 use std::{borrow::Cow, fmt};
 
-/// A candidate's answer (Chaarawi 2011's query).
+/// A candidate's fitness (Chaarawi 2011's query).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fitness {
-    /// It can be used; the highest priority is taken.
+    /// Usable; the candidate with the highest priority is selected.
     Suits {
-        /// From 1 (works) to 100 (made for this).
+        /// From 1 (works) to 100 (ideal).
         priority: u8,
-        /// Why that much.
+        /// Why this priority.
         reason: Cow<'static, str>,
     },
-    /// It cannot be used.
+    /// Not usable.
     Unfit {
         /// Why not.
         reason: Cow<'static, str>,
@@ -20,7 +20,7 @@ pub enum Fitness {
 }
 
 impl Fitness {
-    /// It can be used.
+    /// A usable candidate.
     pub fn suits(priority: u8, reason: impl Into<Cow<'static, str>>) -> Fitness {
         Fitness::Suits {
             priority,
@@ -28,14 +28,14 @@ impl Fitness {
         }
     }
 
-    /// It cannot be used.
+    /// An unusable candidate.
     pub fn unfit(reason: impl Into<Cow<'static, str>>) -> Fitness {
         Fitness::Unfit {
             reason: reason.into(),
         }
     }
 
-    /// The priority, if it can be used.
+    /// The priority, if usable.
     pub fn priority(&self) -> Option<u8> {
         match self {
             Fitness::Suits { priority, .. } => Some(*priority),
@@ -43,7 +43,7 @@ impl Fitness {
         }
     }
 
-    /// Why.
+    /// The reason.
     pub fn reason(&self) -> &str {
         match self {
             Fitness::Suits { reason, .. } | Fitness::Unfit { reason } => reason,

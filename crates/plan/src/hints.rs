@@ -1,4 +1,4 @@
-//! From hints to what a plan is made from.
+//! Planner input from hints.
 
 use pario_hints::{Buffering, Hints, Rmw};
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Tuning {
-    /// What the hints ask for in calls of one direction.
+    /// The settings in the hints for calls of one direction.
     pub fn from_hints(hints: &Hints, direction: Direction) -> Tuning {
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         Tuning {
@@ -36,7 +36,7 @@ impl Tuning {
     }
 }
 
-/// The partition that ROMIO's hints ask for.
+/// The partition selected by ROMIO's hints.
 fn partition(hints: &Hints) -> Option<String> {
     let persistent = match hints.romio_cb_fr_alignment {
         Some(_) => Persistent::ALIGNED,
@@ -45,7 +45,7 @@ fn partition(hints: &Hints) -> Option<String> {
     hints.romio_cb_pfr.then(|| persistent.name().to_owned())
 }
 
-/// The algorithm that ROMIO's and MPI's hints ask for.
+/// The algorithm selected by ROMIO's and MPI's hints.
 fn algorithm(hints: &Hints, direction: Direction) -> Option<String> {
     let asked = match direction {
         Direction::Read => hints.romio_cb_read,
@@ -67,7 +67,7 @@ fn exchange(hints: &Hints) -> Option<Exchange> {
 }
 
 impl Facts {
-    /// These facts, with those that the hints tell pario to assume in their place.
+    /// These facts, overridden by the facts that hints assume.
     #[must_use]
     pub fn with_assumptions(self, hints: &Hints) -> Facts {
         Facts {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn without_hints_the_planner_is_free() {
+    fn without_hints_the_planner_chooses() {
         let tuning = Tuning::from_hints(&hints(&[]), Direction::Read);
         assert_eq!(tuning, Tuning::default());
         let facts = Facts::one_node(3);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn romios_hints_are_translated() {
+    fn romio_hints_are_translated() {
         let asked = hints(&[
             ("romio_cb_read", "disable"),
             ("romio_cb_write", "enable"),

@@ -1,9 +1,9 @@
-//! Plans of collective I/O.
+//! Planning of collective I/O.
 //!
-//! Planning is a pure function: what the ranks access, facts about the
-//! machine and the file system, and hints give a [`Plan`]. All ranks compute
-//! it from the same agreed data, so all compute the same. Nothing here knows
-//! of messages or files.
+//! Planning is a pure function: the ranks' accesses, facts about the machine
+//! and the file system, and hints give a [`Plan`]. All ranks compute it from
+//! the same data and get the same result. Nothing here knows about messages or
+//! files.
 
 mod access;
 pub mod aggregators;
@@ -29,7 +29,7 @@ mod select;
 mod testing;
 
 pub use access::Access;
-pub use aggregators::asked_aggregators;
+pub use aggregators::requested_aggregators;
 pub use case::{Case, History, PersistentRealms, Rewriting, Tuning};
 pub use cost::CostModel;
 pub use explain::Explanation;
@@ -41,4 +41,4 @@ pub use pattern::Pattern;
 pub use plan::{Aggregator, Group, Members, Plan, Rounds, Segments, Timed, WindowWriter};
 pub use realm::{Realm, Window};
 pub use schedule::{MemberRanks, Schedule, ScheduledWindow};
-pub use select::{Answers, Asked, Decision, decide};
+pub use select::{Candidates, Decision, Requested, decide};

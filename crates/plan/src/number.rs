@@ -1,8 +1,8 @@
-//! Arithmetic, and numbers in sentences.
+//! Arithmetic and counts in text.
 
 use std::fmt;
 
-/// The greatest common divisor; of zero and a number, the number.
+/// Greatest common divisor; `gcd(0, n)` is `n`.
 pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     match b {
         0 => a,
@@ -10,7 +10,7 @@ pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     }
 }
 
-/// A number of things, with the plural where it belongs.
+/// A count with its noun, in the plural where needed.
 pub(crate) struct Counted(pub(crate) u64, pub(crate) &'static str);
 
 impl fmt::Display for Counted {

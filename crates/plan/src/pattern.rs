@@ -1,27 +1,27 @@
-//! A summary of what the ranks do together: what choices look at.
+//! Summary of all ranks' accesses, on which selection is based.
 
 use crate::Case;
 
-/// The texture of a call.
+/// Access pattern of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// Contiguous pieces of all ranks.
     pub pieces: u64,
-    /// Bytes of a piece on average.
+    /// Average size of a piece in bytes.
     pub piece_bytes: u64,
     /// Data bytes of all ranks.
     pub bytes: u64,
     /// From the first byte to the end of the last.
     pub region_bytes: u64,
-    /// Whether the spans of different ranks overlap: the pieces of one lie
-    /// between those of another.
+    /// Whether the spans of different ranks overlap, so that the pieces of one
+    /// lie between those of another.
     pub is_interleaved: bool,
-    /// Nodes that the ranks are on.
+    /// Number of nodes.
     pub nodes: usize,
 }
 
 impl Pattern {
-    /// Looks at a case: a few look-ups a rank.
+    /// Examines a case with a few look-ups per rank.
     pub fn of(case: &Case<'_>) -> Pattern {
         let region = case.region();
         let pieces = case

@@ -1,6 +1,6 @@
-//! A plan as a picture (SVG): which rank's bytes go to which aggregator in
-//! which round. One row a rank and one an aggregator, the file from left to
-//! right; colours are aggregators, numbers are rounds.
+//! A plan as an SVG picture: which rank's bytes go to which aggregator in which
+//! round. There is one row per rank and per aggregator, and the file extends
+//! from left to right; colours are aggregators, numbers are rounds.
 
 use std::{
     fmt::{self, Write},
@@ -9,7 +9,7 @@ use std::{
 
 use crate::{Access, Case, Plan, Rounds, Segments, Timed};
 
-/// Rows and bars that are drawn; more would be a grey surface.
+/// Maximum number of rows and bars; more would be unreadable.
 const RANKS_MAX: usize = 32;
 const AGGREGATORS_MAX: usize = 32;
 const BARS_MAX: usize = 20_000;
@@ -20,14 +20,14 @@ const MARGIN: f64 = 90.0;
 const ROW: f64 = 20.0;
 const BAR: f64 = 15.0;
 const TITLE: f64 = 30.0;
-/// A bar this wide has room for its round.
+/// Minimum width of a bar that is labelled with its round.
 const LABEL_WIDTH: f64 = 14.0;
 
-/// Neighbouring hues of aggregators are this far apart, in degrees: far from
-/// all earlier ones, for any number of them (the golden angle).
+/// Difference in hue between consecutive aggregators, in degrees. The golden
+/// angle keeps any number of hues apart.
 const HUE_STEP: f64 = 137.5;
 
-/// A stretch of the file that one row moves.
+/// A range of the file in one row.
 struct Bar {
     row: Row,
     file: Range<u64>,
@@ -72,8 +72,8 @@ impl Picture {
         }
     }
 
-    /// Adds a bar, or lengthens the row's last one where a reader could not
-    /// tell them apart.
+    /// Adds a bar, or extends the row's last one where the two could not be
+    /// told apart.
     fn add(&mut self, bar: Bar) {
         let hair = (self.region.end - self.region.start) / WIDTH as u64;
         let last = self.bars.iter_mut().rfind(|last| last.row == bar.row);
@@ -111,7 +111,7 @@ impl Picture {
                     let access = &case.accesses[rank as usize];
                     let data = access.data_in(extent.clone());
                     if (rank as usize) < RANKS_MAX && !data.is_empty() {
-                        self.add(bar(Row::Rank(rank), stretch(access, data)));
+                        self.add(bar(Row::Rank(rank), span_of(access, data)));
                     }
                 }
                 if turn.aggregator < AGGREGATORS_MAX {
@@ -136,7 +136,7 @@ impl Picture {
                     }
                     self.add(Bar {
                         row: Row::Rank(*rank),
-                        file: stretch(access, start..end),
+                        file: span_of(access, start..end),
                         aggregator: Some(index),
                         round: cycle,
                     });
@@ -212,12 +212,12 @@ impl Picture {
         let scale = WIDTH / (self.region.end - self.region.start).max(1) as f64;
         let x = MARGIN + (bar.file.start - self.region.start) as f64 * scale;
         let width = ((bar.file.end - bar.file.start) as f64 * scale).max(0.5);
-        let (row, who) = match bar.row {
+        let (row, source) = match bar.row {
             Row::Rank(rank) => (rank as usize, format!("rank {rank}")),
             Row::Aggregator(index) => (ranks + index, "window".to_owned()),
         };
         let y = row_top(row);
-        let (colour, whom) = match bar.aggregator {
+        let (colour, target) = match bar.aggregator {
             Some(index) => (
                 format!("hsl({:.0},60%,62%)", index as f64 * HUE_STEP % 360.0),
                 format!(" to aggregator {}", owners[index]),
@@ -227,7 +227,7 @@ impl Picture {
         writeln!(
             out,
             "<rect x=\"{x:.1}\" y=\"{y}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{colour}\" \
-             stroke=\"white\" stroke-width=\"0.4\"><title>{who}, bytes {}..{}{whom}, round \
+             stroke=\"white\" stroke-width=\"0.4\"><title>{source}, bytes {}..{}{target}, round \
              {}</title></rect>",
             bar.file.start, bar.file.end, bar.round
         )?;
@@ -243,8 +243,8 @@ impl Picture {
     }
 }
 
-/// From the first of some data bytes to the end of the last.
-fn stretch(access: &Access, data: Range<u64>) -> Range<u64> {
+/// From the first byte of a range of data bytes to the end of the last.
+fn span_of(access: &Access, data: Range<u64>) -> Range<u64> {
     access.offset_of(data.start)..access.offset_of(data.end - 1) + 1
 }
 
@@ -269,7 +269,7 @@ mod tests {
     };
 
     #[test]
-    fn every_kind_of_plan_can_be_drawn() {
+    fn every_plan_can_be_drawn() {
         let mut fixture = Fixture::new(
             (0..4)
                 .map(|rank| strided(rank * 64, 64, 256, 640))

@@ -1,42 +1,43 @@
-//! Plans: what each rank does in a call. A plan is a value: it prints,
-//! compares, and one executor runs it.
+//! Plans: what each rank does in a call. A plan is a value that can be printed
+//! and compared; one executor runs it.
 
 use crate::Realm;
 
 /// How a call is carried out.
 #[derive(Clone, Debug)]
 pub enum Plan {
-    /// Every rank for itself.
+    /// Every rank moves its own data.
     Individual,
-    /// Every rank streams the region through a buffer and keeps what is its
-    /// own. Reads only.
+    /// Every rank streams the region through a buffer and keeps its own data.
+    /// Reads only.
     PrivateSieve {
-        /// The size of the buffer.
+        /// Buffer size in bytes.
         buffer_bytes: u64,
     },
     /// Aggregators own realms and move them window by window.
     Rounds(Rounds),
-    /// Aggregators serve groups of ranks, each rank an equal share a cycle.
+    /// Aggregators move the data of groups of ranks, with equal segments per
+    /// rank in each cycle.
     Segments(Segments),
-    /// Ranks move their own data, taking turns.
+    /// Ranks move their own data, group by group.
     Timed(Timed),
-    /// Agents ask for their servers' data first, so that it is cached when
-    /// every rank then reads its own. Reads only.
+    /// Agents request their servers' data first, so that it is cached when every
+    /// rank reads its own. Reads only.
     Prefetch(Rounds),
 }
 
-/// Realms, windows and who takes part.
+/// Realms, windows and participants.
 #[derive(Clone, Debug)]
 pub struct Rounds {
-    /// One entry an aggregator, in realm order.
+    /// The aggregators, in realm order.
     pub aggregators: Vec<Aggregator>,
-    /// The size of a window.
+    /// Window size in bytes.
     pub window_bytes: u64,
-    /// Who moves a window between buffer and file.
+    /// Who moves windows between buffer and file.
     pub writer: WindowWriter,
 }
 
-/// An aggregator and what it serves.
+/// An aggregator and its task.
 #[derive(Clone, Debug)]
 pub struct Aggregator {
     /// Its rank.
@@ -45,28 +46,28 @@ pub struct Aggregator {
     pub realm: Realm,
     /// Whose data it moves.
     pub members: Members,
-    /// Pause before each of its transfers, in microseconds: agents of one
-    /// server that take turns (Zhang 2009, section 3.4).
+    /// Delay before each of its transfers, in microseconds, for agents that
+    /// share a server (Zhang 2009, section 3.4).
     pub delay_us: u64,
 }
 
 /// Whose data an aggregator moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Members {
-    /// Every rank's, as far as it lies in the realm.
+    /// All ranks, as far as their data lies in the realm.
     All,
-    /// That of some ranks, ascending: others' data in the realm is served by
-    /// other aggregators.
+    /// These ranks, ascending; other aggregators move the data of other ranks in
+    /// the realm.
     Some(Vec<u32>),
 }
 
-/// Who moves a window between buffer and file.
+/// Who moves windows between buffer and file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WindowWriter {
-    /// The aggregator that owns it.
+    /// The aggregator that owns the window.
     Aggregator,
-    /// Whichever rank has nothing else to do (or is the first to need it): where
-    /// ranks share memory and the kernel's view of the file.
+    /// Any idle rank, or the first that needs the window: where ranks share
+    /// memory and the kernel's view of the file.
     Anyone,
 }
 
@@ -76,29 +77,29 @@ pub enum WindowWriter {
 pub struct Segments {
     /// The aggregators and their groups, members ascending.
     pub groups: Vec<Group>,
-    /// What a member contributes to a cycle.
+    /// Bytes that a member contributes per cycle.
     pub segment_bytes: u64,
-    /// How many cycles there are.
+    /// Number of cycles.
     pub cycles: u64,
 }
 
-/// An aggregator and the ranks it serves.
+/// An aggregator and the ranks whose data it moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// The aggregator's rank.
     pub aggregator: u32,
-    /// The ranks it serves, ascending.
+    /// The ranks, ascending.
     pub members: Vec<u32>,
 }
 
-/// Turns (Zhang 2009, section 3.4): ranks of one group go together, groups of
-/// a set one after the other, sets independently.
+/// Timed groups (Zhang 2009, section 3.4): the ranks of a group start together,
+/// the groups of a set one after another, and sets are independent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timed {
-    /// The sets of ranks that share no server; each a list of groups, in the
-    /// order of their turns, ranks ascending.
+    /// Sets of ranks that share no server. Each is a list of groups in starting
+    /// order, ranks ascending.
     pub sets: Vec<Vec<Vec<u32>>>,
-    /// Pause between the start of a group's requests and its word to the
-    /// next, in microseconds.
+    /// Delay from the start of a group's requests to its signal to the next
+    /// group, in microseconds.
     pub delay_us: u64,
 }

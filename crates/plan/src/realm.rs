@@ -12,7 +12,7 @@ pub struct Realm {
     displacement: u64,
     layout: Layout,
     file: Range<u64>,
-    /// Data bytes of the tiling that lie within `file`.
+    /// Data bytes of the tiling within `file`.
     data: Range<u64>,
 }
 
@@ -28,12 +28,12 @@ impl Realm {
         }
     }
 
-    /// The bytes that `layout`, tiled from `displacement` on, shows within a
-    /// range of the file. The layout must increase and have data.
+    /// The bytes of `layout`, tiled from `displacement`, within a range of the
+    /// file. The layout must be increasing and have data.
     pub fn tiled(displacement: u64, layout: Layout, file: Range<u64>) -> Realm {
         assert!(
             layout.size() > 0 && layout.order() == Monotonicity::Increasing,
-            "a realm ascends"
+            "a realm's layout must be increasing"
         );
         let below = |byte: u64| match byte.checked_sub(displacement) {
             None => 0,
@@ -48,34 +48,34 @@ impl Realm {
         }
     }
 
-    /// An aggregator that owns nothing in this call.
-    pub fn nothing() -> Realm {
+    /// An empty realm.
+    pub fn empty() -> Realm {
         Realm::contiguous(0..0)
     }
 
-    /// How many bytes it has.
+    /// Number of bytes.
     pub fn bytes(&self) -> u64 {
         self.data.end - self.data.start
     }
 
-    /// The range it is clipped to.
+    /// The file range that the realm is clipped to.
     pub fn file(&self) -> Range<u64> {
         self.file.clone()
     }
 
-    /// Whether it is one stretch of the file.
+    /// Whether the realm is one contiguous range.
     pub fn is_contiguous(&self) -> bool {
         self.layout.is_dense()
     }
 
-    /// The first byte of the tiling, the data of a tile and the distance to
-    /// the next; `None` for one stretch of the file.
+    /// The first byte of the tiling, the data per tile and the distance between
+    /// tiles; `None` if contiguous.
     pub(crate) fn tile(&self) -> Option<(u64, u64, u64)> {
         let distance = self.layout.extent().unsigned_abs();
         (!self.is_contiguous()).then(|| (self.displacement, self.layout.size(), distance))
     }
 
-    /// Whether a byte of the file belongs to it.
+    /// Whether a byte of the file belongs to the realm.
     pub fn owns(&self, file_byte: u64) -> bool {
         self.file.contains(&file_byte) && self.below(file_byte + 1) > self.below(file_byte)
     }
@@ -89,8 +89,8 @@ impl Realm {
         }
     }
 
-    /// Its windows: data ranges of the tiling cut at multiples of
-    /// `window_bytes`, so that windows of successive calls meet the same
+    /// Number of windows: data ranges of the tiling, cut at multiples of
+    /// `window_bytes` so that windows of successive calls have the same
     /// boundaries.
     pub fn windows(&self, window_bytes: u64) -> u64 {
         if self.data.is_empty() {
@@ -99,8 +99,8 @@ impl Realm {
         self.data.end.div_ceil(window_bytes) - self.data.start / window_bytes
     }
 
-    /// The first of them that ends past a byte of the file, from that byte's
-    /// boundary on; `None` past the end.
+    /// The window that contains the first byte of the realm at or past
+    /// `file_byte`; `None` past the end.
     pub fn window_at(&self, file_byte: u64, window_bytes: u64) -> Option<Window> {
         let data = self.below(file_byte).max(self.data.start);
         let number = data / window_bytes;
@@ -108,7 +108,7 @@ impl Realm {
             .then(|| self.window(number - self.data.start / window_bytes, window_bytes))
     }
 
-    /// One of them.
+    /// The window with this index.
     pub fn window(&self, index: u64, window_bytes: u64) -> Window {
         let number = self.data.start / window_bytes + index;
         let start = (number * window_bytes).max(self.data.start);
@@ -124,8 +124,8 @@ impl Realm {
     }
 }
 
-/// The piece of a realm that one round moves: ascending stretches of the file
-/// that do not touch, one after the other in the collective buffer.
+/// The part of a realm that is moved in one round: ascending, non-adjacent
+/// ranges of the file, stored consecutively in the collective buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Mostly one: realms are contiguous unless they follow a file system's stripes.
@@ -133,12 +133,12 @@ pub struct Window {
 }
 
 impl Window {
-    /// Its stretches of the file.
+    /// The ranges of the file.
     pub fn extents(&self) -> &[Range<u64>] {
         &self.extents
     }
 
-    /// All their bytes.
+    /// Number of bytes in all ranges.
     pub fn bytes(&self) -> u64 {
         self.extents
             .iter()
@@ -146,7 +146,7 @@ impl Window {
             .sum()
     }
 
-    /// From its first byte to the end of its last.
+    /// From the first byte to the end of the last.
     pub fn span(&self) -> Range<u64> {
         match (self.extents.first(), self.extents.last()) {
             (Some(first), Some(last)) => first.start..last.end,
@@ -154,7 +154,7 @@ impl Window {
         }
     }
 
-    /// Its stretches, each with its place in the buffer.
+    /// The ranges of the file, each with its offset in the buffer.
     pub fn placed(&self) -> impl Iterator<Item = (u64, Range<u64>)> {
         self.extents.iter().scan(0, |at, extent| {
             let place = *at;
@@ -177,17 +177,17 @@ mod tests {
     }
 
     #[test]
-    fn a_contiguous_realm_is_cut_at_multiples() {
+    fn windows_of_a_contiguous_realm_are_aligned() {
         let realm = Realm::contiguous(5..28);
         let windows: Vec<_> = (0..realm.windows(10))
             .map(|index| realm.window(index, 10).span())
             .collect();
         assert_eq!(windows, [5..10, 10..20, 20..28]);
-        assert_eq!(Realm::nothing().windows(10), 0);
+        assert_eq!(Realm::empty().windows(10), 0);
     }
 
     #[test]
-    fn a_tiled_realm_owns_its_stripes_only() {
+    fn a_tiled_realm_owns_only_its_stripes() {
         let realm = every_third_stripe(15..75);
         let owned: Vec<u64> = (0..100).filter(|byte| realm.owns(*byte)).collect();
         let expected: Vec<u64> = (15..20).chain(40..50).chain(70..75).collect();

@@ -1,4 +1,4 @@
-//! The order of windows, the same on every rank.
+//! The order of windows, which is the same on every rank.
 
 use std::{ops::Range, slice};
 
@@ -6,19 +6,19 @@ use smallvec::SmallVec;
 
 use crate::{Access, Members, Rounds, Window};
 
-/// One window and the aggregator that it belongs to.
+/// A window and its aggregator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduledWindow {
-    /// Index among the plan's aggregators.
+    /// Index in the plan's aggregators.
     pub aggregator: usize,
-    /// What is moved.
+    /// The window.
     pub window: Window,
 }
 
 impl Rounds {
-    /// The windows in which some rank has data, round by round, in each round
-    /// one of every aggregator that has any left. Stretches without data are
-    /// skipped, not walked.
+    /// The windows in which some rank has data, round by round; each round has
+    /// one window of every aggregator that has any left. Ranges without data
+    /// are skipped, not walked.
     pub fn schedule<'a>(&'a self, accesses: &'a [Access]) -> Schedule<'a> {
         let queue = self
             .aggregators
@@ -62,12 +62,12 @@ impl Iterator for MemberRanks<'_> {
     }
 }
 
-/// An iterator over turns.
+/// Iterator over scheduled windows.
 #[derive(Clone, Debug)]
 pub struct Schedule<'a> {
     rounds: &'a Rounds,
     accesses: &'a [Access],
-    /// Where each aggregator goes on, as a byte of the file.
+    /// Where each aggregator continues, as a file offset.
     next: SmallVec<[u64; 8]>,
     turn: usize,
 }
@@ -85,8 +85,8 @@ impl Schedule<'_> {
                 self.next[aggregator] = end;
                 return Some(candidate);
             }
-            // Asking every member where its data goes on is dear: only to get
-            // over a stretch without any.
+            // Asking every member for its next data byte is expensive, so only
+            // do it to skip a range without data.
             let members = self.rounds.members(aggregator, ranks);
             let next = members.filter_map(|rank| self.accesses[rank as usize].next_at(end));
             window = next.min().and_then(window_at);
@@ -126,8 +126,8 @@ impl Iterator for Schedule<'_> {
     }
 }
 
-/// The part of a window between its first and its last data byte: what needs
-/// to be moved at most.
+/// The part of a window from its first to its last data byte: the most that has
+/// to be moved.
 pub fn useful<'a>(accesses: impl Iterator<Item = &'a Access>, extent: Range<u64>) -> Range<u64> {
     let parts = accesses.filter_map(|access| {
         let data = access.data_in(extent.clone());
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_stretches_are_skipped() {
+    fn ranges_without_data_are_skipped() {
         let rounds = rounds(Vec::from([Range {
             start: 0,
             end: 1 << 50,

@@ -1,6 +1,5 @@
-//! The choice between methods: every candidate answers with a priority and a
-//! reason, names that were asked for win where they can be used, and the
-//! decision can explain itself.
+//! Selection: every candidate reports its fitness, names requested in hints win
+//! where they are usable, and the decision can explain itself.
 
 use std::fmt;
 
@@ -12,7 +11,7 @@ use crate::{
     partition::{PARTITIONS, Partition},
 };
 
-/// What was chosen, and what everyone said.
+/// The selection and the fitness of every candidate.
 pub struct Decision {
     /// The algorithm.
     pub algorithm: &'static dyn Algorithm,
@@ -22,80 +21,89 @@ pub struct Decision {
     pub exchange: Exchange,
     /// The aggregators.
     pub aggregators: Aggregators,
-    /// What each algorithm answered.
-    pub algorithms: Answers,
-    /// What each partition answered.
-    pub partitions: Answers,
-    /// What each exchange answered.
-    pub exchanges: Answers,
+    /// Fitness of each algorithm.
+    pub algorithms: Candidates,
+    /// Fitness of each partition.
+    pub partitions: Candidates,
+    /// Fitness of each exchange.
+    pub exchanges: Candidates,
 }
 
-/// What the candidates for one choice answered.
+/// The candidates of one choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answers {
-    /// Each candidate's name and verdict.
-    pub answers: Vec<(&'static str, Fitness)>,
-    /// What was asked for by name, and what became of that.
-    pub asked: Option<Asked>,
+pub struct Candidates {
+    /// Name and fitness of each candidate.
+    pub candidates: Vec<(&'static str, Fitness)>,
+    /// The candidate requested by name, and whether it was used.
+    pub requested: Option<Requested>,
 }
 
-/// A method that was asked for by name.
+/// A candidate requested by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// It was taken.
-    Taken(String),
-    /// There is no such method.
+pub enum Requested {
+    /// It was selected.
+    Selected(String),
+    /// No candidate has this name.
     Unknown(String),
-    /// It cannot be used in this case.
+    /// It is not usable in this case.
     Unfit(String),
-    /// The algorithm does not leave the choice.
-    Overruled(String),
+    /// The algorithm requires another one.
+    Overridden(String),
 }
 
-impl Answers {
-    /// Asks all candidates, and returns the index of the one to take: the one
-    /// asked for, else the highest priority, the first of equals.
-    fn of(answers: Vec<(&'static str, Fitness)>, asked: Option<&str>) -> (usize, Answers) {
-        let best = (0..answers.len())
+impl Candidates {
+    /// Selects a candidate and returns its index: the requested one, else the
+    /// first with the highest priority.
+    fn of(
+        candidates: Vec<(&'static str, Fitness)>,
+        requested: Option<&str>,
+    ) -> (usize, Candidates) {
+        let best = (0..candidates.len())
             .rev()
-            .max_by_key(|index| answers[*index].1.priority())
+            .max_by_key(|index| candidates[*index].1.priority())
             .unwrap_or(0);
-        let (taken, asked) = match asked {
+        let (selected, requested) = match requested {
             None => (best, None),
-            Some(name) => match answers.iter().position(|(known, _)| *known == name) {
-                None => (best, Some(Asked::Unknown(name.to_owned()))),
-                Some(index) if answers[index].1.priority().is_none() => {
-                    (best, Some(Asked::Unfit(name.to_owned())))
+            Some(name) => match candidates.iter().position(|(known, _)| *known == name) {
+                None => (best, Some(Requested::Unknown(name.to_owned()))),
+                Some(index) if candidates[index].1.priority().is_none() => {
+                    (best, Some(Requested::Unfit(name.to_owned())))
                 }
-                Some(index) => (index, Some(Asked::Taken(name.to_owned()))),
+                Some(index) => (index, Some(Requested::Selected(name.to_owned()))),
             },
         };
-        (taken, Answers { answers, asked })
+        (
+            selected,
+            Candidates {
+                candidates,
+                requested,
+            },
+        )
     }
 }
 
-/// Chooses for a case.
+/// Selects algorithm, partition, exchange and aggregators for a case.
 pub fn decide(case: &Case<'_>) -> Decision {
     let tuning = case.tuning;
-    let answers = ALGORITHMS.iter().map(|it| (it.name(), it.suit(case)));
-    let (index, algorithms) = Answers::of(answers.collect(), tuning.algorithm.as_deref());
+    let candidates = ALGORITHMS.iter().map(|it| (it.name(), it.fitness(case)));
+    let (index, algorithms) = Candidates::of(candidates.collect(), tuning.algorithm.as_deref());
     let algorithm = ALGORITHMS[index];
 
-    let answers = PARTITIONS.iter().map(|it| (it.name(), it.suit(case)));
-    let (index, mut partitions) = Answers::of(answers.collect(), tuning.partition.as_deref());
+    let candidates = PARTITIONS.iter().map(|it| (it.name(), it.fitness(case)));
+    let (index, mut partitions) = Candidates::of(candidates.collect(), tuning.partition.as_deref());
     let partition = match algorithm.partition(case) {
         None => PARTITIONS[index],
-        Some(insisted) => {
+        Some(required) => {
             let name = tuning.partition.as_ref();
-            partitions.asked = name.map(|name| Asked::Overruled(name.clone()));
-            insisted
+            partitions.requested = name.map(|name| Requested::Overridden(name.clone()));
+            required
         }
     };
 
-    let answers = Exchange::ALL
+    let candidates = Exchange::ALL
         .iter()
         .map(|it| (it.name(), exchange::fitness(*it, case)));
-    let (index, exchanges) = Answers::of(answers.collect(), tuning.exchange.as_deref());
+    let (index, exchanges) = Candidates::of(candidates.collect(), tuning.exchange.as_deref());
     Decision {
         algorithm,
         partition,
@@ -108,7 +116,7 @@ pub fn decide(case: &Case<'_>) -> Decision {
 }
 
 impl Decision {
-    /// The plan of what was decided.
+    /// The plan that follows from the decision.
     pub fn plan(&self, case: &Case<'_>) -> Plan {
         let choices = Decisions {
             partition: self.partition,
@@ -117,7 +125,7 @@ impl Decision {
         self.algorithm.plan(case, &choices)
     }
 
-    /// What later calls must keep to.
+    /// State to keep for later calls.
     pub fn remember(&self, case: &Case<'_>) -> Option<PersistentRealms> {
         self.partition.remember(case, &self.aggregators.ranks)
     }
@@ -148,31 +156,33 @@ impl fmt::Display for Decision {
     }
 }
 
-impl fmt::Display for Answers {
+impl fmt::Display for Candidates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.asked {
+        match &self.requested {
             None => {}
-            Some(Asked::Taken(_)) => write!(f, ", as asked for")?,
-            Some(Asked::Unknown(name)) => write!(f, "; {name:?} was asked for, which is unknown")?,
-            Some(Asked::Unfit(name)) => write!(f, "; {name} was asked for, but is unfit")?,
-            Some(Asked::Overruled(name)) => {
+            Some(Requested::Selected(_)) => write!(f, ", as requested")?,
+            Some(Requested::Unknown(name)) => {
+                write!(f, "; {name:?} was requested, but is unknown")?
+            }
+            Some(Requested::Unfit(name)) => write!(f, "; {name} was requested, but is unfit")?,
+            Some(Requested::Overridden(name)) => {
                 write!(
                     f,
-                    "; {name} was asked for, but the algorithm needs this one"
+                    "; {name} was requested, but the algorithm requires this one"
                 )?;
             }
         }
-        for (name, fitness) in &self.answers {
+        for (name, fitness) in &self.candidates {
             write!(f, "\n  {name}: {fitness}")?;
         }
         Ok(())
     }
 }
 
-/// A list of ranks, shortened.
+/// A list of ranks, abbreviated.
 pub(crate) struct Ranks<'a>(pub(crate) &'a [u32]);
 
-/// Ranks of a list that are printed; of longer ones the first few.
+/// Maximum number of ranks printed.
 const RANKS_PRINTED: usize = 8;
 
 impl fmt::Display for Ranks<'_> {

@@ -4,7 +4,7 @@ use pario_layout::{Basic, Datatype, Layout};
 
 use crate::{Access, Case, Direction, Facts, History, Tuning};
 
-/// What a case refers to; by default a write on one node.
+/// The parts of a case; by default a write on one node.
 #[derive(Clone, Debug)]
 pub(crate) struct Fixture {
     pub(crate) direction: Direction,
@@ -36,7 +36,7 @@ impl Fixture {
     }
 }
 
-/// A stretch of the file.
+/// A contiguous access.
 pub(crate) fn dense(at: u64, len: u64) -> Access {
     Access::new(at, Layout::dense(1), 0, len).unwrap()
 }

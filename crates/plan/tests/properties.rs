@@ -1,6 +1,6 @@
-//! What must hold of every partition and every plan, whatever the call:
-//! random accesses, facts and hints. `PARIO_SEED` repeats a case that failed,
-//! `PARIO_CASES` runs more of them.
+//! Properties of every partition and every plan, with random accesses, facts
+//! and hints. `PARIO_SEED` reproduces a failed case, `PARIO_CASES` sets the
+//! number of cases.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -94,7 +94,7 @@ fn access(random: &mut Rng, same: Option<&Layout>) -> Access {
         1 => random.u64(0..5),
         _ => random.u64(0..600),
     };
-    // Clusters far apart now and then.
+    // Occasionally distant clusters.
     let place = *pick(random, &[0, 0, 0, 1_000, 1 << 40]) + random.u64(0..500);
     Access::new(place, layout, random.u64(0..50), len).unwrap()
 }
@@ -148,7 +148,7 @@ fn for_random_cases(check: impl Fn(&mut Sample, &mut Rng) + std::panic::RefUnwin
             check(&mut Sample::random(&mut random), &mut random);
         });
         if let Err(panic) = outcome {
-            eprintln!("repeat with PARIO_SEED={seed}");
+            eprintln!("reproduce with PARIO_SEED={seed}");
             std::panic::resume_unwind(panic);
         }
     }
@@ -167,22 +167,23 @@ fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     joined
 }
 
-/// The stretches of the file that ranks touch.
+/// The ranges of the file that ranks access.
 fn touched(case: &Case<'_>) -> Vec<Range<u64>> {
     coverage::covered(case.accesses.iter(), case.region())
 }
 
-fn assert_covered(what: &str, stretches: &[Range<u64>], by: &[Range<u64>]) {
-    for stretch in stretches {
-        let holds = |range: &Range<u64>| range.start <= stretch.start && stretch.end <= range.end;
-        assert!(by.iter().any(holds), "{what} leaves out {stretch:?}");
+fn assert_covered(what: &str, ranges: &[Range<u64>], by: &[Range<u64>]) {
+    for wanted in ranges {
+        let holds = |range: &Range<u64>| range.start <= wanted.start && wanted.end <= range.end;
+        assert!(by.iter().any(holds), "{what} leaves out {wanted:?}");
     }
 }
 
-/// More windows than this are not walked: clusters lie far apart.
+/// Realms with more windows are not walked: clusters may be far apart.
 const WINDOWS_MAX: u64 = 4000;
 
-/// The realm's windows cover it once, in order; returns their stretches.
+/// Checks that the windows cover the realm once, in order; returns their
+/// ranges.
 fn window_extents(what: &str, realm: &Realm, window_bytes: u64) -> Vec<Range<u64>> {
     let windows: Vec<_> = (0..realm.windows(window_bytes))
         .map(|index| realm.window(index, window_bytes))
@@ -275,7 +276,7 @@ fn persistent_realms_hold_for_later_calls() {
 }
 
 #[test]
-fn plans_serve_every_byte_of_every_rank_and_repeat() {
+fn plans_cover_every_byte_of_every_rank_deterministically() {
     for_random_cases(|sample, random| {
         sample.tuning.algorithm = Some(pick(random, ALGORITHMS).name().to_owned());
         sample.tuning.partition = Some(pick(random, PARTITIONS).name().to_owned());
@@ -286,7 +287,7 @@ fn plans_serve_every_byte_of_every_rank_and_repeat() {
         assert_eq!(format!("{plan:?}"), format!("{:?}", decision.plan(&case)));
         assert!(!plan.to_string().is_empty());
         match &plan {
-            Plan::Rounds(rounds) | Plan::Prefetch(rounds) => assert_served(&case, rounds),
+            Plan::Rounds(rounds) | Plan::Prefetch(rounds) => assert_covered_once(&case, rounds),
             Plan::Segments(segments) => {
                 let mut members: Vec<u32> = Vec::new();
                 for group in &segments.groups {
@@ -299,15 +300,16 @@ fn plans_serve_every_byte_of_every_rank_and_repeat() {
                 let moved = segments.cycles.saturating_mul(segments.segment_bytes);
                 assert!(case.accesses.iter().all(|access| access.len() <= moved));
             }
-            Plan::Timed(timed) => assert_turns(&case, timed),
+            Plan::Timed(timed) => assert_groups_in_order(&case, timed),
             Plan::Individual | Plan::PrivateSieve { .. } => {}
         }
         let _picture = pario_plan::picture::svg(&case, &plan);
     });
 }
 
-/// Every rank's bytes lie in the scheduled windows of its aggregators, once.
-fn assert_served(case: &Case<'_>, rounds: &Rounds) {
+/// Checks that every rank's bytes lie in the scheduled windows of its
+/// aggregators exactly once.
+fn assert_covered_once(case: &Case<'_>, rounds: &Rounds) {
     let mut moved: BTreeMap<u32, Vec<Range<u64>>> = BTreeMap::new();
     for turn in rounds.schedule(case.accesses) {
         assert!(turn.window.bytes() <= rounds.window_bytes);
@@ -329,8 +331,8 @@ fn assert_served(case: &Case<'_>, rounds: &Rounds) {
     }
 }
 
-/// The rules of sets and groups (Zhang 2009, section 3.4).
-fn assert_turns(case: &Case<'_>, timed: &Timed) {
+/// The rules for sets and groups (Zhang 2009, section 3.4).
+fn assert_groups_in_order(case: &Case<'_>, timed: &Timed) {
     let striping = case.facts.striping.unwrap();
     let servers_of = |rank: u32| -> Vec<u64> {
         let access = &case.accesses[rank as usize];
@@ -344,7 +346,7 @@ fn assert_turns(case: &Case<'_>, timed: &Timed) {
     let mut used: Vec<u64> = Vec::new();
     for groups in &timed.sets {
         let ranks: Vec<u32> = groups.concat();
-        assert!(ranks.is_sorted(), "turns go by rank");
+        assert!(ranks.is_sorted(), "groups are in rank order");
         let mut servers: Vec<u64> = ranks.iter().flat_map(|rank| servers_of(*rank)).collect();
         servers.sort_unstable();
         servers.dedup();
@@ -362,7 +364,7 @@ fn assert_turns(case: &Case<'_>, timed: &Timed) {
 }
 
 #[test]
-fn balanced_realms_have_equal_data() {
+fn balanced_realms_have_equal_amounts_of_data() {
     for_random_cases(|sample, random| {
         let case = sample.case();
         let owners: Vec<u32> = (0..random.u32(1..=case.ranks())).collect();
@@ -375,8 +377,8 @@ fn balanced_realms_have_equal_data() {
                 .map(|access| access.data_in(realm.file()))
                 .map(|data| data.end - data.start)
                 .sum();
-            // One part in 32 at either end, and one byte of each rank, which
-            // no cut can divide, at either end.
+            // One part in 32 at either end, plus one byte per rank, which no
+            // cut can divide, at either end.
             let slack = share / 16 + 2 * u64::from(case.ranks()) + 2;
             assert!(
                 data.abs_diff(share) <= slack,
@@ -387,14 +389,14 @@ fn balanced_realms_have_equal_data() {
 }
 
 #[test]
-fn agents_are_the_ranks_with_most_data() {
+fn agents_are_the_ranks_with_the_most_data() {
     for_random_cases(|sample, _| {
         let Some(striping) = sample.facts.striping else {
             return;
         };
         sample.tuning.agents_per_server = 1;
         let case = sample.case();
-        // Counts of more stripes than that may be samples.
+        // With more stripes, counts may be estimates.
         let exact =
             |access: &Access| access.span().end - access.span().start < 4096 * striping.unit;
         if !case.accesses.iter().all(exact) {

@@ -1,4 +1,4 @@
-//! The rules of selection as a table: a situation, and what is chosen.
+//! The rules of selection as a table: a situation and the expected selection.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -10,22 +10,22 @@ use pario_plan::{
 
 use Direction::{Read, Write};
 
-/// Pieces of the ranks in turn.
+/// How the ranks' pieces are arranged.
 #[derive(Clone, Copy)]
 enum Pattern {
-    /// Each rank's pieces of this length between those of the others.
+    /// Pieces of this length, interleaved by rank.
     Interleaved(u64),
-    /// The same with gaps as long as the pieces.
+    /// The same, with gaps as long as the pieces.
     Holed(u64),
-    /// Each rank its own stretch of this length.
+    /// One contiguous range of this length per rank.
     Apart(u64),
-    /// Each rank its own stretch, in descending order of ranks.
+    /// The same, in descending rank order.
     Backwards(u64),
-    /// All data of two clusters, far apart.
+    /// All data in two distant clusters.
     Clusters,
-    /// Rank 0 has a stretch of this length, the others have nothing.
+    /// A contiguous range of this length for rank 0, nothing for the others.
     First(u64),
-    /// Nothing at all.
+    /// No data.
     Empty,
 }
 
@@ -64,12 +64,12 @@ fn accesses(pattern: Pattern, ranks: u64) -> Vec<Access> {
 enum System {
     /// One node, a local file system.
     Local,
-    /// Four nodes, stripes of 1 MiB on four servers that manage locks, the
-    /// client in the kernel (Lustre).
+    /// Four nodes, stripes of 1 MiB on four servers that manage locks, client
+    /// in the kernel (Lustre).
     ServerLocks,
     /// The same with token-based locks (GPFS).
     TokenLocks,
-    /// Four nodes, the client in each process, stripes on eight servers.
+    /// Four nodes, client in each process, stripes on eight servers.
     UserClient,
 }
 
@@ -111,8 +111,8 @@ fn facts(system: System, ranks: u64) -> Facts {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Direction, pattern, ranks, system: algorithm, partition and exchange. A
-/// partition is given where the algorithm uses one.
+/// Direction, pattern, ranks, system; then algorithm, partition and exchange.
+/// The partition is given only where the algorithm uses one.
 type Line = (
     Direction,
     Pattern,
@@ -156,7 +156,7 @@ const TABLE: &[Line] = &[
     (Write, Interleaved(64),       16, TokenLocks, "two-phase", "aligned", "two-layer"),
     (Write, Interleaved(64 * KIB), 16, TokenLocks, "two-phase", "aligned", "two-layer"),
     (Read,  Interleaved(64),        4, TokenLocks, "two-phase", "aligned", "messages"),
-    // Each process a client of the servers.
+    // Each process is a client of the servers.
     (Write, Interleaved(64),       16, UserClient, "two-phase", "aligned", "two-layer"),
     (Read,  Interleaved(64),       16, UserClient, "two-phase", "aligned", "two-layer"),
     (Write, Interleaved(4 * MIB),  16, UserClient, "individual", "", "two-layer"),
@@ -165,7 +165,7 @@ const TABLE: &[Line] = &[
 ];
 
 #[test]
-fn the_table() {
+fn selection_follows_the_table() {
     for (index, (direction, pattern, ranks, system, algorithm, partition, exchange)) in
         TABLE.iter().enumerate()
     {
@@ -183,9 +183,9 @@ fn the_table() {
     }
 }
 
-/// Holes that may be written back make windows whole.
+/// If holes may be written back, windows are contiguous.
 #[test]
-fn holes_that_may_be_rewritten_are_aggregated() {
+fn writes_with_rewritable_holes_are_aggregated() {
     let accesses = accesses(Holed(256), 4);
     let facts = facts(Local, 4);
     let tuning = Tuning {
@@ -197,9 +197,9 @@ fn holes_that_may_be_rewritten_are_aggregated() {
     assert_eq!(decision.algorithm.name(), "two-phase", "{decision}");
 }
 
-/// Methods with long pieces where exchange does not pay.
+/// Methods for long pieces, where an exchange does not pay off.
 #[test]
-fn pieces_as_long_as_stripes_need_no_merging() {
+fn stripe_sized_pieces_need_no_merging() {
     let mut facts = facts(UserClient, 16);
     facts.striping = Some(Striping {
         unit: 64 * KIB,
@@ -220,7 +220,7 @@ fn pieces_as_long_as_stripes_need_no_merging() {
 }
 
 #[test]
-fn what_is_asked_for_wins_where_it_can() {
+fn requested_methods_win_where_usable() {
     let accesses = accesses(Interleaved(64), 4);
     let facts = facts(Local, 4);
     let history = History::default();
@@ -243,7 +243,8 @@ fn what_is_asked_for_wins_where_it_can() {
         decided(&asked("two-phase", "balanced", "alltoall")),
         ("two-phase", "balanced", "alltoall")
     );
-    // No servers are known, a write is not sieved privately, no such method.
+    // Striping is unknown, a write cannot be sieved privately, there is no such
+    // method.
     assert_eq!(
         decided(&asked("resonant", "by-server", "two-layer")),
         ("two-phase", "aligned", "two-layer")

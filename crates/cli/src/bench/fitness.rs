@@ -44,8 +44,8 @@ impl MethodFitness {
         let algorithm = method.forced.algorithm.and_then(algorithm::by_name);
         let partition = method.forced.partition.and_then(partition::by_name);
         let answers = [
-            algorithm.map(|it| it.suit(&case)),
-            partition.map(|it| it.suit(&case)),
+            algorithm.map(|it| it.fitness(&case)),
+            partition.map(|it| it.fitness(&case)),
             method
                 .forced
                 .exchange

@@ -1,15 +1,15 @@
-//! Vectors by hand from the definitions of the formats, and an oracle that
-//! works on exact values instead of fields.
+//! Test vectors derived by hand from the format definitions, and an oracle that
+//! works on exact values instead of bit fields.
 
 use super::*;
 use crate::testing::{cases, seed};
 
-/// Sign and exponent of the x87 number, then its significand.
+/// Sign and exponent of an x87 number, then its significand.
 fn extended(sign_exponent: u16, significand: u64) -> u128 {
     u128::from(sign_exponent) << 64 | u128::from(significand)
 }
 
-/// Sign and exponent of the binary128, then the fraction's two halves.
+/// Sign and exponent of a binary128, then the two halves of its fraction.
 fn quad(sign_exponent: u16, fraction_high: u64, fraction_low: u64) -> u128 {
     u128::from(sign_exponent) << 112 | u128::from(fraction_high) << 64 | u128::from(fraction_low)
 }
@@ -28,7 +28,8 @@ fn known_numbers() {
             extended(0x4000, 0xc90f_daa2_2168_c235),
             quad(0x4000, 0x921f_b544_42d1, 0x846a_0000_0000_0000),
         ),
-        // the largest and the smallest normal number, and the smallest of all
+        // the largest and the smallest normal number, and the smallest
+        // subnormal
         (
             extended(0x7ffe, u64::MAX),
             quad(0x7ffe, 0xffff_ffff_ffff, 0xfffe_0000_0000_0000),
@@ -52,7 +53,7 @@ fn known_numbers() {
 }
 
 #[test]
-fn encodings_that_the_x87_refuses_become_nan() {
+fn encodings_that_the_x87_rejects_become_nan() {
     for x87 in [
         extended(0x7fff, 0),
         extended(0x7fff, 5),
@@ -106,19 +107,19 @@ fn rounding_carries_into_the_exponent() {
     assert_eq!(
         quad_to_extended(quad(0x7ffe, 0, 0) | ones),
         None,
-        "infinity is no rounding"
+        "finite values never round to infinity"
     );
     assert_eq!(quad_to_extended(quad(0xfffe, 0, 0) | ones), None);
 }
 
 #[test]
-fn a_nan_stays_one_even_if_its_payload_is_lost() {
+fn nan_stays_nan_when_its_payload_is_lost() {
     let nan = quad_to_extended(quad(0x7fff, 0, 1));
     assert_eq!(nan, Some(extended(0x7fff, 3 << 62)));
 }
 
-/// The value of a finite number as an integer multiple of 2^-16494, the unit
-/// of the smallest binary128: significand and how far it is shifted left.
+/// A finite number as an integer multiple of 2^-16494, the smallest binary128:
+/// a significand and its left shift.
 #[derive(Debug, PartialEq)]
 struct Exact {
     significand: u128,
@@ -163,7 +164,8 @@ impl Exact {
 
 fn random_bits(rng: &mut fastrand::Rng) -> u128 {
     let bits = rng.u128(..);
-    // Long runs of ones and zeros and extreme exponents find more than noise.
+    // Long runs of ones and zeros and extreme exponents find more than uniform
+    // noise.
     match rng.u8(..6) {
         0 => bits & (u128::MAX << rng.u32(..112)),
         1 => bits | ((1 << rng.u32(..112)) - 1),
@@ -174,7 +176,7 @@ fn random_bits(rng: &mut fastrand::Rng) -> u128 {
 }
 
 #[test]
-fn to_quad_is_exact() {
+fn extended_to_quad_is_exact() {
     let seed = seed();
     let mut rng = fastrand::Rng::with_seed(seed);
     for _ in 0..cases(20_000) {
@@ -201,7 +203,7 @@ fn to_quad_is_exact() {
 }
 
 #[test]
-fn to_extended_is_the_nearest() {
+fn quad_to_extended_is_nearest() {
     let seed = seed();
     let mut rng = fastrand::Rng::with_seed(seed);
     for _ in 0..cases(20_000) {
@@ -219,8 +221,8 @@ fn to_extended_is_the_nearest() {
             "sign of {ieee:#x} PARIO_SEED={seed}"
         );
         let (wanted, got) = (Exact::of_quad(ieee), Exact::of_extended(x87));
-        // Half of the last place of the larger of the two exponents is the
-        // most that the nearest number can be away.
+        // The nearest number is at most half a unit in the last place away, at
+        // the larger of the two exponents.
         let scale = wanted.shift.min(got.shift);
         let half = 1u128 << (48 + wanted.shift.max(got.shift) - scale);
         let distance = wanted.distance(&got);

@@ -1,24 +1,17 @@
-//! A second, naive implementation: one element at a time, from the
-//! definitions, and datatypes with their type maps written out.
+//! A second, naive implementation: one element at a time, directly from the
+//! definitions, and datatypes with explicit type maps.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
-#![allow(dead_code, reason = "each test uses its part")]
+#![allow(dead_code, reason = "not every test uses all of it")]
 
 use pario_layout::{Basic, Datatype};
 
-pub(crate) fn seed() -> u64 {
-    number("PARIO_SEED").unwrap_or_else(|| fastrand::u64(..))
-}
+pub(crate) use testing::{cases, seed};
 
-pub(crate) fn cases(default: u64) -> u64 {
-    number("PARIO_CASES").unwrap_or(default)
-}
+#[path = "../../src/testing.rs"]
+mod testing;
 
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
-
-/// A datatype and its type map: the types and places of its elements.
+/// A datatype and its type map: types and displacements of its elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Typed {
     pub(crate) datatype: Datatype,
@@ -33,7 +26,7 @@ impl Typed {
         }
     }
 
-    /// The map of `instances` of it.
+    /// The type map of `instances` instances.
     pub(crate) fn tiled(&self, instances: usize) -> Vec<(Basic, i64)> {
         let extent = self.datatype.extent();
         (0..instances as i64)
@@ -46,7 +39,7 @@ impl Typed {
     }
 }
 
-/// A random type of at most `depth` constructors, without overlaps.
+/// A random type of at most `depth` nested constructors, without overlap.
 pub(crate) fn random_type(rng: &mut fastrand::Rng, depth: u32) -> Typed {
     if depth == 0 || rng.u8(..5) == 0 {
         return Typed::basic(Basic::ALL[rng.usize(..Basic::ALL.len())]);
@@ -85,7 +78,7 @@ fn random_structure(rng: &mut fastrand::Rng, depth: u32) -> Typed {
                 .iter()
                 .map(|(basic, at)| (*basic, start + at)),
         );
-        // The extent would not do: it leaves out what is below the lower bound.
+        // Not the extent, which leaves out what is below the lower bound.
         let ends = map
             .iter()
             .map(|(basic, at): &(Basic, i64)| at + basic.size() as i64);
@@ -98,7 +91,7 @@ fn random_structure(rng: &mut fastrand::Rng, depth: u32) -> Typed {
     }
 }
 
-/// The size in external32, by what kind of type it is.
+/// Size in external32, by kind of type.
 pub(crate) fn external32_size(basic: Basic) -> usize {
     match basic {
         Basic::Long | Basic::UnsignedLong => 4,
@@ -127,7 +120,8 @@ fn is_complex(basic: Basic) -> bool {
     basic.name().contains("COMPLEX")
 }
 
-/// A random native value that every representation can hold and gives back.
+/// A random native value that every representation can hold and return
+/// unchanged.
 pub(crate) fn random_value(rng: &mut fastrand::Rng, basic: Basic) -> Vec<u8> {
     match basic {
         Basic::Long => i64::from(rng.i32(..)).to_le_bytes().to_vec(),

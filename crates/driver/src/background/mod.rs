@@ -1,5 +1,4 @@
-//! What runs in the background on I/O threads; what io_uring carries is in
-//! `uring`.
+//! Background operations on I/O threads; those on io_uring are in `uring`.
 
 mod pool;
 
@@ -9,8 +8,8 @@ use std::io;
 
 use crate::{Completion, Outcome};
 
-/// Calls back with an error, from another thread: the caller may hold locks
-/// that its callback takes.
+/// Reports an error through the callback, on another thread: the caller may
+/// hold locks that the callback takes.
 pub(crate) fn fail(error: io::Error, done: Completion) {
     spawn(Box::new(move || done(Outcome::failed(0, error))));
 }

@@ -1,4 +1,4 @@
-//! I/O threads: started when there is work, gone when there is none.
+//! I/O threads, started when there is work and stopped when idle.
 
 use std::{
     collections::VecDeque,
@@ -10,23 +10,23 @@ use std::{
 
 use crate::{closing::lock, per_process::PerProcess, posix::sys};
 
-/// The most I/O threads a process has at a time. They wait for storage, not
-/// for a core, so the bound does not follow the number of cores.
+/// Maximum number of I/O threads per process. They wait for storage, not for a
+/// core, so the limit does not depend on the number of cores.
 pub const THREADS_MAX: usize = 8;
 
-/// How long a thread without work stays.
+/// How long an idle thread is kept.
 const IDLE: Duration = Duration::from_secs(5);
 
 type Job = Box<dyn FnOnce() + Send>;
 
 static POOL: PerProcess<Pool> = PerProcess::new();
 
-/// Runs a job on an I/O thread, at once where fewer than [`THREADS_MAX`] are
-/// busy, else when one is free, in order. Never blocks. A panic ends the job,
-/// not the thread.
+/// Runs a job on an I/O thread: at once if fewer than [`THREADS_MAX`] are busy,
+/// otherwise in order when one becomes free. Never blocks. A panic ends the
+/// job, not the thread.
 ///
-/// A job must not wait for another one: all threads could be waiting. A
-/// forked child starts with threads of its own and without the parent's jobs.
+/// A job must not wait for another job: all threads could be waiting. A forked
+/// child has its own threads and none of the parent's jobs.
 pub fn spawn(job: Box<dyn FnOnce() + Send>) {
     POOL.get_or_make(Pool::default).spawn(job);
 }
@@ -41,7 +41,7 @@ struct Pool {
 struct State {
     queue: VecDeque<Job>,
     threads: usize,
-    /// Threads that wait for work; each serves one job of the queue.
+    /// Threads waiting for work; each will take one job from the queue.
     idle: usize,
 }
 
@@ -60,12 +60,12 @@ impl Pool {
         state.threads += 1;
         drop(state);
         if self.start().is_err() {
-            self.do_without();
+            self.run_without_threads();
         }
     }
 
     fn start(&'static self) -> std::io::Result<()> {
-        // The program's signal handlers run on the program's threads.
+        // Signal handlers should run on the program's own threads.
         let _blocked = sys::SignalsBlocked::new();
         thread::Builder::new()
             .name("pario-io".into())
@@ -73,8 +73,8 @@ impl Pool {
             .map(drop)
     }
 
-    /// No thread could be started: if there is none at all, the caller works.
-    fn do_without(&self) {
+    /// No thread could be started: if there are none at all, run the jobs here.
+    fn run_without_threads(&self) {
         let mut state = lock(&self.state);
         state.threads -= 1;
         while state.threads == 0 {
@@ -111,7 +111,7 @@ impl Pool {
     }
 }
 
-/// The panic message has been printed by then; the thread goes on.
+/// The panic message has already been printed; the thread continues.
 fn run(job: Job) {
     let _ = catch_unwind(AssertUnwindSafe(job));
 }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn panics_are_contained_and_jobs_may_spawn() {
+    fn panics_do_not_end_threads_and_jobs_may_spawn() {
         let (sender, receiver) = mpsc::channel();
         for _ in 0..2 * THREADS_MAX {
             spawn(Box::new(|| panic!("this panic is part of a test")));
@@ -146,8 +146,8 @@ mod tests {
     }
 
     #[test]
-    fn jobs_run_at_the_same_time() {
-        // On a pool of its own: other tests share the process's.
+    fn jobs_run_concurrently() {
+        // Uses its own pool: other tests share the global one.
         let pool: &'static Pool = Box::leak(Box::default());
         let meeting = std::sync::Arc::new(Barrier::new(THREADS_MAX + 1));
         for _ in 0..THREADS_MAX {

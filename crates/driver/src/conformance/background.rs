@@ -15,7 +15,7 @@ use super::{
 use crate::{Access, Batch, Direction, Handle, Outcome};
 
 pub(super) const CHECKS: &[Check] = &[
-    ("hundreds in flight", hundreds),
+    ("many in flight", many_in_flight),
     ("background lists", lists),
     ("background errors", errors),
     ("end of the file in the background", end),
@@ -26,15 +26,15 @@ pub(super) const CHECKS: &[Check] = &[
     ("close from a callback", close_from_callback),
 ];
 
-/// A callback that takes longer than this does not come.
+/// A callback that takes longer than this is considered lost.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where an outcome will arrive.
+/// A pending outcome.
 struct Pending(mpsc::Receiver<Outcome>);
 
 fn submit(file: &dyn Handle, batch: Batch<'static>) -> Pending {
     let (sender, receiver) = mpsc::channel();
-    // Nobody listens any more when a check has failed.
+    // The receiver is gone if a check has failed.
     file.submit(batch, Box::new(move |outcome| drop(sender.send(outcome))));
     Pending(receiver)
 }
@@ -44,17 +44,22 @@ impl Pending {
         let outcome = self
             .0
             .recv_timeout(TIMEOUT)
-            .expect("a submission is called back");
-        assert!(self.0.recv().is_err(), "a submission is called back once");
+            .expect("a submission must be called back");
+        assert!(
+            self.0.recv().is_err(),
+            "a submission must be called back only once"
+        );
         outcome
     }
 
     fn bytes(self) -> u64 {
-        self.outcome().into_result().expect("the transfer succeeds")
+        self.outcome()
+            .into_result()
+            .expect("the transfer must succeed")
     }
 }
 
-fn hundreds(subject: &Subject) {
+fn many_in_flight(subject: &Subject) {
     const COUNT: usize = 400;
     let file = subject.create();
     let mut random = Random::new();
@@ -117,8 +122,8 @@ fn lists(subject: &Subject) {
 fn errors(subject: &Subject) {
     let file = subject.create();
     let reader = subject.open(Access::Read);
-    let refused = submit(&*reader, Batch::write(0, b"no")).outcome();
-    assert!(refused.bytes == 0 && refused.error.is_some());
+    let rejected = submit(&*reader, Batch::write(0, b"no")).outcome();
+    assert!(rejected.bytes == 0 && rejected.error.is_some());
     let beyond = submit(&*file, Batch::write(u64::MAX - 1, b"no")).outcome();
     assert!(beyond.bytes == 0 && beyond.error.is_some());
     assert_eq!(file.size().unwrap(), 0);
@@ -161,7 +166,7 @@ fn chain(subject: &Subject) {
     subject.finish(&*file);
 }
 
-/// A callback may take a lock that the caller of `submit` holds meanwhile.
+/// A callback may take a lock that the caller of `submit` holds.
 fn locks_in_callback(subject: &Subject) {
     let file = subject.create();
     for batch in [Batch::write(0, b"x"), Batch::write(u64::MAX, b"x")] {

@@ -1,20 +1,20 @@
 //! Memory for background transfers.
 //!
-//! One of the files that may hold `unsafe`: safe code cannot look at memory
-//! that it has lent for ever.
+//! This file may contain `unsafe`: safe code cannot read memory that it has
+//! lent forever.
 #![allow(unsafe_code)]
 
 use crate::{Batch, Direction};
 
-/// Memory that is lent to a background transfer and looked at after it has
-/// called back. Leaked: a check that fails may leave transfers behind.
+/// Memory that is lent to a background transfer and read after the callback.
+/// Leaked, since a failing check may leave transfers in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
     memory: *mut u8,
     len: usize,
 }
 
-// SAFETY: the memory is leaked, and used by one transfer and then by one
+// SAFETY: the memory is leaked and is used by one transfer and then by one
 // check, in this order.
 unsafe impl Send for Buffer {}
 
@@ -27,7 +27,7 @@ impl Buffer {
         }
     }
 
-    /// A transfer of its pieces: offset, first byte, length.
+    /// A transfer of pieces, each given as (offset, start, length).
     pub(super) fn batch(
         self,
         direction: Direction,
@@ -36,21 +36,21 @@ impl Buffer {
         let mut batch = Batch::new(direction);
         for &(offset, start, len) in places {
             assert!(start + len <= self.len);
-            // SAFETY: inside of the leaked memory, which only this transfer
-            // uses until it calls back.
+            // SAFETY: inside the leaked memory, which only this transfer uses
+            // until the callback.
             unsafe { batch.push_raw(offset, self.memory.add(start), len) };
         }
         batch
     }
 
-    /// A transfer of the whole.
+    /// A transfer of the whole buffer.
     pub(super) fn whole(self, direction: Direction, offset: u64) -> Batch<'static> {
         self.batch(direction, &[(offset, 0, self.len)])
     }
 
-    /// What it holds, after the transfer.
+    /// The contents after the transfer.
     pub(super) fn bytes(self) -> Vec<u8> {
-        // SAFETY: the transfer is over, and no one else uses the memory.
+        // SAFETY: the transfer is over, and nothing else uses the memory.
         unsafe { std::slice::from_raw_parts(self.memory, self.len) }.to_vec()
     }
 }

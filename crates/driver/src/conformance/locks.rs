@@ -1,4 +1,5 @@
-//! Range locks: between threads of a handle, handles and processes.
+//! Range locks between threads of a handle, between handles and between
+//! processes.
 
 use std::{
     ops::Range,
@@ -35,8 +36,8 @@ fn is_free(file: &dyn Handle, range: Range<u64>, mode: LockMode) -> bool {
 fn conflicts(subject: &Subject) {
     let file = subject.create();
     let other = subject.open(Access::ReadWrite);
-    // The same rules for another thread's use of the handle and for another
-    // handle.
+    // The same rules apply to another thread that uses the handle and to
+    // another handle.
     for asking in [&file, &other] {
         for (held, mode) in [
             (10..20, Exclusive),
@@ -68,7 +69,7 @@ fn conflicts(subject: &Subject) {
     subject.finish(&*file);
 }
 
-/// Locks on handles that only read or only write.
+/// Locks on read-only and write-only handles.
 fn access(subject: &Subject) {
     let reader = subject.open(Access::Read);
     let writer = subject.open(Access::Write);
@@ -87,8 +88,8 @@ fn access(subject: &Subject) {
     writer.close().unwrap();
 }
 
-/// The kernel knows one lock a byte and description; releasing one of two
-/// that overlap must not release the other.
+/// The kernel keeps one lock per byte and open file description; releasing one
+/// of two overlapping locks must not release the other.
 fn shared_overlap(subject: &Subject) {
     let file = subject.create();
     let other = subject.open(Access::ReadWrite);
@@ -113,7 +114,10 @@ fn waiting(subject: &Subject) {
         thread::scope(|scope| {
             scope.spawn(|| {
                 let lock = asking.lock(5..15, Exclusive).unwrap();
-                assert!(released.load(Ordering::SeqCst), "the lock came too early");
+                assert!(
+                    released.load(Ordering::SeqCst),
+                    "the lock was granted too early"
+                );
                 drop(lock);
             });
             thread::sleep(Duration::from_millis(10));
@@ -125,7 +129,7 @@ fn waiting(subject: &Subject) {
     subject.finish(&*file);
 }
 
-/// Adds one to a number in the file, under a lock.
+/// Increments a number in the file under a lock.
 fn increment(file: &dyn Handle) {
     let lock = file.lock(0..8, Exclusive).unwrap();
     let number = u64::from_le_bytes(read(file, 0, 8).try_into().unwrap());
@@ -137,7 +141,7 @@ fn number(file: &dyn Handle) -> u64 {
     u64::from_le_bytes(read(file, 0, 8).try_into().unwrap())
 }
 
-/// Threads that share a handle and threads that have their own.
+/// Threads that share a handle and threads with their own handles.
 fn increments(subject: &Subject) {
     const EACH: u64 = 150;
     let file = subject.create();
@@ -174,7 +178,7 @@ fn processes(subject: &Subject) {
     subject.finish(&*file);
 }
 
-/// A child of a process that has used everything can use everything.
+/// A forked child can use everything its parent has used.
 fn after_fork(subject: &Subject) {
     if !subject.driver.capabilities().between_processes {
         return;

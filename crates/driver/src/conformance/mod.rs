@@ -1,4 +1,4 @@
-//! What every driver must do, as a suite that any driver can be put through.
+//! The requirements on drivers, as a test suite for any driver.
 //!
 //! ```
 //! use pario_driver::{Memory, conformance::Suite};
@@ -6,9 +6,9 @@
 //! Suite::new(Arc::new(Memory::separate()), Path::new("somewhere")).run();
 //! ```
 //!
-//! The suite panics at the first thing that is wrong; random checks print
-//! their seed then. `PARIO_SEED` repeats a run, `PARIO_CASES` sets the number
-//! of random cases.
+//! The suite panics on the first failure; random checks then print their seed.
+//! `PARIO_SEED` reproduces a run, `PARIO_CASES` sets the number of random
+//! cases.
 #![allow(clippy::unwrap_used, reason = "a test suite fails by panicking")]
 
 mod background;
@@ -26,16 +26,16 @@ use std::{path::Path, sync::Arc};
 use crate::{Access, Driver, OpenHow};
 use subject::Subject;
 
-/// A driver on trial.
+/// A driver under test.
 #[derive(Clone, Debug)]
 pub struct Suite {
     subject: Subject,
 }
 
-/// One thing that a driver must do.
+/// A named check.
 type Check = (&'static str, fn(&Subject));
 
-/// All of them, in the order in which they build on each other.
+/// All checks, in order of dependence.
 const CHECKS: &[&[Check]] = &[
     opening::CHECKS,
     sizes::CHECKS,
@@ -45,15 +45,15 @@ const CHECKS: &[&[Check]] = &[
 ];
 
 impl Suite {
-    /// The suite for a driver, with files in a folder that exists.
-    pub fn new(driver: Arc<dyn Driver>, folder: &Path) -> Self {
+    /// The suite for a driver, with files in an existing directory.
+    pub fn new(driver: Arc<dyn Driver>, directory: &Path) -> Self {
         let how = OpenHow::new(Access::ReadWrite);
         Suite {
-            subject: Subject::new(driver, folder, how),
+            subject: Subject::new(driver, directory, how),
         }
     }
 
-    /// Opens files like this, but for access and creation.
+    /// Sets how files are opened, except for access and creation.
     #[must_use]
     pub fn opening(self, how: OpenHow) -> Self {
         Suite {
@@ -72,10 +72,10 @@ impl Suite {
     }
 }
 
-/// Puts a driver through the whole suite.
+/// Runs the whole suite on a driver.
 ///
 /// # Panics
 /// If the driver fails a check.
-pub fn check(driver: Arc<dyn Driver>, folder: &Path) {
-    Suite::new(driver, folder).run();
+pub fn check(driver: Arc<dyn Driver>, directory: &Path) {
+    Suite::new(driver, directory).run();
 }

@@ -38,7 +38,7 @@ fn creation(subject: &Subject) {
         .open(&subject.path(), &exclusive)
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AlreadyExists);
-    // Creating a file that is there opens it as it is.
+    // Creating a file that exists opens it unchanged.
     let again = subject.how(Access::ReadWrite, Create::IfMissing);
     let again = subject.driver.open(&subject.path(), &again).unwrap();
     assert_eq!(read(&*again, 0, 10), b"kept");
@@ -94,13 +94,13 @@ fn locks_after_close(subject: &Subject) {
     file.close().unwrap();
     let other = subject.open(Access::ReadWrite);
     let free = other.try_lock(0..10, LockMode::Exclusive).unwrap();
-    assert!(free.is_some(), "closing releases locks");
+    assert!(free.is_some(), "closing must release locks");
     drop(held);
     let third = subject.open(Access::ReadWrite);
     let busy = third.try_lock(0..10, LockMode::Exclusive).unwrap();
     assert!(
         busy.is_none(),
-        "a lock of a closed file releases no one else's"
+        "dropping a lock of a closed file must not release other locks"
     );
     drop(free);
     third.close().unwrap();

@@ -1,6 +1,6 @@
 //! A second process for checks between processes.
 //!
-//! One of the files that may hold `unsafe`: `fork`.
+//! This file may contain `unsafe`: `fork`.
 #![allow(unsafe_code)]
 
 use std::{
@@ -8,20 +8,20 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-/// Exit code of a child whose part panicked.
+/// Exit code of a child that panicked.
 const PANICKED: libc::c_int = 101;
 
-/// A child process that has been forked.
+/// A forked child process.
 pub(super) struct Child {
     process: libc::pid_t,
 }
 
 impl Child {
-    /// Runs `part` in a child, which ends with it.
+    /// Runs `part` in a child process, which then exits.
     pub(super) fn run(part: impl FnOnce()) -> Child {
-        // SAFETY: the child has this thread only. It uses the allocator, which
-        // libc keeps usable across fork, and a driver, whose locks another
-        // thread could hold only while it uses the same handle.
+        // SAFETY: only this thread exists in the child. It uses the allocator,
+        // which libc keeps usable across fork, and a driver, whose locks
+        // another thread could hold only while using the same handle.
         match unsafe { libc::fork() } {
             -1 => panic!("cannot fork: {}", io::Error::last_os_error()),
             0 => {
@@ -29,15 +29,14 @@ impl Child {
                     Ok(()) => 0,
                     Err(_) => PANICKED,
                 };
-                // SAFETY: ends the child without running the parent's exit
-                // handlers in it.
+                // SAFETY: exits without running the parent's exit handlers.
                 unsafe { libc::_exit(code) }
             }
             process => Child { process },
         }
     }
 
-    /// Waits for its end.
+    /// Waits for the child to exit.
     ///
     /// # Panics
     /// If it failed.

@@ -1,11 +1,11 @@
-//! Random numbers that a printed seed repeats.
+//! Random numbers that can be reproduced from a printed seed.
 
 use std::{
     env, thread,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Steele, Lea and Flood's SplitMix64. Prints its seed if the check fails.
+/// SplitMix64 (Steele, Lea and Flood). Prints its seed if the check fails.
 #[derive(Debug)]
 pub(super) struct Random {
     seed: u64,
@@ -13,7 +13,7 @@ pub(super) struct Random {
 }
 
 impl Random {
-    /// From `PARIO_SEED`, else from the clock.
+    /// Seeded from `PARIO_SEED`, else from the clock.
     pub(super) fn new() -> Self {
         let clock = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -30,12 +30,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Below `limit`, which is not zero.
+    /// A number below `limit`, which must not be zero.
     pub(super) fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit as u64) as usize
     }
 
-    /// One of some choices.
+    /// One of the choices.
     pub(super) fn choose<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
@@ -45,7 +45,7 @@ impl Random {
         (0..len).map(|_| self.next() as u8).collect()
     }
 
-    /// A random order.
+    /// Shuffles the items.
     pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
@@ -56,12 +56,12 @@ impl Random {
 impl Drop for Random {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("repeat this with PARIO_SEED={}", self.seed);
+            eprintln!("reproduce with PARIO_SEED={}", self.seed);
         }
     }
 }
 
-/// The number of random cases: `PARIO_CASES`, else this many.
+/// The number of random cases: `PARIO_CASES`, else `default`.
 pub(super) fn cases(default: u64) -> u64 {
     number("PARIO_CASES").unwrap_or(default)
 }

@@ -10,7 +10,7 @@ pub(super) const CHECKS: &[Check] = &[
     ("sizes", sizes),
     ("preallocation", preallocation),
     ("large offsets", large_offsets),
-    ("offsets of no file", impossible_offsets),
+    ("impossible offsets", impossible_offsets),
     ("durability", durability),
     ("facts", facts),
 ];
@@ -36,7 +36,7 @@ fn sizes(subject: &Subject) {
     assert_eq!(
         read(&*file, 10, 9),
         b"da\0\0\0\0",
-        "what was cut off stays so"
+        "truncated data must not reappear"
     );
     let other = subject.open(Access::ReadWrite);
     other.set_size(11).unwrap();
@@ -44,7 +44,11 @@ fn sizes(subject: &Subject) {
     other.set_size(0).unwrap();
     assert_eq!(read(&*file, 0, 9), b"");
     write(&*file, 5000, b"");
-    assert_eq!(file.size().unwrap(), 0, "writing nothing extends nothing");
+    assert_eq!(
+        file.size().unwrap(),
+        0,
+        "an empty write must not extend the file"
+    );
     other.close().unwrap();
     subject.finish(&*file);
 }
@@ -63,7 +67,7 @@ fn preallocation(subject: &Subject) {
     assert_eq!(
         file.size().unwrap(),
         300_001,
-        "a smaller reservation cuts nothing"
+        "a smaller preallocation must not truncate"
     );
     assert!(read(&*file, 0, data.len()) == data);
     subject.finish(&*file);
@@ -130,5 +134,5 @@ fn facts(subject: &Subject) {
         assert!(alignment.is_power_of_two());
     }
     subject.finish(&*file);
-    assert_eq!(*file.facts(), facts, "known after closing too");
+    assert_eq!(*file.facts(), facts, "facts are available after closing");
 }

@@ -1,4 +1,4 @@
-//! The driver on trial, and the steps that all checks share.
+//! The driver under test, and helpers that all checks share.
 
 use std::{
     io,
@@ -11,17 +11,17 @@ use crate::{Access, Batch, Create, Driver, Handle, OpenHow};
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     pub(super) driver: Arc<dyn Driver>,
-    folder: PathBuf,
+    directory: PathBuf,
     how: OpenHow,
     check: &'static str,
 }
 
 impl Subject {
-    pub(super) fn new(driver: Arc<dyn Driver>, folder: &Path, how: OpenHow) -> Self {
-        let folder = folder.to_owned();
+    pub(super) fn new(driver: Arc<dyn Driver>, directory: &Path, how: OpenHow) -> Self {
+        let directory = directory.to_owned();
         Subject {
             driver,
-            folder,
+            directory,
             how,
             check: "",
         }
@@ -38,9 +38,9 @@ impl Subject {
         }
     }
 
-    /// This check's own file.
+    /// The file of this check.
     pub(super) fn path(&self) -> PathBuf {
-        self.folder
+        self.directory
             .join(format!("{} {}", self.driver.name(), self.check))
     }
 
@@ -59,7 +59,7 @@ impl Subject {
         self.opened(self.driver.open(&self.path(), &how))
     }
 
-    /// The file, once more.
+    /// Opens the file once more.
     pub(super) fn open(&self, access: Access) -> Arc<dyn Handle> {
         let how = self.how(access, Create::Never);
         self.opened(self.driver.open(&self.path(), &how))
@@ -69,18 +69,19 @@ impl Subject {
         result.unwrap_or_else(|error| panic!("{}: cannot open: {error}", self.path().display()))
     }
 
-    /// Deletes the file, if there is one.
+    /// Deletes the file if it exists.
     pub(super) fn remove(&self) {
-        // A missing file is as good; another failure shows when it is made.
+        // The file may be missing; any other failure shows up when it is
+        // created.
         let _ = self.driver.delete(&self.path());
     }
 
     /// Closes a handle and deletes the file.
     pub(super) fn finish(&self, file: &dyn Handle) {
-        file.close().expect("closing reports no error");
+        file.close().expect("closing must not fail");
         self.driver
             .delete(&self.path())
-            .expect("the file can be deleted");
+            .expect("deleting must not fail");
     }
 }
 
@@ -91,7 +92,7 @@ pub(super) fn write(file: &dyn Handle, offset: u64, bytes: &[u8]) {
     assert_eq!(outcome.bytes, bytes.len() as u64, "write at {offset}");
 }
 
-/// Reads up to `len` bytes: those before the end of the file.
+/// Reads up to `len` bytes, as far as the file has them.
 pub(super) fn read(file: &dyn Handle, offset: u64, len: usize) -> Vec<u8> {
     const UNTOUCHED: u8 = 0xa5;
     let mut bytes = vec![UNTOUCHED; len];
@@ -100,7 +101,7 @@ pub(super) fn read(file: &dyn Handle, offset: u64, len: usize) -> Vec<u8> {
     let rest = bytes.split_off(outcome.bytes as usize);
     assert!(
         rest.iter().all(|&byte| byte == UNTOUCHED),
-        "memory after the end of the file"
+        "memory beyond the end of the file must be untouched"
     );
     bytes
 }

@@ -1,4 +1,4 @@
-//! Lists of pieces, against a model of the file; and writers side by side.
+//! Lists of pieces, compared with a model of the file; concurrent writers.
 
 use std::{sync::Arc, thread};
 
@@ -14,10 +14,10 @@ pub(super) const CHECKS: &[Check] = &[
     ("end of the file in a list", end_in_list),
     ("many pieces", many_pieces),
     ("random lists", random_lists),
-    ("writers side by side", side_by_side),
+    ("concurrent writers", concurrent_writers),
 ];
 
-/// Offset in the file, first byte in memory, length.
+/// Offset in the file, start in memory, length.
 type Place = (u64, usize, usize);
 
 fn transfer(file: &dyn Handle, batch: &Batch<'_>) -> u64 {
@@ -53,13 +53,13 @@ fn end_in_list(subject: &Subject) {
     assert_eq!(
         transfer(&*file, &batch),
         1,
-        "a list ends where it meets the end"
+        "a list stops at the end of the file"
     );
     assert_eq!(memory[0], b'9');
     subject.finish(&*file);
 }
 
-/// More pieces than one vectored call takes, adjacent in the file or not.
+/// More pieces than one vectored call accepts, adjacent in the file or not.
 fn many_pieces(subject: &Subject) {
     const PIECES: usize = 3000;
     let file = subject.create();
@@ -78,10 +78,10 @@ fn many_pieces(subject: &Subject) {
     subject.finish(&*file);
 }
 
-/// Some pages, so that direct transfers have edges and middles.
+/// A few pages, so that direct transfers have edges and middles.
 const FILE_BYTES: usize = 60_000;
 
-/// Random writes, reads and sizes give what a plain vector would.
+/// Random writes, reads and sizes give the same results as a plain vector.
 fn random_lists(subject: &Subject) {
     let file = subject.create();
     let mut random = Random::new();
@@ -102,8 +102,8 @@ fn random_lists(subject: &Subject) {
     subject.finish(&*file);
 }
 
-/// Pieces in disjoint places of file and memory, in random order, and the
-/// memory they need.
+/// Disjoint pieces of file and memory in random order, and the size of the
+/// memory.
 fn random_places(random: &mut Random) -> (Vec<Place>, usize) {
     let longest = random.choose(&[3, 300, 5000, 20_000]);
     let (mut offset, mut start) = (random.below(FILE_BYTES), random.below(100));
@@ -154,9 +154,9 @@ fn random_read(file: &dyn Handle, random: &mut Random, model: &[u8]) {
     assert_eq!(moved, expected, "{places:?} of a file of {}", model.len());
 }
 
-/// Threads that write every fourth byte each, through a handle each or one
-/// for all, lose none.
-fn side_by_side(subject: &Subject) {
+/// Threads that each write every fourth byte, with their own handles or a
+/// shared one, lose no bytes.
+fn concurrent_writers(subject: &Subject) {
     const WRITERS: usize = 4;
     const PIECES: usize = 2000;
     let first = subject.create();

@@ -1,9 +1,9 @@
-//! From the kernel's magic number and type name to a kind of file system.
+//! Classification of file systems by magic number and type name.
 
 use crate::FileSystem;
 
-/// The kind; the type name of the mount table decides what a magic number
-/// leaves open.
+/// The kind of file system. The type name from the mount table decides where
+/// the magic number is ambiguous.
 pub(super) fn classify(magic: u32, type_name: &str) -> FileSystem {
     match magic {
         0xef53 => FileSystem::Ext,
@@ -29,7 +29,8 @@ pub(super) fn classify(magic: u32, type_name: &str) -> FileSystem {
     }
 }
 
-/// FUSE has one magic number; the mount table names what is behind it.
+/// FUSE has a single magic number; the mount table names the file system behind
+/// it.
 fn fuse(type_name: &str) -> FileSystem {
     match type_name.strip_prefix("fuse.").unwrap_or_default() {
         "glusterfs" => FileSystem::Gluster,
@@ -40,7 +41,8 @@ fn fuse(type_name: &str) -> FileSystem {
     }
 }
 
-/// Clients that are not in the mainline kernel and changed their numbers.
+/// Clients that are not in the mainline kernel and have changed their magic
+/// numbers.
 fn by_name(type_name: &str) -> Option<FileSystem> {
     match type_name {
         "lustre" => Some(FileSystem::Lustre),
@@ -67,7 +69,7 @@ mod tests {
     use crate::Coherence;
 
     #[test]
-    fn numbers_and_names() {
+    fn magic_numbers_and_type_names() {
         assert_eq!(classify(0xef53, "ext4"), FileSystem::Ext);
         assert_eq!(classify(0x6573_5546, "fuse.glusterfs"), FileSystem::Gluster);
         let sshfs = classify(0x6573_5546, "fuse.sshfs");

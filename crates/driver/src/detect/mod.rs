@@ -1,4 +1,4 @@
-//! What file system a file is on.
+//! Detection of a file's file system.
 
 mod kind;
 mod mounts;
@@ -13,7 +13,7 @@ use std::{
 use crate::{Client, Facts, FileSystem, posix::sys};
 use mounts::Mount;
 
-/// Facts about an open file; `assumed` overrides the kernel's word on the kind.
+/// Facts about an open file; `assumed` overrides the detected kind.
 pub(crate) fn facts(fd: BorrowedFd<'_>, assumed: Option<&FileSystem>) -> io::Result<Facts> {
     let found = find(fd)?;
     let file_system = assumed.unwrap_or(&found.file_system).clone();
@@ -35,8 +35,8 @@ pub(crate) fn facts(fd: BorrowedFd<'_>, assumed: Option<&FileSystem>) -> io::Res
     })
 }
 
-/// The file system of a name, which need not exist yet: that of its nearest
-/// parent that does.
+/// The file system of a path. If the path does not exist, that of its nearest
+/// existing parent.
 pub(crate) fn of_path(path: &Path) -> io::Result<(FileSystem, Option<PathBuf>)> {
     for parent in path.ancestors() {
         let parent = if parent.as_os_str().is_empty() {
@@ -55,7 +55,7 @@ pub(crate) fn of_path(path: &Path) -> io::Result<(FileSystem, Option<PathBuf>)> 
     }
     Err(io::Error::new(
         io::ErrorKind::NotFound,
-        format!("{path:?} has no parent that exists"),
+        format!("{path:?} has no existing parent"),
     ))
 }
 
@@ -67,7 +67,7 @@ struct Found {
 
 fn find(fd: BorrowedFd<'_>) -> io::Result<Found> {
     let magic = sys::magic(fd)?;
-    // Kernels before 4.11 have no statx; they miss the mount point only.
+    // Kernels before 4.11 have no statx; only the mount point is missing then.
     let extended = sys::extended(fd).unwrap_or_default();
     let mount = mounts::with_number(extended.mount, magic);
     let kind = mount.as_ref().map_or("", |mount| &mount.kind);
@@ -75,8 +75,8 @@ fn find(fd: BorrowedFd<'_>) -> io::Result<Found> {
     Ok(Found {
         file_system: kind::classify(magic, kind),
         mount,
-        // Whole pages, so that a direct transfer and a buffered one of its
-        // neighbour never meet in a page of the cache.
+        // Whole pages, so that a direct transfer never shares a page of the
+        // cache with a neighbour's buffered one.
         direct_alignment: (alignment > 0).then(|| alignment.max(sys::page_size())),
     })
 }

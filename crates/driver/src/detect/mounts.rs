@@ -16,13 +16,13 @@ pub(super) struct Mount {
     pub(super) kind: String,
 }
 
-/// The mounts that were asked for, by number and magic number of the file
-/// system: numbers are given again after an unmount.
+/// Mounts looked up so far, by mount number and magic number: mount numbers are
+/// reused after an unmount.
 static KNOWN: Mutex<Option<HashMap<(u64, u32), Mount>>> = Mutex::new(None);
 
-/// The mount of this number with a file system of this magic number, if the
-/// table can be read and has it. The table is read once for each: it is long
-/// on big machines, and files are opened often.
+/// The mount with this number and a file system with this magic number, if the
+/// table has it. The table is read once per mount, since it is long on large
+/// machines and files are opened often.
 pub(super) fn with_number(number: u64, magic: u32) -> Option<Mount> {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let known = known.get_or_insert_default();
@@ -55,7 +55,7 @@ fn parse(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// The table writes blanks and backslashes as three octal digits.
+/// The table escapes blanks and backslashes as three octal digits.
 fn unescape(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_lines_are_no_mounts() {
+    fn malformed_lines_are_ignored() {
         for line in [
             &b""[..],
             b"x",

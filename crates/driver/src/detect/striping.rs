@@ -1,13 +1,13 @@
-//! Striping over servers, as the clients of striped file systems tell it.
+//! Striping over servers, as reported by the clients of striped file systems.
 
 use std::os::fd::BorrowedFd;
 
 use crate::{FileSystem, Striping, posix::sys};
 
-/// Longer layouts than this are composite ones, which have no single unit.
+/// Longer layouts are composite and have no single stripe size.
 const LAYOUT_BYTES_MAX: usize = 64 << 10;
 
-/// The striping of an open file, where the file system has any and says so.
+/// The striping of an open file, if the file system reports any.
 pub(super) fn find(fd: BorrowedFd<'_>, file_system: &FileSystem) -> Option<Striping> {
     match file_system {
         FileSystem::Lustre => lustre(&sys::attribute(fd, c"lustre.lov", LAYOUT_BYTES_MAX).ok()?),
@@ -16,7 +16,7 @@ pub(super) fn find(fd: BorrowedFd<'_>, file_system: &FileSystem) -> Option<Strip
     }
 }
 
-/// Lustre's `lov_user_md`, versions 1 and 3: magic, pattern (4 bytes each),
+/// Lustre's `lov_user_md`, versions 1 and 3: magic and pattern (4 bytes each),
 /// object id (16), stripe size (4), stripe count (2), little-endian.
 fn lustre(layout: &[u8]) -> Option<Striping> {
     const MAGIC_V1: u32 = 0x0bd1_0bd0;
@@ -30,7 +30,8 @@ fn lustre(layout: &[u8]) -> Option<Striping> {
     striping(unit.into(), count.into())
 }
 
-/// CephFS's text: `stripe_unit=4194304 stripe_count=1 object_size=4194304 …`.
+/// CephFS's text form: `stripe_unit=4194304 stripe_count=1 object_size=4194304
+/// …`.
 fn ceph(layout: &[u8]) -> Option<Striping> {
     let layout = std::str::from_utf8(layout).ok()?;
     let value = |key: &str| {
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layouts_of_lustre() {
+    fn lustre_layouts() {
         let mut layout = vec![0u8; 32];
         layout[..4].copy_from_slice(&0x0bd1_0bd0u32.to_le_bytes());
         layout[24..28].copy_from_slice(&(1u32 << 20).to_le_bytes());
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn layouts_of_ceph() {
+    fn ceph_layouts() {
         let layout = b"stripe_unit=65536 stripe_count=3 object_size=4194304 pool=data";
         assert_eq!(
             ceph(layout),

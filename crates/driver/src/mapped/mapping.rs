@@ -1,7 +1,6 @@
-//! A range of a file as memory.
+//! A writable mapping of a range of a file.
 //!
-//! One of the files that may hold `unsafe`: it maps, and stores to what it
-//! mapped.
+//! This file may contain `unsafe`: it maps memory and stores to it.
 #![allow(unsafe_code)]
 
 use std::{
@@ -13,25 +12,25 @@ use std::{
 
 use crate::{Batch, Direction, Piece, posix::sys};
 
-/// Pages of a file that are there and may be written, unmapped when dropped.
+/// Resident, writable pages of a file; unmapped when dropped.
 pub(super) struct Mapping {
     address: NonNull<u8>,
-    /// The bytes of the file that are mapped: from a page's start.
+    /// The mapped range of the file, starting at a page boundary.
     range: Range<u64>,
 }
 
 impl Mapping {
-    /// Maps the pages of a range that lies inside of the file, and has the
-    /// file system make each of them ready for being written: what would
-    /// end a program that stores is an error here.
+    /// Maps the pages of a range inside the file and has the file system prepare
+    /// each of them for writing. Conditions that would otherwise kill a storing
+    /// program with a signal are reported as errors here.
     pub(super) fn writable(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<Self> {
         let start = range.start - range.start % sys::page_size();
         let offset = i64::try_from(start).map_err(|_| io::ErrorKind::FileTooLarge)?;
         let bytes = usize::try_from(range.end - start).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let fd = file.as_raw_fd();
-        // SAFETY: a new mapping at an address that the kernel picks touches
-        // no memory that exists.
+        // SAFETY: a new mapping at an address chosen by the kernel affects no
+        // existing memory.
         let address = unsafe {
             libc::mmap64(
                 std::ptr::null_mut(),
@@ -49,26 +48,30 @@ impl Mapping {
             address: NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
             range: start..range.end,
         };
-        // SAFETY: the range is the one that was mapped; its content stays.
+        // SAFETY: the range is the mapped one; its contents are unchanged.
         match unsafe { libc::madvise(address, bytes, libc::MADV_POPULATE_WRITE) } {
             0 => Ok(mapping),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
-    /// Stores some pieces of a batch that writes, in their order.
+    /// Stores a range of the pieces of a batch that writes, in order.
     ///
     /// # Panics
-    /// If a piece that has bytes is not inside of the mapping.
+    /// If a non-empty piece lies outside the mapping.
     pub(super) fn store(&mut self, batch: &Batch<'_>, pieces: Range<usize>) {
-        assert_eq!(batch.direction(), Direction::Write, "only writes store");
+        assert_eq!(
+            batch.direction(),
+            Direction::Write,
+            "only writes can be stored"
+        );
         let pieces = batch.pieces()[pieces].iter();
         for piece in pieces.filter(|piece| piece.len > 0) {
             let at = self.place(piece);
             // SAFETY: the piece is memory of a live batch, valid for reads; its
-            // place is inside of the mapping, whose address no one else has.
-            // The same page may be mapped elsewhere, even where the piece is:
-            // hence a copy that allows for both being one.
+            // destination is inside the mapping, whose address nothing else has.
+            // The same page may be mapped elsewhere, even where the piece is,
+            // hence a copy that allows overlap.
             unsafe {
                 let target = self.address.as_ptr().add(at);
                 target.copy_from(piece.memory, piece.len);
@@ -80,7 +83,7 @@ impl Mapping {
         let end = piece.offset.checked_add(piece.len as u64);
         assert!(
             self.range.start <= piece.offset && end.is_some_and(|end| end <= self.range.end),
-            "a piece is inside of its mapping"
+            "the piece lies outside the mapping"
         );
         (piece.offset - self.range.start) as usize
     }
@@ -89,7 +92,7 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         let bytes = (self.range.end - self.range.start) as usize;
-        // SAFETY: the range is the one that was mapped, and nothing refers to it.
+        // SAFETY: the range is the mapped one, and nothing refers to it.
         unsafe { libc::munmap(self.address.as_ptr().cast(), bytes) };
     }
 }

@@ -1,4 +1,4 @@
-//! Files whose small pieces are stored through mappings.
+//! Files whose small pieces are written through mappings.
 
 mod mapping;
 mod transfer;
@@ -12,18 +12,18 @@ use crate::{
     posix::{ListMethod, Posix},
 };
 
-/// POSIX files of which many small pieces close together are written by
-/// storing them in a mapping of the file: no system call for each, no reading
-/// and writing back of what lies between them, no lock. Everything else goes
-/// as with [`Posix`](crate::Posix), and so do file systems that share files
-/// with other nodes, where a page is more than what is written of it, and
-/// those that find a place for a page only when they write it.
+/// POSIX files in which many small pieces close together are written by storing
+/// them through a mapping of the file: no system call per piece, no
+/// read-modify-write of the gaps, no lock. Everything else works as with
+/// [`Posix`](crate::Posix). That includes file systems that share files between
+/// nodes, where writing a page may overwrite more than the stored bytes, and
+/// those that allocate storage only when a page is written back.
 ///
-/// Space and storage are asked for before the stores, so that a full disk is
-/// an error. But a file that is shortened at that very moment by another
-/// program, or through another handle, kills this program by a signal,
-/// libraries that intercept file calls see nothing of the stores, and `tmpfs`
-/// does not date them. So this driver is never chosen unasked.
+/// Storage is allocated before the stores, so that a full disk is an error.
+/// However, if the file is truncated at that very moment by another program or
+/// through another handle, this program is killed by a signal; libraries that
+/// intercept file calls do not see the stores; and `tmpfs` does not update the
+/// modification time. This driver is therefore only used on request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mapped;
 

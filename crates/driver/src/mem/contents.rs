@@ -1,4 +1,4 @@
-//! The bytes of a file in memory: pages that exist once they are written.
+//! The contents of a file in memory, in pages that are allocated when written.
 
 use std::{
     collections::BTreeMap,
@@ -15,8 +15,8 @@ const PAGE_BYTES: usize = 1 << 16;
 
 static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 
-/// The bytes of a file. Transfers run side by side and meet only in the pages
-/// they share; a page that is made or cut off stops them all for a moment.
+/// The bytes of a file. Concurrent transfers contend only for shared pages;
+/// allocating or truncating pages briefly blocks all.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     pages: RwLock<Pages>,
@@ -27,7 +27,7 @@ pub(super) struct Contents {
 /// Pages by number. Invariant: bytes at and after the size are zero.
 type Pages = BTreeMap<u64, RwLock<Box<[u8]>>>;
 
-/// The part of a piece that is in one page.
+/// The part of a piece in one page.
 struct Chunk {
     page: u64,
     within: usize,
@@ -136,7 +136,7 @@ impl Contents {
         }
     }
 
-    /// Makes a page of zeros, unless someone has meanwhile.
+    /// Allocates a page of zeros, unless another thread already has.
     fn make(&self, page: u64) -> io::Result<()> {
         let mut bytes = Vec::new();
         bytes
@@ -157,7 +157,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Makes the file exactly this long; what is cut off is forgotten.
+    /// Makes the file exactly this long; truncated bytes are discarded.
     pub(super) fn set_size(&self, bytes: u64) -> io::Result<()> {
         i64::try_from(bytes).map_err(|_| beyond_files(0, bytes))?;
         let mut pages = self.exclusive();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_does_not_come_back() {
+    fn truncated_bytes_do_not_reappear() {
         let contents = Contents::default();
         contents.transfer(&Batch::write(0, &[7; 100]));
         contents.set_size(10).unwrap();

@@ -14,7 +14,7 @@ use crate::{
     lock::Ticket,
 };
 
-/// What a transfer should be a multiple of: the page of the contents.
+/// Preferred transfer size: the page size of the contents.
 const BLOCK_BYTES: u64 = 1 << 16;
 
 static FACTS: Facts = Facts {
@@ -25,11 +25,11 @@ static FACTS: Facts = Facts {
     striping: None,
     lock_granularity: None,
     coherence: Coherence::WithinNode,
-    // Any thread may move any byte, as with a kernel's client.
+    // Any thread may move any byte, as with a kernel client.
     client: Client::Kernel,
 };
 
-/// One rank's use of a file.
+/// A file opened by one rank.
 pub(super) struct MemoryHandle {
     node: Closing<Arc<Node>>,
     access: Access,
@@ -45,20 +45,20 @@ impl MemoryHandle {
         }
     }
 
-    /// A pass for a transfer.
-    fn enter_to_move(&self, batch: &Batch<'_>) -> io::Result<ResourceGuard<Arc<Node>>> {
-        let pass = self.enter(batch.direction())?;
+    /// A guard for a transfer.
+    fn enter_for_transfer(&self, batch: &Batch<'_>) -> io::Result<ResourceGuard<Arc<Node>>> {
+        let guard = self.enter(batch.direction())?;
         batch.require_addressable()?;
-        Ok(pass)
+        Ok(guard)
     }
 
     fn enter(&self, direction: Direction) -> io::Result<ResourceGuard<Arc<Node>>> {
-        let pass = self.node.enter()?;
+        let guard = self.node.enter()?;
         self.access.require(direction)?;
-        Ok(pass)
+        Ok(guard)
     }
 
-    /// The guard of a lock that was taken. `close` may let it go first.
+    /// The guard of a lock that was taken. `close` may release it first.
     fn guard(
         &self,
         node: Arc<Node>,
@@ -80,20 +80,20 @@ impl MemoryHandle {
 
 impl Handle for MemoryHandle {
     fn transfer(&self, batch: &Batch<'_>) -> Outcome {
-        match self.enter_to_move(batch) {
+        match self.enter_for_transfer(batch) {
             Ok(node) => node.contents.transfer(batch),
             Err(error) => Outcome::failed(0, error),
         }
     }
 
     fn submit(&self, batch: Batch<'static>, done: Completion) {
-        let node = match self.enter_to_move(&batch) {
+        let node = match self.enter_for_transfer(&batch) {
             Ok(node) => node,
             Err(error) => return background::fail(error, done),
         };
         background::spawn(Box::new(move || {
             let outcome = node.contents.transfer(&batch);
-            // `done` may close the file, which waits for passes.
+            // `done` may close the file, which waits for guards.
             drop(node);
             done(outcome);
         }));
@@ -111,7 +111,7 @@ impl Handle for MemoryHandle {
         self.enter(Direction::Write)?.contents.set_size(bytes)
     }
 
-    /// Extends the file; memory is taken when pages are written.
+    /// Extends the file; memory is allocated when pages are written.
     fn preallocate(&self, bytes: u64) -> io::Result<()> {
         self.enter(Direction::Write)?.contents.extend(bytes)
     }

@@ -20,25 +20,25 @@ type Names = Mutex<BTreeMap<PathBuf, Arc<Node>>>;
 
 static PROCESS_WIDE: LazyLock<Arc<Names>> = LazyLock::new(Arc::default);
 
-/// Named files in memory, for ranks that are threads of one process. They
-/// live until they are deleted and closed; folders need not exist.
+/// Named files in memory, for ranks that are threads of one process. A file
+/// lives until it is deleted and closed; directories need not exist.
 ///
-/// Holes take no memory: a file of terabytes costs what was written to it, in
-/// pages of 64 KiB.
+/// Holes take no memory: even a file of terabytes costs only the 64 KiB pages
+/// that were written.
 #[derive(Clone)]
 pub struct Memory {
     names: Arc<Names>,
 }
 
 impl Memory {
-    /// The files that all of the process shares.
+    /// The files shared by the whole process.
     pub fn new() -> Self {
         Memory {
             names: PROCESS_WIDE.clone(),
         }
     }
 
-    /// Files that only this driver and its clones see.
+    /// Files visible only to this driver and its clones.
     pub fn separate() -> Self {
         Memory {
             names: Arc::default(),

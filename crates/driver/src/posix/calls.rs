@@ -1,8 +1,9 @@
-//! One system call: made, repeated when interrupted, and open to interference.
+//! System calls: made, retried when interrupted, and subject to fault
+//! injection.
 
 use std::{fmt::Debug, io, sync::Arc};
 
-/// The system calls that can be interfered with.
+/// The system calls that can be intercepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SystemCall {
     /// `pread`, `preadv`.
@@ -15,30 +16,30 @@ pub enum SystemCall {
     Allocate,
     /// `fsync`.
     Sync,
-    /// `fcntl` with a lock to be taken.
+    /// `fcntl` that takes a lock.
     Lock,
-    /// `fcntl` with a lock to be released.
+    /// `fcntl` that releases a lock.
     Unlock,
     /// `open` of a file that is open, for a description without locks.
     Reopen,
 }
 
-/// What happens to a system call.
+/// What to do with a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallAction {
-    /// It is made.
+    /// Make it.
     Proceed,
-    /// It is made with no more than this many bytes (at least one).
+    /// Make it with at most this many bytes (at least one).
     Shorten(usize),
-    /// It fails with this `errno` and is not made.
+    /// Fail with this `errno` without making it.
     Fail(i32),
 }
 
-/// Something below the driver that does what file systems are allowed to do.
-/// Tests use it: the loops that continue short and interrupted calls have no
-/// other way to meet them on purpose.
+/// Injects behaviour that file systems are allowed to show. Tests use it, since
+/// the loops that continue short and interrupted calls cannot be exercised
+/// otherwise.
 pub trait Interference: Send + Sync + Debug {
-    /// Asked before each system call with the bytes it would move.
+    /// Called before each system call with the number of bytes it would move.
     fn before(&self, call: SystemCall, bytes: usize) -> CallAction;
 }
 
@@ -55,13 +56,14 @@ impl Calls {
         }
     }
 
-    /// Whether nothing interferes, so that calls need not be made one by one.
+    /// Whether nothing intercepts calls, so that they need not be made one by
+    /// one.
     pub(super) fn undisturbed(&self) -> bool {
         self.interference.is_none()
     }
 
-    /// Makes a call of `bytes` bytes until it is not interrupted; `call` gets
-    /// how many of them to move.
+    /// Makes a call of `bytes` bytes and retries while interrupted; `call` gets
+    /// the number of bytes to move.
     pub(super) fn make<T>(
         &self,
         kind: SystemCall,
@@ -76,7 +78,7 @@ impl Calls {
         }
     }
 
-    /// The same without repeating it.
+    /// The same without retrying.
     pub(super) fn make_once<T>(
         &self,
         kind: SystemCall,

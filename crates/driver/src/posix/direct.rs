@@ -1,34 +1,38 @@
-//! Transfers past the page cache.
+//! Transfers that bypass the page cache.
 //!
-//! Whole aligned blocks go direct; the edges of a run that fill a block only
-//! in part go through the buffered descriptor. So no block is read, changed
-//! and written back, no neighbour's byte is touched, and the file never
-//! becomes longer than what was written. Blocks are whole pages: a direct
-//! transfer and someone's buffered edge never meet in a page of the cache,
-//! which could be written back with the old content of the other part.
+//! Whole aligned blocks are transferred directly; the partial blocks at the
+//! edges of a run go through the buffered descriptor. No block is read,
+//! modified and written back, no neighbouring byte is touched, and the file
+//! never grows beyond what was written. Blocks are whole pages, so a direct
+//! transfer and a buffered edge never share a page of the cache, which could
+//! otherwise be written back with stale contents.
 
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use super::{calls::Calls, sys, transfer::step};
+use super::{
+    calls::Calls,
+    sys,
+    transfer::{self, step},
+};
 use crate::{
     Batch, Direction, Outcome,
     vector::{Cursor, Vector},
 };
 
-/// Bytes that pass through an aligned buffer at a time, where the caller's
-/// memory is not aligned.
+/// Size of the aligned bounce buffer, used if the caller's memory is not
+/// aligned.
 const BOUNCE_BYTES: usize = 1 << 20;
 
-/// A second descriptor of the file, and what it asks of transfers.
+/// A second descriptor of the file and its alignment requirements.
 #[derive(Debug)]
 pub(super) struct Direct {
     fd: OwnedFd,
-    /// Of offsets and lengths: whole pages.
+    /// Alignment of offsets and lengths: whole pages.
     block: usize,
-    /// Of memory addresses.
+    /// Alignment of memory addresses.
     memory: usize,
 }
 
@@ -40,8 +44,8 @@ pub(super) struct Descriptors<'f> {
 }
 
 impl Direct {
-    /// Opens the file again for direct transfers; `None` where the file
-    /// system has none, or does not let it be opened again.
+    /// Opens the file again for direct transfers; `None` if the file system
+    /// does not support them or the file cannot be reopened.
     pub(super) fn reopen(buffered: BorrowedFd<'_>, flags: libc::c_int) -> Option<Direct> {
         let extended = sys::extended(buffered).ok()?;
         let page = usize::try_from(sys::page_size()).ok()?;
@@ -72,26 +76,13 @@ impl Direct {
 
 /// Moves a batch.
 pub(super) fn run(descriptors: &Descriptors<'_>, batch: &Batch<'_>) -> Outcome {
-    let mut cursor = Cursor::default();
-    let mut vector = Vector::new(batch.direction());
     let mut bounce = Bounce::default();
-    let mut moved = 0;
-    while vector.load(batch, cursor) {
-        match descriptors.step(&mut vector, &mut bounce) {
-            Ok(0) => break,
-            Ok(bytes) => {
-                cursor.advance(batch, bytes);
-                moved += bytes as u64;
-            }
-            Err(error) => return Outcome::failed(moved, error),
-        }
-    }
-    Outcome::moved(moved)
+    transfer::run_steps(batch, |vector| descriptors.step(vector, &mut bounce))
 }
 
 impl Descriptors<'_> {
-    /// Moves the first part of a run that goes one way; zero is the end of
-    /// the file.
+    /// Moves the first part of a run that takes one path; zero means end of
+    /// file.
     fn step(&self, vector: &mut Vector<'_>, bounce: &mut Bounce) -> io::Result<usize> {
         let block = self.direct.block;
         let within = (vector.offset() % block as u64) as usize;
@@ -107,7 +98,7 @@ impl Descriptors<'_> {
             self.step_by_bounce(vector, bounce)
         };
         match moved {
-            // The file system has further wishes about alignment.
+            // The file system has stricter alignment requirements.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 step(self.calls, self.buffered, vector)
             }
@@ -115,10 +106,10 @@ impl Descriptors<'_> {
         }
     }
 
-    /// Whether a run may go straight to the caller's memory, after cutting it
-    /// to the whole blocks of the file: a direct read of the file's last block
-    /// may fill memory up to the end of the block, though it counts the bytes
-    /// before the end of the file only.
+    /// Shortens a run to whole blocks of the file and returns whether it may go
+    /// directly to the caller's memory. A direct read of the file's last block
+    /// may fill memory up to the end of the block, although it reports only the
+    /// bytes before the end of the file.
     fn ends_inside(&self, vector: &mut Vector<'_>) -> io::Result<bool> {
         if vector.direction() == Direction::Write {
             return Ok(true);
@@ -156,14 +147,14 @@ impl Descriptors<'_> {
     }
 }
 
-/// Aligned memory, made when first needed.
+/// Aligned memory, allocated when first needed.
 #[derive(Default)]
 struct Bounce {
     memory: Vec<u8>,
 }
 
 impl Bounce {
-    /// `bytes` bytes at an address that `alignment` divides.
+    /// `bytes` bytes at an address that is a multiple of `alignment`.
     fn get(&mut self, bytes: usize, alignment: usize) -> io::Result<&mut [u8]> {
         let needed = bytes + alignment;
         if self.memory.len() < needed {

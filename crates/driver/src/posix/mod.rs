@@ -1,4 +1,4 @@
-//! Files that the kernel mounts, through libc's file calls.
+//! Mounted file systems, through libc's file calls.
 
 mod calls;
 mod descriptor;
@@ -19,10 +19,10 @@ use crate::{Capabilities, Driver, FileSystem, Handle, OpenHow};
 use calls::Calls;
 use handle::{PosixHandle, Setup};
 
-/// Any file system that the kernel mounts.
+/// Any mounted file system.
 ///
 /// All calls go through libc's symbols, so that libraries that intercept them
-/// (profilers, user-level file systems) see them. No memory is mapped: an I/O
+/// (profilers, user-level file systems) see them. Nothing is mapped: an I/O
 /// error is an error, not a signal.
 #[derive(Clone, Debug, Default)]
 pub struct Posix {
@@ -32,13 +32,13 @@ pub struct Posix {
 }
 
 impl Posix {
-    /// The driver, which finds out what file system it is on.
+    /// A driver that detects the file system.
     pub fn new() -> Self {
         Posix::default()
     }
 
-    /// Believes that files are on this kind of file system, whatever the
-    /// kernel says.
+    /// Assumes that files are on this kind of file system, whatever the kernel
+    /// reports.
     #[must_use]
     pub fn assuming(self, file_system: FileSystem) -> Self {
         Posix {
@@ -47,8 +47,7 @@ impl Posix {
         }
     }
 
-    /// Lets `interference` shorten, interrupt and fail system calls: how the
-    /// loops that continue them are tested.
+    /// Lets `interference` shorten, interrupt and fail system calls, for tests.
     #[must_use]
     pub fn with_interference(self, interference: Arc<dyn Interference>) -> Self {
         Posix {
@@ -57,7 +56,7 @@ impl Posix {
         }
     }
 
-    /// Sets how lists of pieces get to the kernel.
+    /// Sets how lists of pieces are passed to the kernel.
     pub(crate) fn with_lists(self, lists: ListMethod) -> Self {
         Posix { lists, ..self }
     }

@@ -1,4 +1,4 @@
-//! Storage for a file before its data.
+//! Preallocation of storage.
 
 use std::{io, os::fd::BorrowedFd};
 
@@ -8,10 +8,10 @@ use super::{
 };
 use crate::batch::beyond_files;
 
-/// Zeros written by one call where the file system cannot reserve.
+/// Number of zeros per call if the file system cannot reserve storage.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// Reserves the first `bytes` bytes, extends a shorter file.
+/// Reserves storage for the first `bytes` bytes and extends a shorter file.
 pub(super) fn run(calls: &Calls, fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
     let end = i64::try_from(bytes).map_err(|_| beyond_files(0, bytes))?;
     if end == 0 {
@@ -23,10 +23,10 @@ pub(super) fn run(calls: &Calls, fd: BorrowedFd<'_>, bytes: u64) -> io::Result<(
     }
 }
 
-/// Appends zeros until the file has `bytes` bytes. Existing data is safe from
-/// it even when someone else extends the file meanwhile, because each call
-/// appends at the end as it then is; such a race can only leave the file
-/// longer, by up to one call's zeros.
+/// Appends zeros until the file has `bytes` bytes. Existing data is safe even
+/// if the file is extended concurrently, because each call appends at the
+/// current end; such a race can only leave the file longer, by at most one
+/// call's zeros.
 fn append_zeros(calls: &Calls, fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
     loop {
         let missing = bytes.saturating_sub(sys::size(fd)?);

@@ -1,8 +1,8 @@
-//! System calls: one safe function each.
+//! System calls: one safe function per call.
 //!
-//! One of the files that may hold `unsafe`: calls of libc. Those that move
-//! data, change a file or lock it are a single attempt, which callers continue
-//! and repeat; the others are repeated here when interrupted.
+//! This file may contain `unsafe`: libc calls. Calls that move data, change a
+//! file or lock it are a single attempt, which callers continue and retry; the
+//! others are retried here when interrupted.
 #![allow(unsafe_code)]
 
 use std::{
@@ -21,7 +21,7 @@ use libc::c_int;
 
 use crate::{Advice, Direction, vector::Vector};
 
-/// The result of a call that says -1 on failure.
+/// The result of a call that returns -1 on failure.
 fn checked(result: c_int) -> io::Result<c_int> {
     if result == -1 {
         Err(io::Error::last_os_error())
@@ -30,8 +30,8 @@ fn checked(result: c_int) -> io::Result<c_int> {
     }
 }
 
-/// As [`checked`], of a call that is made again when a signal interrupts it:
-/// file systems over a network let that happen to any call.
+/// As [`checked`], but retries when a signal interrupts the call: network file
+/// systems allow that for any call.
 fn repeated(mut call: impl FnMut() -> c_int) -> io::Result<c_int> {
     loop {
         match checked(call()) {
@@ -48,23 +48,23 @@ fn counted(result: isize) -> io::Result<usize> {
 
 fn terminated(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| {
-        let message = format!("the file name {path:?} has a zero byte, which none may have");
+        let message = format!("the file name {path:?} contains a NUL byte");
         io::Error::new(io::ErrorKind::InvalidFilename, message)
     })
 }
 
-/// Opens; the descriptor does not survive `exec`.
+/// Opens a file with close-on-exec.
 pub(crate) fn open(path: &Path, flags: c_int, permissions: u32) -> io::Result<OwnedFd> {
     let path = terminated(path)?;
     // SAFETY: the name is terminated and outlives the call.
     let fd =
         repeated(|| unsafe { libc::open64(path.as_ptr(), flags | libc::O_CLOEXEC, permissions) })?;
-    // SAFETY: just opened, so no one else owns it.
+    // SAFETY: just opened, so nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Opens the file of a descriptor once more, with other flags: a description
-/// of its own.
+/// Opens the file of a descriptor once more with other flags, as a new open file
+/// description.
 pub(crate) fn reopen(fd: BorrowedFd<'_>, flags: c_int) -> io::Result<OwnedFd> {
     open(
         Path::new(&format!("/proc/self/fd/{}", fd.as_raw_fd())),
@@ -73,8 +73,8 @@ pub(crate) fn reopen(fd: BorrowedFd<'_>, flags: c_int) -> io::Result<OwnedFd> {
     )
 }
 
-/// Closes. The descriptor is gone whatever the result; Linux frees it even
-/// when interrupted, which is therefore no failure.
+/// Closes. The descriptor is gone whatever the result; Linux frees it even when
+/// interrupted, so `EINTR` is not a failure.
 pub(crate) fn close(fd: OwnedFd) -> io::Result<()> {
     // SAFETY: the descriptor was owned and is not used again.
     match checked(unsafe { libc::close(fd.into_raw_fd()) }) {
@@ -83,21 +83,21 @@ pub(crate) fn close(fd: OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Removes a name.
+/// Removes a directory entry.
 pub(crate) fn unlink(path: &Path) -> io::Result<()> {
     let path = terminated(path)?;
     // SAFETY: the name is terminated and outlives the call.
     repeated(|| unsafe { libc::unlink(path.as_ptr()) }).map(drop)
 }
 
-/// Moves some bytes of a vector, whose offsets fit 63 bits.
+/// Moves some bytes of a vector, whose offsets fit in 63 bits.
 pub(crate) fn transfer(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> io::Result<usize> {
     let fd = fd.as_raw_fd();
     let offset = i64::try_from(vector.offset()).expect("offsets are checked before they get here");
     let parts = vector.parts();
     let count = c_int::try_from(parts.len()).expect("a vector has no more parts than IOV_MAX");
-    // SAFETY: a vector's parts are memory of a live batch, valid for the
-    // direction; the lengths are theirs.
+    // SAFETY: the parts of a vector are memory of a live batch, valid for the
+    // direction and their lengths.
     counted(unsafe {
         match (vector.direction(), parts) {
             (Direction::Read, [only]) => libc::pread64(fd, only.iov_base, only.iov_len, offset),
@@ -108,7 +108,8 @@ pub(crate) fn transfer(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> io::Result<us
     })
 }
 
-/// Reads what the page cache has of a vector, without waiting for storage.
+/// Reads the part of a vector that is in the page cache, without waiting for
+/// storage.
 pub(crate) fn read_cached(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> io::Result<usize> {
     if vector.direction() != Direction::Read {
         return Err(io::ErrorKind::Unsupported.into());
@@ -117,17 +118,18 @@ pub(crate) fn read_cached(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> io::Result
     let parts = vector.parts();
     let count = c_int::try_from(parts.len()).expect("a vector has no more parts than IOV_MAX");
     let (fd, flags) = (fd.as_raw_fd(), libc::RWF_NOWAIT);
-    // SAFETY: a vector's parts are memory of a live batch, valid for reads.
+    // SAFETY: the parts of a vector are memory of a live batch, valid for
+    // writes.
     counted(unsafe { libc::preadv64v2(fd, parts.as_ptr(), count, offset, flags) })
 }
 
-/// Appends some bytes at the end of the file, wherever that is by then.
+/// Appends some bytes at the current end of the file.
 pub(crate) fn append(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     let part = libc::iovec {
         iov_base: bytes.as_ptr().cast_mut().cast(),
         iov_len: bytes.len(),
     };
-    // SAFETY: one part, borrowed for the call, that a write only looks at.
+    // SAFETY: one part, borrowed for the call, which only reads it.
     counted(unsafe { libc::pwritev2(fd.as_raw_fd(), &part, 1, 0, libc::RWF_APPEND) })
 }
 
@@ -135,7 +137,7 @@ fn status(fd: BorrowedFd<'_>) -> io::Result<libc::stat64> {
     let mut status = MaybeUninit::uninit();
     // SAFETY: the target is large enough.
     repeated(|| unsafe { libc::fstat64(fd.as_raw_fd(), status.as_mut_ptr()) })?;
-    // SAFETY: filled in by the call that succeeded.
+    // SAFETY: initialised by the successful call.
     Ok(unsafe { status.assume_init() })
 }
 
@@ -149,7 +151,7 @@ pub(crate) fn block_size(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(u64::try_from(status(fd)?.st_blksize).unwrap_or(0))
 }
 
-/// Whether this is a directory.
+/// Whether the file is a directory.
 pub(crate) fn is_directory(fd: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(status(fd)?.st_mode & libc::S_IFMT == libc::S_IFDIR)
 }
@@ -160,7 +162,7 @@ pub(crate) fn truncate(fd: BorrowedFd<'_>, bytes: i64) -> io::Result<()> {
     checked(unsafe { libc::ftruncate64(fd.as_raw_fd(), bytes) }).map(drop)
 }
 
-/// Reserves storage for the first bytes, extending a shorter file.
+/// Reserves storage for the first bytes and extends a shorter file.
 pub(crate) fn allocate(fd: BorrowedFd<'_>, bytes: i64) -> io::Result<()> {
     // SAFETY: no memory is passed.
     checked(unsafe { libc::fallocate64(fd.as_raw_fd(), 0, 0, bytes) }).map(drop)
@@ -172,8 +174,7 @@ pub(crate) fn sync(fd: BorrowedFd<'_>) -> io::Result<()> {
     checked(unsafe { libc::fsync(fd.as_raw_fd()) }).map(drop)
 }
 
-/// Tells the kernel how the file will be used. A file system that does not
-/// listen is no failure.
+/// Tells the kernel how the file will be used. Failure is ignored.
 pub(crate) fn advise(fd: BorrowedFd<'_>, advice: Advice) {
     let advice = match advice {
         Advice::Sequential => libc::POSIX_FADV_SEQUENTIAL,
@@ -184,7 +185,7 @@ pub(crate) fn advise(fd: BorrowedFd<'_>, advice: Advice) {
     unsafe { libc::posix_fadvise64(fd.as_raw_fd(), 0, 0, advice) };
 }
 
-/// A lock as the kernel keeps it.
+/// A kind of kernel lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KernelLock {
     None,
@@ -192,8 +193,8 @@ pub(crate) enum KernelLock {
     Exclusive,
 }
 
-/// Sets the open file description's lock on a range; false where another
-/// description is in the way.
+/// Sets the lock of the open file description on a range; false if another
+/// description holds a conflicting one.
 pub(crate) fn lock_try(
     fd: BorrowedFd<'_>,
     range: Range<u64>,
@@ -207,8 +208,7 @@ pub(crate) fn lock_try(
     }
 }
 
-/// The range of a lock of another description's that is in the way of this
-/// one, if there is one.
+/// The range of another description's conflicting lock, if there is one.
 pub(crate) fn lock_in_the_way(
     fd: BorrowedFd<'_>,
     range: Range<u64>,
@@ -243,11 +243,12 @@ fn set_lock(
     }
 }
 
-/// A lock as `fcntl` wants it. `None` beyond 63 bits, where no file has bytes
-/// and the table alone keeps locks.
+/// A lock for `fcntl`. `None` beyond 63 bits, where no file has bytes and only
+/// the lock table applies.
 fn flock(range: Range<u64>, kind: KernelLock) -> Option<libc::flock64> {
     let start = i64::try_from(range.start).ok()?;
-    // SAFETY: plain numbers, for which zero is valid; OFD locks want a zero pid.
+    // SAFETY: plain integers, for which zero is valid; OFD locks require a zero
+    // pid.
     let mut lock: libc::flock64 = unsafe { std::mem::zeroed() };
     lock.l_type = match kind {
         KernelLock::None => libc::F_UNLCK,
@@ -256,39 +257,39 @@ fn flock(range: Range<u64>, kind: KernelLock) -> Option<libc::flock64> {
     } as libc::c_short;
     lock.l_whence = libc::SEEK_SET as libc::c_short;
     lock.l_start = start;
-    // Zero means to the end of all offsets.
+    // Zero means up to the maximum offset.
     lock.l_len = i64::try_from(range.end).map_or(0, |end| end - start);
     Some(lock)
 }
 
-/// The file system's magic number.
+/// Magic number of the file system.
 pub(crate) fn magic(fd: BorrowedFd<'_>) -> io::Result<u32> {
     let mut status = MaybeUninit::<libc::statfs64>::uninit();
     // SAFETY: the target is large enough.
     repeated(|| unsafe { libc::fstatfs64(fd.as_raw_fd(), status.as_mut_ptr()) })?;
-    // SAFETY: filled in by the call that succeeded.
+    // SAFETY: initialised by the successful call.
     let status = unsafe { status.assume_init() };
-    // The kernel's magic numbers have 32 bits, in a field whose width and
-    // sign differ from machine to machine.
+    // Magic numbers have 32 bits, in a field whose width and sign depend on the
+    // architecture.
     Ok(status.f_type as u32)
 }
 
-/// What `statx` knows that `fstat` does not; zero where the kernel is silent.
+/// Fields of `statx` that `fstat` lacks; zero where the kernel does not report
+/// them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extended {
-    /// The mount's number in the mount table.
+    /// Mount number in the mount table.
     pub(crate) mount: u64,
-    /// Alignment of memory for direct transfers.
+    /// Memory alignment for direct transfers.
     pub(crate) direct_memory: u32,
-    /// Alignment of offsets and lengths for direct transfers.
+    /// Offset and length alignment for direct transfers.
     pub(crate) direct_offset: u32,
 }
 
-/// Asks `statx`; `sync` says whether the server has to be asked where there is
-/// one.
+/// Calls `statx`; `sync` says whether a remote server has to be queried.
 fn extended_status(fd: BorrowedFd<'_>, mask: u32, sync: c_int) -> io::Result<libc::statx> {
     let mut status = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: the empty name is terminated, the target is large enough.
+    // SAFETY: the empty name is terminated, and the target is large enough.
     repeated(|| unsafe {
         libc::statx(
             fd.as_raw_fd(),
@@ -298,37 +299,37 @@ fn extended_status(fd: BorrowedFd<'_>, mask: u32, sync: c_int) -> io::Result<lib
             status.as_mut_ptr(),
         )
     })?;
-    // SAFETY: plain numbers, zeroed and then filled in.
+    // SAFETY: plain integers, zeroed and then filled in.
     Ok(unsafe { status.assume_init() })
 }
 
-/// What `statx` knows that `fstat` does not.
+/// Queries the fields of `statx` that `fstat` lacks.
 pub(crate) fn extended(fd: BorrowedFd<'_>) -> io::Result<Extended> {
     let mask = libc::STATX_MNT_ID | libc::STATX_DIOALIGN;
     let status = extended_status(fd, mask, libc::AT_STATX_SYNC_AS_STAT)?;
-    let told = |bit: u32, value| if status.stx_mask & bit != 0 { value } else { 0 };
+    let reported = |bit: u32, value| if status.stx_mask & bit != 0 { value } else { 0 };
     Ok(Extended {
         mount: if status.stx_mask & libc::STATX_MNT_ID != 0 {
             status.stx_mnt_id
         } else {
             0
         },
-        direct_memory: told(libc::STATX_DIOALIGN, status.stx_dio_mem_align),
-        direct_offset: told(libc::STATX_DIOALIGN, status.stx_dio_offset_align),
+        direct_memory: reported(libc::STATX_DIOALIGN, status.stx_dio_mem_align),
+        direct_offset: reported(libc::STATX_DIOALIGN, status.stx_dio_offset_align),
     })
 }
 
-/// What tells a file from others of its file system.
+/// What identifies a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
-    /// The number of the file system, as `stat` has it.
+    /// Device number of the file system, as in `stat`.
     pub(crate) device: u64,
     pub(crate) inode: u64,
-    /// When it was made, in nanoseconds; 0 where the file system does not say.
+    /// Creation time in nanoseconds; 0 if the file system does not report it.
     pub(crate) born: i64,
 }
 
-/// Asks for what tells a file from others.
+/// Queries what identifies a file.
 pub(crate) fn identity(fd: BorrowedFd<'_>) -> io::Result<Identity> {
     let status = status(fd)?;
     let born = extended_status(fd, libc::STATX_BTIME, libc::AT_STATX_SYNC_AS_STAT).ok();
@@ -345,13 +346,13 @@ pub(crate) fn identity(fd: BorrowedFd<'_>) -> io::Result<Identity> {
     })
 }
 
-/// When the file was read last, as the server knows it, in seconds.
+/// Last access time in seconds, as the server knows it.
 pub(crate) fn access_time(fd: BorrowedFd<'_>) -> io::Result<i64> {
     let found = extended_status(fd, libc::STATX_ATIME, libc::AT_STATX_FORCE_SYNC)?;
     Ok(found.stx_atime.tv_sec)
 }
 
-/// Sets when the file was read last; the time of the last change stays.
+/// Sets the last access time; the modification time is unchanged.
 pub(crate) fn set_access_time(fd: BorrowedFd<'_>, seconds: i64) -> io::Result<()> {
     let access = libc::timespec {
         tv_sec: seconds,
@@ -362,14 +363,14 @@ pub(crate) fn set_access_time(fd: BorrowedFd<'_>, seconds: i64) -> io::Result<()
         tv_nsec: libc::UTIME_OMIT,
     };
     let times = [access, unchanged];
-    // SAFETY: two times, as the call wants.
+    // SAFETY: an array of two times, as the call requires.
     checked(unsafe { libc::futimens(fd.as_raw_fd(), times.as_ptr()) }).map(drop)
 }
 
-/// The value of an extended attribute of up to `limit` bytes.
+/// The value of an extended attribute, up to `limit` bytes.
 pub(crate) fn attribute(fd: BorrowedFd<'_>, name: &CStr, limit: usize) -> io::Result<Vec<u8>> {
     let mut value = vec![0u8; limit];
-    // SAFETY: the name is terminated, the buffer has the length given.
+    // SAFETY: the name is terminated, and the buffer has the given length.
     let bytes = counted(unsafe {
         libc::fgetxattr(
             fd.as_raw_fd(),
@@ -382,28 +383,29 @@ pub(crate) fn attribute(fd: BorrowedFd<'_>, name: &CStr, limit: usize) -> io::Re
     Ok(value)
 }
 
-/// A counter that starts at zero and can be waited for.
+/// An event counter (eventfd) that starts at zero.
 pub(crate) fn counter() -> io::Result<OwnedFd> {
     // SAFETY: no memory is passed.
     let fd = checked(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) })?;
-    // SAFETY: just made, so no one else owns it.
+    // SAFETY: just created, so nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Raises a counter.
+/// Increments an event counter.
 pub(crate) fn raise(counter: BorrowedFd<'_>) -> io::Result<()> {
     let one = 1u64.to_ne_bytes();
     // SAFETY: the bytes outlive the call.
     counted(unsafe { libc::write(counter.as_raw_fd(), one.as_ptr().cast(), one.len()) }).map(drop)
 }
 
-/// The size of a page.
+/// The page size in bytes.
 pub(crate) fn page_size() -> u64 {
-    // SAFETY: asks for a number.
-    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).expect("pages have a size")
+    // SAFETY: only returns a number.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).expect("the page size is positive")
 }
 
-/// Keeps signals from a thread, and from those that it starts, while alive.
+/// Blocks signals for the current thread, and for threads that it starts, while
+/// alive.
 pub(crate) struct SignalsBlocked {
     before: libc::sigset_t,
 }
@@ -425,7 +427,7 @@ impl SignalsBlocked {
 
 impl Drop for SignalsBlocked {
     fn drop(&mut self) {
-        // SAFETY: the mask that the thread had before.
+        // SAFETY: the thread's previous mask.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
     }
 }

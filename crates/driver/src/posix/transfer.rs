@@ -1,4 +1,4 @@
-//! Buffered transfers: one vectored call for each contiguous run.
+//! Buffered transfers: one vectored call per contiguous run.
 
 use std::{io, os::fd::BorrowedFd};
 
@@ -13,11 +13,20 @@ use crate::{
 
 /// Moves a batch through one descriptor.
 pub(super) fn run(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Outcome {
+    run_steps(batch, |vector| step(calls, fd, vector))
+}
+
+/// Moves a batch run by run. `step` moves some bytes of a run; zero means end
+/// of file.
+pub(super) fn run_steps<'a>(
+    batch: &Batch<'a>,
+    mut step: impl FnMut(&mut Vector<'a>) -> io::Result<usize>,
+) -> Outcome {
     let mut cursor = Cursor::default();
     let mut vector = Vector::new(batch.direction());
     let mut moved = 0;
     while vector.load(batch, cursor) {
-        match step(calls, fd, &mut vector) {
+        match step(&mut vector) {
             Ok(0) => break,
             Ok(bytes) => {
                 cursor.advance(batch, bytes);
@@ -29,9 +38,9 @@ pub(super) fn run(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Outco
     Outcome::moved(moved)
 }
 
-/// Reads a batch from the page cache. `None` if some of it is not there, if the
-/// file ends before it, or if the file system cannot tell: a read that waits
-/// finds out.
+/// Reads a batch from the page cache. `None` if part of it is not cached, if
+/// the file ends before it, or if the file system does not support the query; a
+/// blocking read then decides.
 pub(super) fn read_cached(fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Option<Outcome> {
     let mut cursor = Cursor::default();
     let mut vector = Vector::new(batch.direction());
@@ -45,8 +54,8 @@ pub(super) fn read_cached(fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Option<Outco
     Some(Outcome::moved(batch.bytes()))
 }
 
-/// Moves some of the vector, at least one byte; zero is the end of the file.
-/// The batch it comes from is addressable.
+/// Moves some of the vector, at least one byte; zero means end of file. The
+/// batch that it comes from must be addressable.
 pub(super) fn step(
     calls: &Calls,
     fd: BorrowedFd<'_>,

@@ -1,28 +1,28 @@
-//! A batch through a ring, while the caller waits.
+//! A blocking transfer of a batch through a ring.
 //!
-//! One of the files that may hold `unsafe`: it pushes requests, and keeps
-//! what they name alive by not returning before they have completed.
+//! This file may contain `unsafe`: it pushes requests, and keeps what they refer
+//! to alive by not returning before they complete.
 #![allow(unsafe_code)]
 
 use std::{io, os::fd::BorrowedFd, sync::Mutex};
 
 use super::{
-    ring::{Pace, Ring},
+    ring::{Execution, Ring},
     window::{Next, Progress, WINDOW_MAX},
 };
 use crate::{Batch, Outcome, closing::lock, per_process::PerProcess, vector::Vector};
 
-/// Rings that no transfer uses.
+/// Rings that are not in use.
 type IdleRings = Vec<Box<Ring>>;
 
-/// Rings kept for the next transfer; more are made while more threads are at it.
+/// Number of idle rings kept; more are created while more threads transfer.
 const RINGS_KEPT: usize = 8;
 
 static RINGS: PerProcess<Mutex<IdleRings>> = PerProcess::new();
 
-/// Moves a batch through a ring. `step` makes the plain system call for a
-/// window of one run, where a ring has nothing to offer, and for all runs
-/// where there is no ring to be had.
+/// Moves a batch through a ring. `step` makes the plain system call where a
+/// window has only one run, for which a ring has no advantage, and for all runs
+/// if no ring is available.
 pub(crate) fn transfer<'a>(
     fd: BorrowedFd<'_>,
     batch: &Batch<'a>,
@@ -60,12 +60,12 @@ fn transfer_with<'a>(
     }
 }
 
-/// As a ring would give it.
+/// A byte count in the form of a ring's result.
 fn result_of(bytes: usize) -> i32 {
     i32::try_from(bytes).expect("one call moves less than 2 GiB")
 }
 
-/// A ring of the process's stock, for one transfer.
+/// A ring borrowed for one transfer.
 enum BorrowedRing {
     Untried,
     Lent(Box<Ring>),
@@ -95,7 +95,7 @@ impl BorrowedRing {
         }
     }
 
-    /// Returns a ring that is still good.
+    /// Returns a ring that still works.
     fn end(self) {
         if let BorrowedRing::Lent(ring) = self {
             let mut rings = lock(RINGS.get_or_make(Mutex::default));
@@ -106,14 +106,14 @@ impl BorrowedRing {
     }
 }
 
-/// Runs one window to its end. If the ring fails, what it had not taken is to
-/// be tried again.
+/// Runs one window to completion. If the ring fails, runs that it had not taken
+/// are to be retried.
 fn run_window(ring: &mut Ring, fd: BorrowedFd<'_>, progress: &mut Progress<'_>) -> io::Result<()> {
     let runs = progress.vectors().len();
     for (tag, vector) in progress.vectors().enumerate() {
-        // SAFETY: this function returns when each request has completed or
-        // been withdrawn, and borrows what they name for as long.
-        unsafe { ring.push(fd, vector, tag as u64, Pace::Inline) };
+        // SAFETY: this function returns only when each request has completed or
+        // been withdrawn, and it borrows what they refer to until then.
+        unsafe { ring.push(fd, vector, tag as u64, Execution::Inline) };
     }
     let mut completed = 0;
     while completed < runs {
@@ -129,7 +129,7 @@ fn run_window(ring: &mut Ring, fd: BorrowedFd<'_>, progress: &mut Progress<'_>) 
     Ok(())
 }
 
-/// Waits for what the kernel took from a ring that failed.
+/// Waits for the requests that the kernel took from a failed ring.
 fn abandon(ring: &mut Ring, progress: &mut Progress<'_>, runs: usize, mut completed: usize) {
     let taken = runs - ring.withdraw();
     while completed < taken {
@@ -148,7 +148,7 @@ mod tests {
     use crate::Direction;
     use std::{cell::Cell, fs::File, os::fd::AsFd, os::unix::fs::FileExt};
 
-    /// A ring whose descriptor the program has taken away.
+    /// The program has replaced the ring's descriptor.
     #[test]
     fn a_ring_that_fails_is_replaced_by_plain_calls() {
         let file = tempfile::tempfile().unwrap();
@@ -158,7 +158,7 @@ mod tests {
 
         let sabotaged = || {
             let ring = Ring::new(8).unwrap();
-            ring.sabotage(File::open("/dev/null").unwrap().as_fd());
+            ring.replace_descriptor(File::open("/dev/null").unwrap().as_fd());
             Box::new(ring)
         };
         let mut progress = Progress::new();

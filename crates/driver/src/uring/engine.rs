@@ -1,12 +1,12 @@
-//! Background transfers through one ring of the process, which a thread of
-//! its own serves.
+//! Background transfers through one ring per process, served by its own thread.
 //!
-//! Only that thread uses the ring: the kernel cancels what a thread submitted
-//! when that thread ends, and callers' threads come and go. Others leave
-//! operations in the inbox and raise a counter that the ring watches.
+//! Only that thread uses the ring: the kernel cancels the requests of a thread
+//! when the thread exits, and callers' threads come and go. Other threads put
+//! operations in the inbox and increment an event counter that the ring
+//! watches.
 //!
-//! One of the files that may hold `unsafe`: it pushes requests, and keeps
-//! what they name in its table of operations until they have completed.
+//! This file may contain `unsafe`: it pushes requests, and keeps what they
+//! refer to in its table of operations until they complete.
 #![allow(unsafe_code)]
 
 use std::{
@@ -19,7 +19,7 @@ use std::{
 };
 
 use super::{
-    ring::{self, Completed, Pace, Ring},
+    ring::{self, Completed, Execution, Ring},
     window::{Next, Progress},
 };
 use crate::{
@@ -29,21 +29,21 @@ use crate::{
     posix::{Descriptor, sys},
 };
 
-/// Requests that are in the ring at a time; operations beyond wait in line.
+/// Maximum number of requests in the ring; further operations are queued.
 const REQUESTS_MAX: usize = 128;
 
-/// Entries of the ring: the requests and the watch on the counter.
+/// Ring size: the requests and the watch on the counter.
 const ENTRIES: u32 = REQUESTS_MAX as u32 * 2;
 
-/// Runs up to this size are worth no kernel thread.
+/// Runs up to this size are not worth a kernel thread.
 const INLINE_BYTES_MAX: usize = 16 << 10;
 
-/// The tag of the watch on the counter; operations have smaller ones.
+/// Tag of the watch on the counter; tags of operations are smaller.
 const WATCH: u64 = u64::MAX;
 
 static ENGINE: PerProcess<Engine> = PerProcess::new();
 
-/// A batch on its way.
+/// A batch in progress.
 pub(crate) struct Operation {
     /// Keeps the file open.
     file: ResourceGuard<Descriptor>,
@@ -69,16 +69,17 @@ impl Operation {
         }
     }
 
-    /// Calls back, after letting go of the file: the callback may close it.
+    /// Calls back after releasing the file, since the callback may close it.
     fn finish(self, outcome: Outcome) {
         drop(self.file);
         let done = self.done;
-        // The panic message has been printed by then; the others go on.
+        // The panic message has already been printed; other operations
+        // continue.
         let _ = catch_unwind(AssertUnwindSafe(|| done(outcome)));
     }
 
-    /// Moves the batch with plain calls, on an I/O thread.
-    fn move_by_thread(self) {
+    /// Moves the batch with plain calls on an I/O thread.
+    fn run_on_thread(self) {
         crate::background::spawn(Box::new(move || {
             let outcome = self.file.transfer(&self.batch);
             self.finish(outcome);
@@ -90,11 +91,11 @@ impl Operation {
 pub(crate) fn submit(operation: Operation) {
     let operation = Box::new(operation);
     if let Err(operation) = ENGINE.get_or_make(Engine::default).accept(operation) {
-        operation.move_by_thread();
+        operation.run_on_thread();
     }
 }
 
-/// Lets the next operation try to make a ring again, if that failed.
+/// Lets the next operation retry creating a ring if that failed.
 pub(super) fn forget_failure() {
     ENGINE.get_or_make(Engine::default).renew();
 }
@@ -112,18 +113,18 @@ enum State {
         inbox: VecDeque<Box<Operation>>,
         counter: Arc<OwnedFd>,
     },
-    /// No ring, or one that failed: threads do the work.
+    /// No ring, or a failed one: threads do the work.
     Broken,
-    /// A ring whose thread cannot be woken: threads do the work from now on.
-    /// Another ring would fail in the same way, and its thread stay as well.
+    /// The thread of the ring cannot be woken: threads do the work from now on.
+    /// Another ring would fail in the same way and leave another thread behind.
     Unreachable,
 }
 
-/// How often to try to wake the ring's thread.
+/// Maximum number of attempts to wake the ring's thread.
 const WAKE_ATTEMPTS: usize = 8;
 
 impl Engine {
-    /// Takes an operation, or gives it back where there is no ring.
+    /// Accepts an operation, or returns it if there is no ring.
     fn accept(&'static self, operation: Box<Operation>) -> Result<(), Box<Operation>> {
         let mut state = lock(&self.state);
         if let State::Idle = *state {
@@ -133,21 +134,21 @@ impl Engine {
             return Err(operation);
         };
         inbox.push_back(operation);
-        // One raise is enough until the inbox is emptied.
+        // One increment is enough until the inbox is emptied.
         if inbox.len() == 1 {
             let counter = counter.clone();
             drop(state);
-            // It fails for good where the program has closed all descriptors.
+            // Fails permanently if the program has closed all descriptors.
             if (0..WAKE_ATTEMPTS).all(|_| sys::raise(counter.as_fd()).is_err()) {
-                self.break_off(State::Unreachable)
+                self.shut_down(State::Unreachable)
                     .into_iter()
-                    .for_each(|operation| operation.move_by_thread());
+                    .for_each(|operation| operation.run_on_thread());
             }
         }
         Ok(())
     }
 
-    /// Starts anew where threads do the work for want of a ring.
+    /// Restarts if threads do the work for lack of a ring.
     fn renew(&self) {
         let mut state = lock(&self.state);
         if let State::Broken = *state {
@@ -155,8 +156,8 @@ impl Engine {
         }
     }
 
-    /// Takes no more operations; returns those that no one has begun.
-    fn break_off(&self, because: State) -> VecDeque<Box<Operation>> {
+    /// Stops accepting operations; returns those that have not been started.
+    fn shut_down(&self, because: State) -> VecDeque<Box<Operation>> {
         match std::mem::replace(&mut *lock(&self.state), because) {
             State::Serving { inbox, .. } => inbox,
             State::Idle | State::Broken | State::Unreachable => VecDeque::new(),
@@ -167,7 +168,7 @@ impl Engine {
         let ring = Ring::new(ENTRIES)?;
         let counter = Arc::new(sys::counter()?);
         let server = Server::new(self, ring, counter.clone());
-        // The program's signal handlers run on the program's threads.
+        // Signal handlers should run on the program's own threads.
         let _blocked = sys::SignalsBlocked::new();
         thread::Builder::new()
             .name("pario-ring".into())
@@ -186,20 +187,20 @@ impl Engine {
     }
 }
 
-/// What the engine's thread owns.
+/// State of the engine's thread.
 struct Server {
     engine: &'static Engine,
     ring: Ring,
     counter: Arc<OwnedFd>,
-    /// Where the watch puts the counter's value; leaked, as a watch outlives
-    /// a ring that failed.
+    /// Where the watch stores the counter's value; leaked, since a watch
+    /// outlives a failed ring.
     raised: &'static mut u64,
     watching: bool,
-    /// The counter cannot be watched any more.
+    /// Set when the counter can no longer be watched.
     deaf: bool,
-    /// In line for the ring.
+    /// Operations waiting for the ring.
     waiting: VecDeque<Box<Operation>>,
-    /// In the ring, by the upper half of their requests' tags.
+    /// Operations in the ring, by the upper half of their requests' tags.
     table: Vec<Option<Box<Operation>>>,
     /// Tags of requests that the kernel may not have taken yet.
     pushed: VecDeque<u64>,
@@ -242,10 +243,10 @@ impl Server {
         }
     }
 
-    /// The ring failed: waits for what the kernel took, and leaves the rest
-    /// and what comes later to threads.
+    /// After a failure of the ring, waits for the requests that the kernel took
+    /// and leaves everything else to threads.
     fn abandon(mut self) {
-        self.waiting.extend(self.engine.break_off(State::Broken));
+        self.waiting.extend(self.engine.shut_down(State::Broken));
         let taken = self.pushed.len() - self.ring.withdraw();
         for tag in self.pushed.split_off(taken) {
             self.complete(Completed {
@@ -258,15 +259,15 @@ impl Server {
             self.complete(completed);
         }
         for operation in self.waiting {
-            operation.move_by_thread();
+            operation.run_on_thread();
         }
     }
 
-    /// Watches the counter, before the inbox is looked at: what arrives later
-    /// raises it.
+    /// Watches the counter. Must precede reading the inbox, so that later
+    /// arrivals increment the counter.
     fn watch(&mut self) {
         if !self.watching {
-            // SAFETY: the target lives for ever, and the descriptor as long as
+            // SAFETY: the target lives forever, and the descriptor as long as
             // the ring is used.
             unsafe {
                 self.ring
@@ -277,7 +278,7 @@ impl Server {
         }
     }
 
-    /// Starts windows of operations in line while there is room.
+    /// Starts windows of waiting operations while there is space in the ring.
     fn fill(&mut self) {
         while self.in_flight < REQUESTS_MAX
             && let Some(operation) = self.waiting.pop_front()
@@ -303,17 +304,17 @@ impl Server {
         }
         for (run, vector) in operation.progress.vectors().enumerate() {
             let tag = (place as u64) << 32 | run as u64;
-            let pace = if vector.bytes() <= INLINE_BYTES_MAX {
-                Pace::Inline
+            let execution = if vector.bytes() <= INLINE_BYTES_MAX {
+                Execution::Inline
             } else {
-                Pace::Handover
+                Execution::Async
             };
             // SAFETY: the operation stays in the table, with the file, the
             // parts and the batch's `'static` memory, until all its requests
             // have completed or been withdrawn.
             unsafe {
                 self.ring
-                    .push(operation.file.buffered().as_fd(), vector, tag, pace)
+                    .push(operation.file.buffered().as_fd(), vector, tag, execution)
             };
             self.pushed.push_back(tag);
             self.in_flight += 1;
@@ -335,7 +336,7 @@ impl Server {
         let slot = &mut self.table[place];
         let operation = slot
             .as_mut()
-            .expect("an operation stays until its requests are done");
+            .expect("an operation stays until its requests complete");
         operation.progress.complete(run, completed.result);
         operation.outstanding -= 1;
         if operation.outstanding == 0
@@ -345,7 +346,8 @@ impl Server {
         }
     }
 
-    /// A window is done: the next one goes in front, ahead of newer operations.
+    /// After a window, puts the operation's next one at the front, ahead of
+    /// newer operations.
     fn settle(&mut self, mut operation: Box<Operation>) {
         match operation.progress.settle(&operation.batch) {
             Next::Window => self.waiting.push_front(operation),
@@ -360,12 +362,12 @@ mod tests {
     use crate::{Access, Create, OpenHow, closing::Closing, posix::ListMethod};
     use std::{fs::File, sync::mpsc};
 
-    /// What was in line for a ring that fails, and what comes after, is moved
-    /// by threads.
+    /// Operations waiting for a failed ring, and later ones, are moved by
+    /// threads.
     #[test]
     fn threads_take_over_from_a_ring_that_fails() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
         let file = Descriptor::open(&path, &how, Default::default(), ListMethod::Calls).unwrap();
         let file = Closing::new(file);
@@ -385,14 +387,14 @@ mod tests {
             counter: counter.clone(),
         };
         let ring = Ring::new(ENTRIES).unwrap();
-        ring.sabotage(File::open("/dev/null").unwrap().as_fd());
+        ring.replace_descriptor(File::open("/dev/null").unwrap().as_fd());
         let mut server = Server::new(engine, ring, counter);
         server.waiting.push_back(operation(1));
         server.serve();
-        let Err(refused) = engine.accept(operation(2)) else {
+        let Err(rejected) = engine.accept(operation(2)) else {
             panic!("the engine is broken")
         };
-        refused.move_by_thread();
+        rejected.run_on_thread();
         for _ in 0..3 {
             assert_eq!(receiver.recv().unwrap().unwrap(), 2);
         }

@@ -1,5 +1,5 @@
-//! io_uring: POSIX files whose lists of pieces go to the kernel in one call,
-//! and the engine of background transfers.
+//! io_uring: POSIX files whose lists of pieces are passed to the kernel in one
+//! call, and the engine for background transfers.
 
 mod blocking;
 mod engine;
@@ -18,20 +18,20 @@ use crate::{
     posix::{ListMethod, Posix},
 };
 
-/// Lets a ring be tried again where an earlier attempt failed: descriptors or
-/// memory may have been short for a moment.
+/// Allows another attempt to create a ring after a failure: descriptors or
+/// memory may have been short temporarily.
 pub(crate) fn renew() {
     if ring::forget_failure() {
         engine::forget_failure();
     }
 }
 
-/// POSIX files whose lists of pieces are handed to the kernel many at a time,
-/// through io_uring. A contiguous run is one system call either way and is
-/// made directly.
+/// POSIX files whose lists of pieces are passed to the kernel many at a time,
+/// through io_uring. A contiguous run is one system call either way and is made
+/// directly.
 ///
-/// Where the kernel does not allow io_uring, plain calls do the work. Libraries
-/// that intercept file calls do not see what goes through a ring.
+/// If the kernel does not allow io_uring, plain calls are used. Libraries that
+/// intercept file calls do not see transfers through a ring.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Uring;
 

@@ -1,7 +1,7 @@
-//! A ring: io_uring's queues, for one thread at a time.
+//! io_uring's submission and completion queues, used by one thread at a time.
 //!
-//! One of the files that may hold `unsafe`: what is pushed names memory and
-//! descriptors that the kernel uses until the completion is taken.
+//! This file may contain `unsafe`: requests refer to memory and descriptors
+//! that the kernel uses until the completion is taken.
 #![allow(unsafe_code)]
 
 use std::{
@@ -16,52 +16,52 @@ use io_uring::{IoUring, opcode, squeue, types::Fd};
 
 use crate::{Direction, per_process::PerProcess, vector::Vector};
 
-/// How long to sleep between looks at a ring that cannot be waited for.
+/// Polling interval for a ring that cannot be waited for.
 const POLL: Duration = Duration::from_millis(1);
 
-/// Who runs the request first.
+/// Who executes a request first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// The submitting thread, as far as that goes without waiting.
+pub(super) enum Execution {
+    /// The submitting thread, as far as possible without blocking.
     Inline,
-    /// A thread of the kernel.
-    Handover,
+    /// A kernel thread.
+    Async,
 }
 
-/// A completed request: what it was pushed with, and its result.
+/// A completed request: its tag and its result.
 pub(super) struct Completed {
     pub(super) tag: u64,
     pub(super) result: i32,
 }
 
-/// The two queues. Requests that were pushed and not completed are the
-/// owner's business: it must not let go of their memory.
+/// The two queues. The owner must keep the memory of requests alive until they
+/// complete.
 pub(super) struct Ring {
     ring: IoUring,
 }
 
 impl Ring {
     pub(super) fn new(entries: u32) -> io::Result<Self> {
-        // A child must not find its parent's queues in its memory.
+        // A forked child must not inherit its parent's queues.
         let ring = IoUring::builder().dontfork().build(entries)?;
         Ok(Ring { ring })
     }
 
-    /// Adds a request to move a vector.
+    /// Adds a request that moves a vector.
     ///
     /// # Safety
-    /// The descriptor, the vector's parts and their memory stay valid until
-    /// the request has completed or [`Ring::withdraw`] has counted it.
+    /// The descriptor, the vector's parts and their memory stay valid until the
+    /// request has completed or [`Ring::withdraw`] has counted it.
     pub(super) unsafe fn push(
         &mut self,
         fd: BorrowedFd<'_>,
         vector: &Vector<'_>,
         tag: u64,
-        pace: Pace,
+        execution: Execution,
     ) {
-        let flags = match pace {
-            Pace::Inline => squeue::Flags::empty(),
-            Pace::Handover => squeue::Flags::ASYNC,
+        let flags = match execution {
+            Execution::Inline => squeue::Flags::empty(),
+            Execution::Async => squeue::Flags::ASYNC,
         };
         let entry = entry(Fd(fd.as_raw_fd()), vector)
             .flags(flags)
@@ -70,7 +70,7 @@ impl Ring {
         unsafe { self.push_entry(&entry) }
     }
 
-    /// Adds a request that completes when the counter `fd` is raised.
+    /// Adds a request that completes when the counter `fd` is incremented.
     ///
     /// # Safety
     /// As for [`Ring::push`], with the counter's target.
@@ -82,16 +82,16 @@ impl Ring {
     }
 
     /// # Safety
-    /// What the entry names stays valid until completion.
+    /// What the entry refers to stays valid until completion.
     unsafe fn push_entry(&mut self, entry: &squeue::Entry) {
         // SAFETY: promised by the caller.
         let pushed = unsafe { self.ring.submission().push(entry) };
-        pushed.expect("the owner pushes no more requests than the ring has entries");
+        pushed.expect("the owner never pushes more requests than the ring has entries");
     }
 
-    /// Submits what was pushed and waits for a completion. Failures that pass
-    /// by themselves are no failures; after any other the ring is of no more
-    /// use but for [`Ring::withdraw`].
+    /// Submits what was pushed and waits for a completion. Transient failures
+    /// are retried; after any other failure, the ring is only good for
+    /// [`Ring::withdraw`].
     pub(super) fn submit_and_wait(&mut self) -> io::Result<()> {
         match self.ring.submit_and_wait(1) {
             Ok(_) => Ok(()),
@@ -103,8 +103,8 @@ impl Ring {
         }
     }
 
-    /// How many of the last pushed requests the kernel has not taken. They
-    /// never run if the ring is not used again.
+    /// Number of most recently pushed requests that the kernel has not taken.
+    /// They never run if the ring is not used again.
     pub(super) fn withdraw(&mut self) -> usize {
         self.ring.submission().len()
     }
@@ -118,16 +118,16 @@ impl Ring {
         })
     }
 
-    /// Puts another file in the place of the ring's descriptor, as programs do
-    /// that close descriptors which are not theirs.
+    /// Replaces the ring's descriptor by another file, as programs do that
+    /// close descriptors they do not own.
     #[cfg(test)]
-    pub(super) fn sabotage(&self, other: BorrowedFd<'_>) {
+    pub(super) fn replace_descriptor(&self, other: BorrowedFd<'_>) {
         // SAFETY: no memory is passed, and the descriptor stays owned.
         let replaced = unsafe { libc::dup2(other.as_raw_fd(), self.ring.as_raw_fd()) };
         assert_eq!(replaced, self.ring.as_raw_fd());
     }
 
-    /// Waits for a completion without the kernel's help.
+    /// Waits for a completion by polling.
     pub(super) fn poll(&mut self) -> Completed {
         loop {
             match self.next() {
@@ -138,7 +138,7 @@ impl Ring {
     }
 }
 
-/// Whether a failure passes by itself.
+/// Whether an error is transient.
 pub(super) fn is_transient(errno: i32) -> bool {
     matches!(errno, libc::EINTR | libc::EAGAIN | libc::EBUSY)
 }
@@ -146,7 +146,7 @@ pub(super) fn is_transient(errno: i32) -> bool {
 fn entry(fd: Fd, vector: &Vector<'_>) -> squeue::Entry {
     let parts = vector.parts();
     let offset = vector.offset();
-    // Neither is more than the limits of one call, which fit.
+    // Both are within the limits of one call, so they fit.
     let (count, bytes) = (parts.len() as u32, vector.bytes() as u32);
     match (vector.direction(), parts) {
         (Direction::Read, [only]) => opcode::Read::new(fd, only.iov_base.cast(), bytes)
@@ -164,19 +164,19 @@ fn entry(fd: Fd, vector: &Vector<'_>) -> squeue::Entry {
     }
 }
 
-/// What came of the last attempt to make a ring: nothing yet, a ring, or an
+/// Result of the last attempt to create a ring: unknown, available, or an
 /// `errno`.
-static ANSWER: PerProcess<AtomicI32> = PerProcess::new();
+static RING_STATUS: PerProcess<AtomicI32> = PerProcess::new();
 const UNKNOWN: i32 = -1;
 const AVAILABLE: i32 = 0;
 
-fn answer() -> &'static AtomicI32 {
-    ANSWER.get_or_make(|| AtomicI32::new(UNKNOWN))
+fn ring_status() -> &'static AtomicI32 {
+    RING_STATUS.get_or_make(|| AtomicI32::new(UNKNOWN))
 }
 
-/// The `errno` with which a ring cannot be had, if so; asked once.
+/// The `errno` if a ring cannot be created, else zero; cached.
 fn errno() -> i32 {
-    let known = answer().load(Ordering::Relaxed);
+    let known = ring_status().load(Ordering::Relaxed);
     if known != UNKNOWN {
         return known;
     }
@@ -184,7 +184,7 @@ fn errno() -> i32 {
         Ok(_) => AVAILABLE,
         Err(error) => error.raw_os_error().unwrap_or(libc::ENOSYS),
     };
-    answer().store(found, Ordering::Relaxed);
+    ring_status().store(found, Ordering::Relaxed);
     found
 }
 
@@ -193,25 +193,25 @@ pub(crate) fn is_available() -> bool {
     errno() == AVAILABLE
 }
 
-/// Makes the next question an attempt, if the last one failed; whether a ring
-/// may be had.
+/// Forgets a failure, so that the next query tries again. Returns whether a
+/// ring may be available.
 pub(super) fn forget_failure() -> bool {
-    let known = answer().load(Ordering::Relaxed);
-    // A kernel without io_uring, or one that forbids it, will not change.
+    let known = ring_status().load(Ordering::Relaxed);
+    // A kernel that lacks or forbids io_uring will not change.
     let forbidden = matches!(known, libc::ENOSYS | libc::EPERM | libc::EACCES);
     if known != AVAILABLE && !forbidden {
-        answer().store(UNKNOWN, Ordering::Relaxed);
+        ring_status().store(UNKNOWN, Ordering::Relaxed);
     }
     !forbidden
 }
 
-/// An error unless this process may use io_uring.
+/// Returns an error unless this process may use io_uring.
 pub fn require() -> io::Result<()> {
     match errno() {
         AVAILABLE => Ok(()),
         errno => {
             let cause = io::Error::from_raw_os_error(errno);
-            let message = format!("io_uring is not available here ({cause}); threads are");
+            let message = format!("io_uring is not available ({cause}); use threads instead");
             Err(io::Error::new(io::ErrorKind::Unsupported, message))
         }
     }

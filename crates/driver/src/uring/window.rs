@@ -7,18 +7,18 @@ use crate::{
     vector::{Cursor, Vector},
 };
 
-/// The most runs of one batch in flight at a time.
+/// Maximum number of runs of one batch in flight.
 pub(super) const WINDOW_MAX: usize = 32;
 
-/// A batch on its way through a ring: window after window of runs. Within a
-/// window they complete in any order; what counts is their prefix up to the
-/// first that is short, and the next window begins behind it.
+/// The progress of a batch through a ring, in windows of runs. Runs in a window
+/// complete in any order; only the prefix up to the first short run counts, and
+/// the next window starts after it.
 #[derive(Debug)]
 pub(super) struct Progress<'a> {
     cursor: Cursor,
     moved: u64,
     runs: Vec<Run<'a>>,
-    /// How many of `runs` this window uses; the others are spare allocations.
+    /// Number of `runs` in this window; the rest are spare allocations.
     used: usize,
 }
 
@@ -29,11 +29,11 @@ struct Run<'a> {
     result: i32,
 }
 
-/// What comes after a window.
+/// What follows a window.
 pub(super) enum Next {
     /// Another window.
     Window,
-    /// Nothing: this was the transfer.
+    /// Nothing: the transfer is complete.
     Finished(Outcome),
 }
 
@@ -47,10 +47,11 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Loads the next window of up to `limit` runs; none when all has moved.
+    /// Loads the next window of up to `limit` runs; none if everything has been
+    /// moved.
     ///
-    /// The runs of a window that reads ascend: past the end of the file they
-    /// then all are empty, and memory after the prefix stays untouched.
+    /// The runs of a window that reads ascend: all runs past the end of the
+    /// file are then empty, and memory after the prefix stays untouched.
     pub(super) fn load(&mut self, batch: &Batch<'a>, limit: usize) {
         let mut cursor = self.cursor;
         let mut end = 0;
@@ -81,17 +82,17 @@ impl<'a> Progress<'a> {
         self.runs[..self.used].iter().map(|run| &run.vector)
     }
 
-    /// The one run of a window of one.
+    /// The run, if the window has only one.
     pub(super) fn only(&mut self) -> Option<&mut Vector<'a>> {
         (self.used == 1).then(|| &mut self.runs[0].vector)
     }
 
-    /// Notes the result of a run: bytes, or a negative `errno`.
+    /// Records the result of a run: a byte count or a negative `errno`.
     pub(super) fn complete(&mut self, run: usize, result: i32) {
         self.runs[run].result = result;
     }
 
-    /// After all runs of a window have completed: counts their prefix.
+    /// Counts the prefix after all runs of a window have completed.
     pub(super) fn settle(&mut self, batch: &Batch<'a>) -> Next {
         if self.used == 0 {
             return Next::Finished(Outcome::moved(self.moved));
@@ -118,12 +119,12 @@ impl<'a> Progress<'a> {
         Next::Window
     }
 
-    /// The outcome when there is no way on.
+    /// The outcome if the transfer cannot continue.
     pub(super) fn failed(&self, error: io::Error) -> Outcome {
         Outcome::failed(self.moved, error)
     }
 
-    /// The outcome when a run moves nothing.
+    /// The outcome if a run moves nothing.
     fn stopped(&self, direction: Direction) -> Outcome {
         match direction {
             Direction::Read => Outcome::moved(self.moved),
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_that_descend_take_a_window_each() {
+    fn descending_reads_take_one_window_each() {
         let mut memory = [0; 20];
         let batch = Batch::gather(Direction::Read, &mut memory, &[(50, 0, 10), (0, 10, 10)]);
         let mut progress = Progress::new();

@@ -1,4 +1,4 @@
-//! Faults on demand: the n-th operation fails.
+//! Fault injection: the n-th operation fails.
 
 use std::{
     io,
@@ -11,29 +11,30 @@ use crate::{
     closing::lock,
 };
 
-/// What goes wrong.
+/// The kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The operation fails with this `errno` and does nothing; closing fails
-    /// and closes.
+    /// The operation fails with this `errno` and has no effect, except that a
+    /// failing close still closes.
     Error(i32),
-    /// Half of a transfer's bytes (rounded down) move before it fails with
-    /// this `errno`: a full disk. Other operations just fail.
+    /// Half of a transfer's bytes (rounded down) are moved before it fails with
+    /// this `errno`, like on a full disk. Other operations simply fail.
     Partial(i32),
-    /// A transfer stops half-way without an error, and whoever is responsible
-    /// continues it: the loops of a driver, if this happens to its system
-    /// calls ([`Posix::with_interference`](crate::Posix::with_interference));
-    /// else the wrapper, in the driver's place. Other operations just work.
+    /// A transfer stops half-way without an error and is continued: by the
+    /// driver's own loops if this happens to its system calls
+    /// ([`Posix::with_interference`](crate::Posix::with_interference)),
+    /// otherwise by the wrapper on the driver's behalf. Other operations
+    /// succeed.
     Short,
-    /// As `Short`, but nothing has moved: the system call was interrupted.
+    /// As `Short`, but nothing was moved: the system call was interrupted.
     Interruption,
 }
 
-/// A plan of faults, and the count of operations that it goes by. Clones share
-/// both, and so do all files of the driver that it wraps.
+/// A fault plan and its operation counter. Clones share both, and so do all
+/// files of the wrapped driver.
 ///
-/// As a [`Wrapper`] it counts what a driver is asked; as an [`Interference`]
-/// it counts the system calls below one.
+/// As a [`Wrapper`], it counts the operations of a driver; as an
+/// [`Interference`], it counts the system calls below one.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     state: Arc<Mutex<State>>,
@@ -49,13 +50,13 @@ struct State {
 #[derive(Debug)]
 struct Rule {
     operations: Vec<Operation>,
-    /// Matching operations still to let pass.
+    /// Matching operations to let pass first.
     pass: u64,
     fault: Fault,
     span: Span,
 }
 
-/// How long a rule holds once it has begun to.
+/// How long a rule applies once triggered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Span {
     Once,
@@ -68,12 +69,13 @@ impl Faults {
         Faults::default()
     }
 
-    /// The `nth` of these operations from now on (the first is 1) goes wrong.
+    /// Injects a fault into the `nth` of these operations from now on (the
+    /// first is 1).
     pub fn fail_nth(&self, nth: u64, operations: &[Operation], fault: Fault) {
         self.plan(nth, operations, fault, Span::Once);
     }
 
-    /// The `nth` of these operations and all later ones go wrong.
+    /// Injects a fault into the `nth` of these operations and all later ones.
     pub fn fail_from_nth(&self, nth: u64, operations: &[Operation], fault: Fault) {
         self.plan(nth, operations, fault, Span::Forever);
     }
@@ -88,22 +90,22 @@ impl Faults {
         });
     }
 
-    /// Forgets the faults to come.
+    /// Removes all planned faults.
     pub fn clear(&self) {
         lock(&self.state).rules.clear();
     }
 
-    /// Operations so far.
+    /// Number of operations so far.
     pub fn operations(&self) -> u64 {
         lock(&self.state).operations
     }
 
-    /// Faults so far.
+    /// Number of faults injected so far.
     pub fn fired(&self) -> u64 {
         lock(&self.state).fired
     }
 
-    /// Counts an operation; its fault, if the plan has one.
+    /// Counts an operation and returns its fault, if one is planned.
     fn next(&self, operation: Operation) -> Option<Fault> {
         let mut state = lock(&self.state);
         state.operations += 1;
@@ -127,7 +129,7 @@ impl Faults {
     }
 }
 
-/// How many bytes of a transfer move before a fault, and what then.
+/// Number of bytes moved before a fault, and the `errno` that follows.
 fn cut(fault: Fault, bytes: u64) -> (u64, Option<i32>) {
     match fault {
         Fault::Error(errno) => (0, Some(errno)),
@@ -190,7 +192,7 @@ impl Wrapper for Faults {
     }
 }
 
-/// The outcome of a rest, counted from the beginning.
+/// The outcome of the rest of a transfer, including the bytes before it.
 fn after(bytes: u64, rest: Outcome) -> Outcome {
     Outcome {
         bytes: bytes + rest.bytes,

@@ -1,4 +1,4 @@
-//! Drivers around drivers: to fail, slow down or record what they do.
+//! Wrappers around drivers that inject faults, slow down or record operations.
 
 mod fault;
 mod throttle;
@@ -15,35 +15,35 @@ use crate::{
     Latency, LockMode, OpenHow, Outcome, RangeLock,
 };
 
-/// What a driver is asked to do.
+/// An operation of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
     /// Open a file.
     Open,
     /// Delete a file.
     Delete,
-    /// Read, at once or in the background.
+    /// Read, blocking or in the background.
     Read,
-    /// Write, at once or in the background.
+    /// Write, blocking or in the background.
     Write,
-    /// Ask for the size.
+    /// Query the size.
     Size,
     /// Truncate or extend.
     SetSize,
     /// Reserve storage.
     Preallocate,
-    /// Make durable.
+    /// Make data durable.
     Sync,
     /// Take a lock.
     Lock,
-    /// Release a lock: below drivers only, as system calls are.
+    /// Release a lock: only as a system call below a driver.
     Unlock,
     /// Close.
     Close,
 }
 
 impl Operation {
-    /// All that have a result. A lock is released when it is dropped.
+    /// All operations with a result. Locks are released when dropped.
     pub const ALL: &'static [Operation] = &[
         Operation::Open,
         Operation::Delete,
@@ -57,7 +57,7 @@ impl Operation {
         Operation::Close,
     ];
 
-    /// Those that move data.
+    /// Operations that move data.
     pub const TRANSFERS: &'static [Operation] = &[Operation::Read, Operation::Write];
 }
 
@@ -70,20 +70,20 @@ impl From<Direction> for Operation {
     }
 }
 
-/// One call to a wrapped driver that moves no data.
+/// A call to a wrapped driver that moves no data.
 #[derive(Clone, Debug)]
 pub struct Call<'c> {
-    /// What is asked.
+    /// The operation.
     pub operation: Operation,
-    /// Of which file.
+    /// The file.
     pub path: &'c Path,
-    /// About which bytes; empty where it is about none.
+    /// The byte range, empty if there is none.
     pub range: Range<u64>,
 }
 
-/// What a wrapper does around calls. Clones share their state.
+/// Intercepts the calls to a driver. Clones share their state.
 pub trait Wrapper: Clone + Debug + Send + Sync + 'static {
-    /// The name of the wrapping driver.
+    /// Name of the wrapping driver.
     const NAME: &'static str;
 
     /// Makes a call that moves no data, or fails it.
@@ -92,7 +92,7 @@ pub trait Wrapper: Clone + Debug + Send + Sync + 'static {
     /// Moves a batch.
     fn transfer(&self, file: &Wrapped<dyn Handle>, batch: &Batch<'_>) -> Outcome;
 
-    /// How promptly short transfers go around a file that is so prompt.
+    /// Latency of short transfers, given that of the wrapped file.
     fn latency(&self, inner: Latency) -> Latency {
         inner
     }
@@ -101,16 +101,16 @@ pub trait Wrapper: Clone + Debug + Send + Sync + 'static {
     fn submit(&self, file: &Wrapped<dyn Handle>, batch: Batch<'static>, done: Completion);
 }
 
-/// A wrapped file: what its wrapper gets to see.
+/// A wrapped file, as passed to its wrapper.
 #[derive(Debug)]
 pub struct Wrapped<H: ?Sized> {
-    /// Its name.
+    /// Path of the file.
     pub path: Arc<Path>,
-    /// The file.
+    /// The wrapped file.
     pub inner: Arc<H>,
 }
 
-/// A driver around another one.
+/// A driver wrapped around another one.
 ///
 /// ```
 /// use pario_driver::{WrappedDriver, Driver, Fault, Faults, Memory, Operation};
@@ -202,8 +202,8 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
         self.wrapper.submit(&self.file, batch, done);
     }
 
-    /// What is only prompt where data is cached goes to the background, as the
-    /// wrapper sees transfers there.
+    /// Transfers that are fast only when cached are made in the background, where
+    /// the wrapper sees them.
     fn latency(&self, direction: Direction) -> Latency {
         match self.wrapper.latency(self.file.inner.latency(direction)) {
             Latency::Memory => Latency::Memory,

@@ -1,4 +1,4 @@
-//! A slow file system: latency and bandwidth as given.
+//! Simulates a slow file system with a given latency and bandwidth.
 
 use std::{
     io,
@@ -11,24 +11,24 @@ use std::{
 use super::{Call, Wrapped, Wrapper};
 use crate::{Batch, Completion, Handle, Latency, Outcome, background, closing::lock};
 
-/// Nothing takes longer, so that points in time can be added up.
+/// Upper limit of a single delay, so that adding times cannot overflow.
 const TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Makes each operation take its time: a latency of its own, and its turn on
-/// a line of limited bandwidth that all files share.
+/// Delays each operation: by its own latency, and by its share of a limited
+/// bandwidth that all files share.
 ///
-/// Background transfers wait on I/O threads, so no more than
-/// [`THREADS_MAX`](crate::THREADS_MAX) latencies run side by side.
+/// Background transfers wait on I/O threads, so at most
+/// [`THREADS_MAX`](crate::THREADS_MAX) latencies overlap.
 #[derive(Clone, Debug)]
 pub struct Throttle {
     latency: Duration,
     bytes_per_second: Option<NonZeroU64>,
-    /// When the line is free.
+    /// When the bandwidth is next available.
     free: Arc<Mutex<Instant>>,
 }
 
 impl Throttle {
-    /// With this latency for each operation and any bandwidth.
+    /// A throttle with this latency per operation and unlimited bandwidth.
     pub fn new(latency: Duration) -> Self {
         Throttle {
             latency: latency.min(TIME_MAX),
@@ -46,7 +46,7 @@ impl Throttle {
         }
     }
 
-    /// Takes a turn on the line; the time when the operation is over.
+    /// Reserves bandwidth and returns when the operation ends.
     fn reserve(&self, bytes: u64) -> Instant {
         let now = Instant::now();
         let Some(bandwidth) = self.bytes_per_second else {
@@ -59,7 +59,7 @@ impl Throttle {
         *free + self.latency
     }
 
-    /// Runs an operation of so many bytes.
+    /// Runs an operation that moves this many bytes.
     fn run<T>(&self, bytes: u64, make: impl FnOnce() -> T) -> T {
         let over = self.reserve(bytes);
         let result = make();

@@ -1,4 +1,4 @@
-//! A record of every operation.
+//! A log of all operations.
 
 use std::{
     io,
@@ -10,27 +10,27 @@ use std::{
 use super::{Call, Operation, Wrapped, Wrapper};
 use crate::{Batch, Completion, Handle, Outcome, closing::lock};
 
-/// One operation, as it ended.
+/// A completed operation.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// What was asked.
+    /// The operation.
     pub operation: Operation,
-    /// Of which file.
+    /// The file.
     pub path: Arc<Path>,
-    /// About which bytes: (offset, length) of each piece, in order.
+    /// Offset and length of each piece, in order.
     pub places: Vec<(u64, u64)>,
     /// Bytes moved.
     pub bytes: u64,
-    /// Why it failed, if it did.
+    /// The error, if it failed.
     pub error: Option<String>,
-    /// When it began, since the log did.
+    /// Start time, relative to the creation of the log.
     pub began: Duration,
-    /// How long it took; for a background transfer until the callback.
+    /// Duration; for a background transfer, until the callback.
     pub took: Duration,
 }
 
-/// Records operations in the order in which they end. Clones share the
-/// record, which grows until it is taken.
+/// Records operations in order of completion. Clones share the log, which grows
+/// until it is taken.
 #[derive(Clone, Debug)]
 pub struct Log {
     began: Instant,
@@ -46,17 +46,17 @@ impl Log {
         }
     }
 
-    /// What was recorded so far.
+    /// The events recorded so far.
     pub fn events(&self) -> Vec<Event> {
         lock(&self.events).clone()
     }
 
-    /// What was recorded so far, which the log forgets.
+    /// Removes and returns the events recorded so far.
     pub fn take(&self) -> Vec<Event> {
         std::mem::take(&mut *lock(&self.events))
     }
 
-    /// How many of these operations were recorded.
+    /// Number of recorded operations of this kind.
     pub fn count(&self, operation: Operation) -> usize {
         lock(&self.events)
             .iter()
@@ -87,7 +87,7 @@ impl Default for Log {
     }
 }
 
-/// An operation that has begun.
+/// An operation in progress.
 struct Entry {
     log: Log,
     operation: Operation,

@@ -1,11 +1,12 @@
-//! Whatever bytes are read as a datatype: no panic, one form, and all that is derived from it.
+//! Reads arbitrary bytes as a datatype: no panic, a canonical form, and valid derived
+//! properties.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use pario_layout::{Basic, Datatype};
 
-/// Elements looked at in each signature.
-const LOOKED_AT: u64 = 64;
+/// Elements checked per signature.
+const CHECKED: u64 = 64;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(datatype) = Datatype::from_wire(bytes) else {
@@ -22,13 +23,13 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(layout) = datatype.flatten(&twice) {
         assert_eq!(signature.size_in(&twice), Some(layout.size()));
     }
-    for element in 0..LOOKED_AT.min(signature.elements()) {
+    for element in 0..CHECKED.min(signature.elements()) {
         let byte = signature
             .bytes_of(element, &Basic::size)
             .expect("within the type");
         assert_eq!(signature.element_at(byte, &Basic::size), Some((element, 0)));
     }
-    let _ = signature.runs(0..u64::MAX).take(LOOKED_AT as usize).count();
+    let _ = signature.runs(0..u64::MAX).take(CHECKED as usize).count();
     let _ = datatype.check_etype();
     let _ = datatype.check_filetype(&datatype);
     let _ = datatype.check_filetype(&Basic::Int.into());

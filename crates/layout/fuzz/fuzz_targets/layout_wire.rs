@@ -1,11 +1,12 @@
-//! Whatever bytes are read as a layout: no panic, one form, and look-ups that agree.
+//! Reads arbitrary bytes as a layout: no panic, a canonical form, and consistent
+//! look-ups.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use pario_layout::{Layout, Monotonicity};
 
-/// Data bytes and runs looked at in each layout.
-const LOOKED_AT: u64 = 64;
+/// Data bytes and runs checked per layout.
+const CHECKED: u64 = 64;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(layout) = Layout::from_wire(bytes) else {
@@ -13,8 +14,8 @@ fuzz_target!(|bytes: &[u8]| {
     };
     assert_eq!(layout.to_wire(), bytes);
     let size = layout.size();
-    let near_the_end = size.saturating_sub(LOOKED_AT / 2)..size.saturating_add(LOOKED_AT / 2);
-    for k in (0..LOOKED_AT).chain(near_the_end.clone()) {
+    let near_the_end = size.saturating_sub(CHECKED / 2)..size.saturating_add(CHECKED / 2);
+    for k in (0..CHECKED).chain(near_the_end.clone()) {
         let Some(offset) = layout.offset_of(k) else {
             continue;
         };
@@ -22,13 +23,13 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(below <= k);
         assert!(layout.order() == Monotonicity::Unordered || below == k);
     }
-    for data in [0..LOOKED_AT, near_the_end, 0..size, size / 3..u64::MAX] {
+    for data in [0..CHECKED, near_the_end, 0..size, size / 3..u64::MAX] {
         let (start, end) = (data.start, data.end);
         let bounds = layout.run_bounds(data.clone());
         let stats = layout.piece_stats(data.clone());
         assert!(stats.pieces <= stats.bytes);
         let mut position = start;
-        for run in layout.runs(data).take(LOOKED_AT as usize) {
+        for run in layout.runs(data).take(CHECKED as usize) {
             assert_eq!(layout.offset_of(position), Some(run.offset));
             let last = run.piece(run.count - 1);
             let low = run.offset.min(last);

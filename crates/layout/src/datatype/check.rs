@@ -1,20 +1,19 @@
-//! What is asked of etypes and filetypes: what the standard forbids and no
-//! implementation can give a meaning. That the filetype be built of the etype's
-//! own basic types, with holes that are multiples of its extent, is not: ROMIO
-//! and OMPIO take such views, whose meaning is clear.
+//! Requirements on etypes and filetypes: only those without which a view has no meaning. The
+//! standard also requires the filetype to be built from the etype, with holes that are
+//! multiples of its extent; ROMIO and OMPIO accept views that violate this, and so does pario.
 
 use std::collections::HashMap;
 
 use super::{Constructor, Datatype, Dimension, Lengths, Order, Unit};
 use crate::{Basic, TypeError, TypeErrorKind};
 
-/// The displacements of a type map that holds an element.
+/// The displacements of a non-empty type map.
 #[derive(Clone, Copy, Debug)]
 struct MapOrder {
     first: i128,
     last: i128,
     lowest: i128,
-    /// Two neighbours of which the second lies lower.
+    /// Two neighbours with decreasing displacements.
     fall: Option<(i128, i128)>,
 }
 
@@ -68,7 +67,7 @@ fn append(all: Option<MapOrder>, next: Option<MapOrder>) -> Option<MapOrder> {
     }
 }
 
-/// The order of a type map, each shared subtree looked at once.
+/// The order of a type map. Shared subtrees are visited once.
 fn map_order(datatype: &Datatype, done: &mut HashMap<usize, Option<MapOrder>>) -> Option<MapOrder> {
     if let Some(known) = done.get(&datatype.address()) {
         return *known;
@@ -137,9 +136,9 @@ fn constructor_order(
     }
 }
 
-/// The order of many blocks that all rise, each starting at or past the end of
-/// the one before, as those of most irregular types do: in small numbers, which
-/// are several times faster than the general ones. `None` if it is not so.
+/// Fast path for many blocks that all rise and do not overlap, as in most irregular types:
+/// 64-bit arithmetic is several times faster than the general case. `None` if the blocks do
+/// not qualify.
 fn rising_blocks(
     inner: MapOrder,
     lengths: &Lengths,
@@ -218,15 +217,16 @@ fn append_axis(element: MapOrder, axis: super::darray::Axis, stride: i128) -> Op
 }
 
 impl Datatype {
-    /// The type may be an etype: its displacements are not negative and never decrease.
+    /// Checks that the type can be an etype: displacements are not negative and never
+    /// decrease.
     pub fn check_etype(&self) -> Result<(), TypeError> {
         self.check_order("etype")
     }
 
-    /// The type may be a filetype over `etype`: its displacements are not negative and never
-    /// decrease, and it holds a whole number of etypes.
+    /// Checks that the type can be a filetype over `etype`: displacements are not negative and
+    /// never decrease, and the size is a whole number of etypes.
     ///
-    /// Overlap, which the standard allows for reading only, is a question for
+    /// Overlap, which the standard forbids only for writing, is left to
     /// [`Layout::overlap`](crate::Layout::overlap).
     pub fn check_filetype(&self, etype: &Datatype) -> Result<(), TypeError> {
         self.check_order("filetype")?;
@@ -241,15 +241,15 @@ impl Datatype {
         Err(TypeError::new(TypeErrorKind::Etype, message))
     }
 
-    /// The basic types of a filetype are those of `etype`, as conversions need it: they depend
-    /// on the types of the data. An etype of plain bytes matches every element.
+    /// Checks that the filetype repeats the basic types of `etype`, which conversion depends
+    /// on. An etype of plain bytes matches every element.
     pub fn check_elements(&self, etype: &Datatype) -> Result<(), TypeError> {
         let uniform = etype.signature().uniform();
         let bytes = matches!(uniform, Some(Basic::Byte | Basic::Packed));
         if self.size() == 0 || bytes || self.signature().repeats(etype.signature()) {
             return Ok(());
         }
-        let message = "the basic types of the filetype are not those of the etype";
+        let message = "the filetype does not consist of the basic types of the etype";
         Err(TypeError::new(TypeErrorKind::Etype, message))
     }
 
@@ -257,16 +257,14 @@ impl Datatype {
         let Some(order) = map_order(self, &mut HashMap::new()) else {
             return Ok(());
         };
-        let refuse = |message: String| Err(TypeError::new(TypeErrorKind::Displacement, message));
+        let reject = |message: String| Err(TypeError::new(TypeErrorKind::Displacement, message));
         if order.lowest < 0 {
             let lowest = order.lowest;
-            return refuse(format!(
-                "the {role} has the displacement {lowest}: none may be negative"
-            ));
+            return reject(format!("the {role} has a negative displacement ({lowest})"));
         }
         match order.fall {
-            Some((from, to)) => refuse(format!(
-                "the displacements of the {role} decrease from {from} to {to}: they may not"
+            Some((from, to)) => reject(format!(
+                "the displacements of the {role} must not decrease, but go from {from} to {to}"
             )),
             None => Ok(()),
         }

@@ -6,7 +6,7 @@ use super::{Constructor, Darray, Datatype, Dimension, Lengths, Member, Order, Un
 use crate::{Basic, Signature, TypeError};
 
 impl Datatype {
-    /// A predefined type. Each is made once: programs name one in every access.
+    /// A predefined type. Cached, since programs pass one to every access.
     pub fn basic(basic: Basic) -> Self {
         static MADE: [OnceLock<Datatype>; 1 << u8::BITS] =
             [const { OnceLock::new() }; 1 << u8::BITS];
@@ -130,7 +130,7 @@ impl Datatype {
 
     /// A part of an array: `MPI_Type_create_subarray`. The extent is that of the whole array.
     ///
-    /// More than the standard allows, a part may be empty in any dimension.
+    /// Unlike in the standard, the part may be empty in any dimension.
     pub fn subarray(
         sizes: &[u64],
         subsizes: &[u64],
@@ -194,7 +194,7 @@ impl Datatype {
     }
 }
 
-/// The basic types of what a constructor makes, in type-map order.
+/// The basic types of a constructed type, in type-map order.
 pub(super) fn signature(constructor: &Constructor) -> Result<Signature, TypeError> {
     let overflow = || TypeError::overflow("the number of elements");
     match constructor {

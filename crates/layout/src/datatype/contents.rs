@@ -1,11 +1,11 @@
-//! What a datatype was made of, for those who make the same of something else.
+//! Decoding a datatype, so that the same type can be built elsewhere.
 
 use std::collections::HashMap;
 
 use super::{Constructor, Darray, Datatype, Dimension, Order, Unit};
 use crate::Basic;
 
-/// A constructor and its arguments. Inner types are numbers of earlier entries of the list that
+/// A constructor and its arguments. Inner types are indices of earlier entries in the list that
 /// [`Datatype::contents`] returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Contents<'a> {
@@ -22,9 +22,9 @@ pub enum Contents<'a> {
     Vector {
         /// Number of blocks.
         count: u64,
-        /// Instances of a block.
+        /// Instances per block.
         block_length: u64,
-        /// Extents from the start of a block to that of the next.
+        /// Extents from the start of one block to the next.
         stride: i64,
         /// The inner type.
         of: usize,
@@ -33,9 +33,9 @@ pub enum Contents<'a> {
     Hvector {
         /// Number of blocks.
         count: u64,
-        /// Instances of a block.
+        /// Instances per block.
         block_length: u64,
-        /// Bytes from the start of a block to that of the next.
+        /// Bytes from the start of one block to the next.
         stride: i64,
         /// The inner type.
         of: usize,
@@ -91,8 +91,8 @@ pub enum Contents<'a> {
 }
 
 impl Datatype {
-    /// The tree of constructors as a list: inner types before those that are made of them, shared
-    /// ones once, this type last.
+    /// The tree of constructors as a list. Inner types precede the types that use them, shared
+    /// types appear once, and this type comes last.
     pub fn contents(&self) -> Vec<(&Datatype, Contents<'_>)> {
         let mut list = Vec::new();
         add(self, &mut list, &mut HashMap::new());
@@ -118,7 +118,7 @@ fn add<'a>(
     list.len() - 1
 }
 
-/// One constructor; `children` are the numbers of the types it is applied to.
+/// One constructor; `children` are the indices of its inner types.
 fn contents<'a>(constructor: &'a Constructor, children: &[usize]) -> Contents<'a> {
     let of = children.first().copied().unwrap_or_default();
     match constructor {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn doubling_a_type_often_makes_a_short_list() {
+    fn shared_inner_types_keep_the_list_short() {
         let mut datatype = Datatype::basic(Basic::Byte);
         for _ in 0..40 {
             let member = |place| (1, place, datatype.clone());

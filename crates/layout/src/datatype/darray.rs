@@ -6,9 +6,9 @@ use crate::TypeError;
 /// How one dimension of an array is distributed over one dimension of the process grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Distribution {
-    /// One block a process, of that length or as even as possible.
+    /// One block per process, of this length or as even as possible.
     Block(Option<u64>),
-    /// Blocks of that length, or of one element, dealt out in turn.
+    /// Blocks of this length, by default one element, assigned round-robin.
     Cyclic(Option<u64>),
     /// Not distributed: the grid has one process in this dimension.
     None,
@@ -17,9 +17,10 @@ pub enum Distribution {
 /// One process's part of a distributed array: the arguments of `MPI_Type_create_darray`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Darray {
-    /// Number of processes: the product of the grid.
+    /// Number of processes, the product of the grid.
     pub ranks: u64,
-    /// The process whose part it is. Processes are laid out over the grid in row-major order.
+    /// The process whose part this is. Processes are laid out over the grid in row-major
+    /// order.
     pub rank: u64,
     /// Elements of the global array in each dimension.
     pub sizes: Vec<u64>,
@@ -31,8 +32,8 @@ pub struct Darray {
     pub order: Order,
 }
 
-/// One dimension as one process sees it: blocks of `block` elements, `processes` blocks apart,
-/// from block `coordinate` on.
+/// One dimension as one process sees it: blocks of `block` elements, starting at block
+/// `coordinate` and `processes` blocks apart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
     pub(super) size: u64,
@@ -42,9 +43,9 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// The blocks that lie wholly within the array, and the elements of one that does not.
+    /// The number of complete blocks, and the number of elements in the incomplete one.
     pub(super) fn whole_and_rest(&self) -> (u64, u64) {
-        // Products may exceed 64 bits when the blocks are far longer than the array.
+        // Products may exceed 64 bits when blocks are much longer than the array.
         let (size, block) = (u128::from(self.size), u128::from(self.block));
         let first = block * u128::from(self.coordinate);
         let cycle = block * u128::from(self.processes);
@@ -61,7 +62,7 @@ impl Axis {
         (whole as u64, rest as u64)
     }
 
-    /// Elements the process owns in this dimension.
+    /// Number of elements the process owns in this dimension.
     pub(super) fn elements(&self) -> u64 {
         let (whole, rest) = self.whole_and_rest();
         whole * self.block + rest
@@ -103,10 +104,10 @@ impl Darray {
         let (size, processes) = (self.sizes[dimension], self.grid[dimension]);
         let fault = match self.distributions[dimension] {
             Distribution::Block(Some(0)) | Distribution::Cyclic(Some(0)) => {
-                Some("blocks of no elements".to_owned())
+                Some("empty blocks".to_owned())
             }
             Distribution::Block(Some(block)) if block.saturating_mul(processes) < size => Some(
-                format!("{processes} blocks of {block} elements, which do not hold its {size}"),
+                format!("{processes} blocks of {block} elements, too few for its {size} elements"),
             ),
             Distribution::None if processes != 1 => {
                 Some(format!("{processes} processes but no distribution"))
@@ -121,7 +122,7 @@ impl Darray {
         }
     }
 
-    /// The dimensions, the one that varies fastest in memory first.
+    /// The dimensions, fastest-varying first.
     pub(super) fn grid(&self) -> impl Iterator<Item = Axis> {
         let mut axes = Vec::with_capacity(self.sizes.len());
         let (mut rank, mut below) = (self.rank, self.ranks);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::darray::Axis;
 use super::{Constructor, Darray, Datatype, Dimension, Lengths, Member, Order, Unit};
-use crate::shape::{BlockList, Placed, Shape, sequence};
+use crate::shape::{BlockList, Placed, Shape, offset, sequence};
 use crate::{Basic, Layout, TypeError};
 
 /// Where the bounds of a type come from.
@@ -14,7 +14,7 @@ pub(super) enum Bounds {
     Absent,
     /// From the data.
     Natural,
-    /// Set by the program: in a structure they overrule those that come from data.
+    /// Set by the program: in a structure they take precedence over bounds from the data.
     Explicit,
 }
 
@@ -30,15 +30,11 @@ pub(super) struct Flattened {
 type SizeOf<'a> = &'a dyn Fn(Basic) -> u64;
 type Flatten<'a> = &'a mut dyn FnMut(&Datatype) -> Result<Flattened, TypeError>;
 
-fn offset(value: i128) -> Result<i64, TypeError> {
-    i64::try_from(value).map_err(|_| TypeError::overflow("a displacement"))
-}
-
 fn wide_extent(value: i128) -> Result<i64, TypeError> {
     i64::try_from(value).map_err(|_| TypeError::overflow("the extent"))
 }
 
-/// Lowers a whole tree, each shared subtree once.
+/// Flattens a whole tree. Shared subtrees are flattened once.
 pub(super) fn flatten_tree(root: &Datatype, size_of: SizeOf<'_>) -> Result<Flattened, TypeError> {
     fn visit(
         datatype: &Datatype,
@@ -56,7 +52,7 @@ pub(super) fn flatten_tree(root: &Datatype, size_of: SizeOf<'_>) -> Result<Flatt
     visit(root, size_of, &mut HashMap::new())
 }
 
-/// Lowers one constructor; `child` knows the types it is applied to.
+/// Flattens one constructor; `child` returns the flattened inner types.
 pub(super) fn flatten(
     constructor: &Constructor,
     size_of: SizeOf<'_>,
@@ -145,7 +141,7 @@ fn moved(of: Option<Placed>, distance: i128) -> Result<Option<Placed>, TypeError
     Ok(Some(Placed { at, shape }))
 }
 
-/// The lowest and the highest displacement at which copies of a type lie.
+/// The lowest and the highest displacement of the copies of a type.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
     low: i128,
@@ -182,7 +178,8 @@ impl Flattened {
         self.layout.tile()
     }
 
-    /// A stride in bytes; of one block or none it does not matter and cannot overflow.
+    /// A stride in bytes. With fewer than two blocks the stride has no effect and must not
+    /// overflow.
     fn in_bytes(&self, stride: i64, unit: Unit, count: u64) -> Result<i64, TypeError> {
         match unit {
             _ if count < 2 => Ok(0),
@@ -191,8 +188,8 @@ impl Flattened {
         }
     }
 
-    /// The type that consists of copies of this one: data and reach are given, the bounds follow.
-    fn made(&self, tile: Option<Placed>, reach: Option<Reach>) -> Result<Self, TypeError> {
+    /// The type made of copies of this one; bounds are derived from its data and reach.
+    fn built(&self, tile: Option<Placed>, reach: Option<Reach>) -> Result<Self, TypeError> {
         let bounds = if reach.is_none() {
             Bounds::Absent
         } else {
@@ -220,13 +217,13 @@ impl Flattened {
 
     fn vector(&self, count: u64, block_length: u64, stride: i64) -> Result<Self, TypeError> {
         if count == 0 || block_length == 0 {
-            return self.made(None, None);
+            return self.built(None, None);
         }
         let extent = self.layout.extent();
         let block = repeat(block_length, extent, self.tile())?;
         let tile = repeat(count, stride, block.as_ref())?;
         let reach = Reach::row(0, count, stride).plus(Reach::row(0, block_length, extent));
-        self.made(tile, Some(reach))
+        self.built(tile, Some(reach))
     }
 
     fn indexed(
@@ -255,16 +252,16 @@ impl Flattened {
             .clone()
             .map(|(place, length)| Reach::row(place, length, extent));
         let Some(reach) = reaches.reduce(Reach::join) else {
-            return self.made(None, None);
+            return self.built(None, None);
         };
         let tile = match self.tile() {
             None => None,
             Some(of) => scattered(of, extent, blocks)?,
         };
-        self.made(tile, Some(reach))
+        self.built(tile, Some(reach))
     }
 
-    /// Blocks of a type that tiles without gaps, `of`: the case of a million blocks of numbers.
+    /// Blocks of a gapless type `of`: the fast path for a million blocks of numbers.
     fn dense_blocks(
         &self,
         of: &Placed,
@@ -281,7 +278,7 @@ impl Flattened {
             low: low - i128::from(of.at),
             high: high - i128::from(of.at) - i128::from(of.shape.high),
         });
-        self.made(list.finish()?, reach)
+        self.built(list.finish()?, reach)
     }
 
     fn subarray(&self, dimensions: &[Dimension], order: Order) -> Result<Self, TypeError> {
@@ -342,10 +339,10 @@ fn scattered(
     sequence(parts)
 }
 
-/// What a process owns of one dimension whose elements are `of`, `stride` apart.
+/// The elements a process owns in one dimension, `stride` apart.
 fn owned(axis: Axis, stride: i64, of: Option<&Placed>) -> Result<Option<Placed>, TypeError> {
     let (whole, rest) = axis.whole_and_rest();
-    // The start of a block that exists lies within the array, so none of this overflows for them.
+    // Every existing block starts within the array, so none of this overflows.
     let first = axis.block.saturating_mul(axis.coordinate);
     let cycle = axis.block.saturating_mul(axis.processes);
     let start_of = |block: u64| i128::from(first + block * cycle) * i128::from(stride);

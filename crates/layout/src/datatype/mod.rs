@@ -18,7 +18,7 @@ use flatten::Flattened;
 
 /// An MPI datatype: an immutable tree of constructors. Cloning is cheap.
 ///
-/// Equality is that of the constructor trees; two different trees may have equal layouts.
+/// Equality compares constructor trees; different trees may have equal layouts.
 #[derive(Clone, Debug)]
 pub struct Datatype(Arc<Node>);
 
@@ -39,12 +39,12 @@ pub enum Order {
     Fortran,
 }
 
-/// What displacements and strides are counted in.
+/// Unit of displacements and strides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Extents of the inner type: they grow with the representation.
+    /// Extents of the inner type; they scale with the representation.
     Extents,
-    /// Bytes: they stay.
+    /// Bytes; they do not scale.
     Bytes,
 }
 
@@ -125,8 +125,8 @@ impl PartialEq for Datatype {
             return true;
         }
         match (&self.0.constructor, &other.0.constructor) {
-            // Equal trees have equal wire forms, which visit shared subtrees once: comparing the
-            // members themselves would walk every path.
+            // Equal trees have equal wire forms. Encoding visits shared subtrees once; comparing
+            // members directly would walk every path.
             (Constructor::Structure { .. }, Constructor::Structure { .. }) => {
                 self.layout() == other.layout() && self.to_wire() == other.to_wire()
             }
@@ -163,22 +163,22 @@ impl Datatype {
         &self.0.constructor
     }
 
-    /// The address that tells whether two datatypes are one allocation.
+    /// Identity of the allocation.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// Data bytes of one instance.
+    /// Number of data bytes in one instance.
     pub fn size(&self) -> u64 {
         self.layout().size()
     }
 
-    /// Distance from one instance to the next in an array of them.
+    /// Distance between consecutive instances in an array.
     pub fn extent(&self) -> i64 {
         self.layout().extent()
     }
 
-    /// The lower bound, where an instance begins.
+    /// The lower bound of an instance.
     pub fn lower_bound(&self) -> i64 {
         self.layout().lower_bound()
     }
@@ -188,13 +188,12 @@ impl Datatype {
         self.layout().upper_bound()
     }
 
-    /// The lowest offset of a data byte; zero if there is none.
+    /// Offset of the lowest data byte; zero if there are none.
     pub fn true_lower_bound(&self) -> i64 {
         self.layout().true_lower_bound()
     }
 
-    /// Distance from the lowest data byte to the end of the highest; `i64::MAX` if it is longer
-    /// than that.
+    /// Distance from the lowest data byte to the end of the highest; saturates at `i64::MAX`.
     pub fn true_extent(&self) -> i64 {
         let layout = self.layout();
         layout
@@ -212,12 +211,12 @@ impl Datatype {
         &self.0.signature
     }
 
-    /// Where the data bytes lie in a representation whose elements take `size_of` bytes.
+    /// The layout in a representation in which elements take `size_of` bytes.
     ///
-    /// Displacements and strides that the constructors count in extents scale with the element
-    /// sizes; those they count in bytes do not. With the native sizes this is
-    /// [`layout`](Self::layout). The padding of structures follows the sizes too: an element
-    /// whose size is not native is aligned as far as its size allows.
+    /// Displacements and strides counted in extents scale with the element sizes; those counted
+    /// in bytes do not. With the native sizes, this is [`layout`](Self::layout). Structure
+    /// padding follows the sizes too: an element of non-native size is aligned as far as its
+    /// size allows.
     pub fn flatten(&self, size_of: &dyn Fn(Basic) -> u64) -> Result<Layout, TypeError> {
         Ok(flatten::flatten_tree(self, size_of)?.layout)
     }
@@ -230,7 +229,7 @@ impl From<Basic> for Datatype {
 }
 
 impl Constructor {
-    /// The types it is applied to.
+    /// The inner types.
     pub(crate) fn children(&self) -> impl Iterator<Item = &Datatype> {
         let (single, members): (Option<&Datatype>, &[Member]) = match self {
             Self::Basic(_) => (None, &[]),

@@ -44,7 +44,7 @@ impl Pair {
 }
 
 impl Datatype {
-    /// A predefined pair type: a C structure of the two, holes included.
+    /// A predefined pair type: a C structure of the two, padding included.
     pub fn pair(pair: Pair) -> Self {
         let (value, index) = pair.members();
         let place = value
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_have_the_holes_of_c_structures() {
+    fn pairs_are_padded_like_c_structures() {
         let shape = |pair| {
             let datatype = Datatype::pair(pair);
             (datatype.size(), datatype.extent(), datatype.true_extent())

@@ -4,11 +4,11 @@ use super::build::peaks;
 use super::{Kind, Node, Placed, SearchIndex, Shape};
 use crate::TypeError;
 
-/// Collects dense pieces in data order and joins those that touch. What the shape needs to know
-/// of them is gathered on the way: a million blocks are gone through once.
+/// Collects dense pieces in data order and joins adjacent ones. Properties of the shape are
+/// computed on the way, so that a million blocks are walked only once.
 #[derive(Debug)]
 pub(crate) struct BlockList {
-    /// Offset of the first piece; all others are relative to it.
+    /// Offset of the first piece; the others are relative to it.
     at: i64,
     offsets: Vec<i64>,
     starts: Vec<u64>,
@@ -17,13 +17,13 @@ pub(crate) struct BlockList {
     high: i64,
     /// End of the last piece.
     tail: i64,
-    /// End of the piece before it.
+    /// End of the piece before the last.
     tail_before: i64,
-    /// Each piece lies past the one before.
+    /// Each piece lies after the previous one.
     increasing: bool,
-    /// No piece ends before the end of the one before.
+    /// Ends never decrease from piece to piece.
     rising: bool,
-    /// All pieces that are complete have the length of the first.
+    /// All completed pieces have the length of the first.
     uniform: bool,
 }
 
@@ -44,7 +44,7 @@ impl BlockList {
         }
     }
 
-    /// Adds `len` bytes at `at`; nothing if `len` is zero.
+    /// Adds `len` bytes at `at`. Does nothing if `len` is zero.
     pub(crate) fn push(&mut self, at: i64, len: u64) -> Result<(), TypeError> {
         if len == 0 {
             return Ok(());
@@ -80,7 +80,7 @@ impl BlockList {
         self.starts.push(self.size);
     }
 
-    /// The last piece is complete.
+    /// Completes the last piece.
     fn close(&mut self) {
         self.rising &= self.tail >= self.tail_before;
         self.tail_before = self.tail;
@@ -89,13 +89,13 @@ impl BlockList {
         self.uniform &= self.size - started == first;
     }
 
-    /// The lowest offset and the end of the highest byte, if there is any.
+    /// The lowest offset and the end of the highest byte, if there are any.
     pub(crate) fn bounds(&self) -> Option<(i128, i128)> {
         let absolute = |offset: i64| i128::from(self.at) + i128::from(offset);
         (self.size > 0).then(|| (absolute(self.low), absolute(self.high)))
     }
 
-    /// The shape of all pieces, `None` if there was none.
+    /// The shape of all pieces; `None` if there are none.
     pub(crate) fn finish(mut self) -> Result<Option<Placed>, TypeError> {
         if self.offsets.is_empty() {
             return Ok(None);

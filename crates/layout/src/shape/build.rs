@@ -1,15 +1,15 @@
-//! Constructors that normalise.
+//! Normalising constructors.
 
 use std::sync::Arc;
 
 use super::{BlockList, Kind, Node, Part, Peaks, Placed, SearchIndex, Shape};
 use crate::{MAX_DEPTH, TypeError};
 
-/// Parts of up to this many pieces are flattened into one list of blocks: small structures get
-/// one form however they were nested.
+/// Parts of up to this many pieces are flattened into one list of blocks, so that small
+/// structures have one form however they were nested.
 const FLATTEN_PIECES: u64 = 8;
 
-fn offset(value: i128) -> Result<i64, TypeError> {
+pub(crate) fn offset(value: i128) -> Result<i64, TypeError> {
     i64::try_from(value).map_err(|_| TypeError::overflow("a displacement"))
 }
 
@@ -18,7 +18,7 @@ fn data_size(value: u128) -> Result<u64, TypeError> {
     Ok(fits.unsigned_abs())
 }
 
-fn one_deeper(depth: u16) -> Result<u16, TypeError> {
+fn next_depth(depth: u16) -> Result<u16, TypeError> {
     if depth >= MAX_DEPTH {
         return Err(TypeError::depth());
     }
@@ -49,7 +49,7 @@ impl Shape {
         Ok(node.share())
     }
 
-    /// `count` copies, at least one, each `stride` past the one before.
+    /// `count` copies, at least one, `stride` apart.
     pub(crate) fn repeat(count: u64, stride: i64, child: &Shape) -> Result<Shape, TypeError> {
         debug_assert!(count > 0, "an empty layout has no shape");
         if count == 1 {
@@ -79,7 +79,7 @@ impl Shape {
             high: offset(i128::from(child.high) + last.max(0))?,
             tail: offset(i128::from(child.tail) + last)?,
             pieces: count * child.pieces - joints,
-            depth: one_deeper(child.depth)?,
+            depth: next_depth(child.depth)?,
             increasing: child.increasing && stride >= child.high,
             kind: Kind::Repeat {
                 count,
@@ -90,8 +90,8 @@ impl Shape {
         Ok(node.share())
     }
 
-    /// Copies of one shape, at least two, that do not touch if it is dense; offsets relative to
-    /// the first.
+    /// Copies of one shape, at least two, that are not adjacent if it is dense. Offsets are
+    /// relative to the first.
     pub(super) fn copies(offsets: Vec<i64>, child: &Shape) -> Result<Shape, TypeError> {
         if let Some(stride) = common_stride(&offsets) {
             return Shape::repeat(offsets.len() as u64, stride, child);
@@ -116,7 +116,7 @@ impl Shape {
             high: highest + child.high,
             tail: offset(i128::from(last) + i128::from(child.tail))?,
             pieces: count * child.pieces,
-            depth: one_deeper(child.depth)?,
+            depth: next_depth(child.depth)?,
             increasing,
             kind: Kind::Copies {
                 peaks: peaks(offsets.iter().map(|at| at + child.high)),
@@ -128,7 +128,7 @@ impl Shape {
     }
 }
 
-/// The distance of neighbours if it is the same for all.
+/// The distance between neighbours if it is constant.
 fn common_stride(offsets: &[i64]) -> Option<i64> {
     let stride = offsets[1].checked_sub(offsets[0])?;
     let same = |pair: &[i64]| pair[1].checked_sub(pair[0]) == Some(stride);
@@ -140,7 +140,7 @@ fn extremes(offsets: &[i64]) -> (i64, i64) {
     offsets.iter().fold((i64::MAX, i64::MIN), fold)
 }
 
-/// The running maximum of `ends`, unless they never fall.
+/// The running maximum of `ends`; none if they never decrease.
 pub(super) fn peaks(ends: impl Iterator<Item = i64> + Clone) -> Peaks {
     if ends.clone().is_sorted() {
         return None;
@@ -153,7 +153,7 @@ pub(super) fn peaks(ends: impl Iterator<Item = i64> + Clone) -> Peaks {
     Some(SearchIndex::sorted(running.collect()))
 }
 
-/// Joins placed shapes in data order; `None` if there is none.
+/// Joins placed shapes in data order; `None` if there are none.
 pub(crate) fn sequence(parts: Vec<Placed>) -> Result<Option<Placed>, TypeError> {
     let Some(first) = parts.first() else {
         return Ok(None);
@@ -217,7 +217,7 @@ fn mixed<'a>(
         high,
         tail,
         pieces,
-        depth: one_deeper(depth)?,
+        depth: next_depth(depth)?,
         increasing,
         kind: Kind::Sequence {
             parts: parts.into_boxed_slice(),

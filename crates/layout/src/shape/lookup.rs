@@ -1,19 +1,20 @@
-//! Look-ups in one shape. All descend the tree once: depth x log(entries).
+//! Look-ups in one shape. Each descends the tree once: depth x log(entries).
 
 use std::ops::Range;
 
 use super::{Kind, Node, Shape};
 
-/// Middles of irregular shapes up to this many entries are scanned for exact bounds.
+/// Irregular shapes are scanned for exact bounds if no more than this many entries lie between
+/// the ends.
 const SCANNED_ENTRIES: usize = 64;
 
-/// An entry of an inner node: which one, where it lies and the data bytes before it.
+/// An entry of an inner node: its index, its position and the data bytes before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) index: u64,
     pub(crate) offset: i64,
     pub(crate) start: u64,
-    /// `None` for a dense piece of a `Blocks`.
+    /// `None` for a dense piece of `Blocks`.
     pub(crate) shape: Option<&'a Shape>,
     pub(crate) size: u64,
 }
@@ -28,14 +29,14 @@ impl Entry<'_> {
     }
 }
 
-/// A multiple of a stride that is known to lie within the bounds of a shape.
+/// A multiple of a stride, known to lie within the bounds of a shape.
 fn step(index: u64, stride: i64) -> i64 {
-    // With a stride of zero the index may be anything; otherwise the product fits.
+    // With a stride of zero, the index may be anything; otherwise the product fits.
     stride.wrapping_mul(index.cast_signed())
 }
 
 impl Node {
-    /// Number of entries of an inner node; one for a dense one.
+    /// Number of entries of an inner node; one for a dense node.
     pub(crate) fn entries(&self) -> u64 {
         match &self.kind {
             Kind::Dense => 1,
@@ -94,7 +95,7 @@ impl Node {
         Some(entry)
     }
 
-    /// The entry that holds data byte `k`; `None` for a dense node and past the end.
+    /// The entry containing data byte `k`; `None` for a dense node and past the end.
     pub(crate) fn entry_of(&self, k: u64) -> Option<Entry<'_>> {
         if k >= self.size {
             return None;
@@ -140,8 +141,8 @@ impl Node {
         self.entry(index as u64)
     }
 
-    /// The first entry that reaches past `x` in a rising list of which `begun` begin at or before
-    /// it: the last of those or the next.
+    /// The first entry that reaches past `x` in a rising list in which `begun` entries start at
+    /// or before it: the last of those, or the next.
     fn entry_from(&self, begun: usize, x: i64) -> Option<Entry<'_>> {
         let last = begun
             .checked_sub(1)
@@ -169,13 +170,13 @@ impl Node {
         }
     }
 
-    /// Number of data bytes before the first one at or past `x`; all if there is none.
+    /// Number of data bytes before the first one at or past `x`; all of them if there is none.
     pub(crate) fn bytes_before(&self, mut x: i64) -> u64 {
         if x >= self.high {
             return self.size;
         }
         let (mut node, mut before) = (self, 0);
-        // The first byte of a node is at 0, so what remains to search has 0 < x < high.
+        // The first byte of a node is at 0, so the search continues with 0 < x < high.
         while x > 0 {
             let Some(entry) = node.entry_reaching(x) else {
                 return before + x.unsigned_abs();
@@ -190,8 +191,8 @@ impl Node {
         before
     }
 
-    /// Lowest offset and end of the highest byte of a non-empty range of data bytes. Exact if the
-    /// shape is increasing or regular; an outer bound for long ranges of irregular ones.
+    /// Lowest offset and end of the highest byte in a non-empty range of data bytes. Exact if the
+    /// shape is increasing or regular; a conservative bound for long ranges of irregular shapes.
     pub(crate) fn bounds(&self, data: Range<u64>) -> (i64, i64) {
         if data.start == 0 && data.end == self.size {
             return (self.low, self.high);
@@ -243,7 +244,7 @@ impl Node {
         bounds.unwrap_or((self.low, self.high))
     }
 
-    /// Number of pieces that begin before data byte `k`.
+    /// Number of pieces that start before data byte `k`.
     pub(crate) fn pieces_before(&self, k: u64) -> u64 {
         if k >= self.size {
             return self.pieces;
@@ -267,7 +268,8 @@ impl Node {
         }
     }
 
-    /// Calls `each` with offset and length of every dense piece in data order, until it fails.
+    /// Calls `each` with the offset and length of every dense piece in data order, until it
+    /// fails.
     pub(crate) fn for_each_piece<E>(
         &self,
         base: i64,
@@ -287,7 +289,7 @@ impl Node {
     }
 }
 
-/// Number of pieces of `count` copies, those that touch counted once.
+/// Number of pieces in `count` copies; adjacent pieces count once.
 pub(crate) fn pieces_of_copies(child: &Node, stride: i64, count: u64) -> u64 {
     let joints = if child.tail == stride {
         count.saturating_sub(1)
@@ -297,9 +299,9 @@ pub(crate) fn pieces_of_copies(child: &Node, stride: i64, count: u64) -> u64 {
     count * child.pieces - joints
 }
 
-/// The first of an endless row of copies, `stride` apart, whose highest byte ends past `x`.
+/// Index of the first copy, in an endless row `stride` apart, whose highest byte ends past `x`.
 ///
-/// `None` if there is none, or only one whose index does not fit in 64 bits.
+/// `None` if there is none, or if its index does not fit in 64 bits.
 pub(crate) fn first_reaching(x: i128, high: i64, stride: i64) -> Option<u64> {
     let missing = x - i128::from(high);
     if missing < 0 {

@@ -1,11 +1,11 @@
-//! The normalised tree of a layout, free of its position.
+//! The normalised tree of a layout, independent of its position.
 //!
-//! Every offset of a shape is relative to its first data byte, so equal patterns are equal shapes
-//! wherever they lie. Constructors normalise; what they return keeps these invariants:
+//! Offsets in a shape are relative to its first data byte, so equal patterns are equal shapes
+//! wherever they lie. Constructors normalise and maintain these invariants:
 //!
 //! - there is at least one data byte, the first is at offset 0, and the size fits in 63 bits;
 //! - every offset in `low..=high` fits in an `i64`, so walking one shape cannot overflow;
-//! - a `Repeat` has two copies or more and is not a longer `Dense` or a flatter `Repeat`;
+//! - a `Repeat` has two copies or more and cannot be written as a `Dense` or a flatter `Repeat`;
 //! - irregular kinds have two entries or more that are neither equally spaced copies of one shape
 //!   nor dense pieces that touch;
 //! - the nesting depth is at most [`MAX_DEPTH`](crate::MAX_DEPTH).
@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(crate) use blocks::BlockList;
-pub(crate) use build::sequence;
+pub(crate) use build::{offset, sequence};
 pub(crate) use lookup::{Entry, first_reaching, pieces_of_copies};
 pub(crate) use search_index::SearchIndex;
 
@@ -34,7 +34,7 @@ pub(crate) struct Placed {
     pub(crate) shape: Shape,
 }
 
-/// A shape with what is worth knowing of it without a walk.
+/// A shape and its precomputed properties.
 #[derive(Debug)]
 pub(crate) struct Node {
     /// Number of data bytes.
@@ -49,22 +49,22 @@ pub(crate) struct Node {
     /// `Sequence` count as two.
     pub(crate) pieces: u64,
     pub(crate) depth: u16,
-    /// Each data byte lies past the one before.
+    /// Each data byte lies after the previous one.
     pub(crate) increasing: bool,
     pub(crate) kind: Kind,
 }
 
 #[derive(Debug)]
 pub(crate) enum Kind {
-    /// `size` bytes in a row.
+    /// `size` contiguous bytes.
     Dense,
-    /// `count` copies, each `stride` past the one before.
+    /// `count` copies, `stride` apart.
     Repeat {
         count: u64,
         stride: i64,
         child: Shape,
     },
-    /// One shape at irregular places.
+    /// One shape at irregular offsets.
     Copies {
         offsets: SearchIndex<i64>,
         child: Shape,
@@ -84,15 +84,15 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) offset: i64,
-    /// Data bytes before this part.
+    /// Number of data bytes before this part.
     pub(crate) start: u64,
-    /// Pieces before this part.
+    /// Number of pieces before this part.
     pub(crate) first_piece: u64,
     pub(crate) shape: Shape,
 }
 
-/// For irregular kinds whose ends do not rise from entry to entry: the highest end so far, which
-/// does, so that "the first entry that reaches past x" is a binary search for them too.
+/// The highest end so far, for irregular kinds whose ends do not rise from entry to entry.
+/// Finding the first entry that reaches past an offset is then a binary search for them too.
 pub(crate) type Peaks = Option<SearchIndex<i64>>;
 
 impl std::ops::Deref for Shape {
@@ -111,8 +111,8 @@ impl PartialEq for Shape {
 
 impl Eq for Shape {}
 
-/// Whether two shapes are equal. `proven` holds pairs of sequences that are: a shape may contain
-/// the same one many times over at each of many levels.
+/// Whether two shapes are equal. `proven` holds pairs of sequences known to be equal, since a
+/// shape may occur many times at each of many levels.
 fn same(one: &Shape, other: &Shape, proven: &mut HashSet<(usize, usize)>) -> bool {
     if Arc::ptr_eq(&one.0, &other.0) {
         return true;
@@ -170,17 +170,17 @@ impl Shape {
         matches!(self.kind, Kind::Dense)
     }
 
-    /// The address that tells whether two shapes are one allocation.
+    /// Identity of the allocation.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// Heap bytes of this shape and of those below it, shared ones counted once.
+    /// Heap bytes used by this shape and those below it; shared ones count once.
     pub(crate) fn heap_bytes(&self, seen: &mut HashSet<usize>) -> usize {
         if !seen.insert(self.address()) {
             return 0;
         }
-        // An `Arc` keeps two counters in front of the value.
+        // An `Arc` stores two counters before the value.
         let own = size_of::<Node>() + 2 * size_of::<usize>();
         let peak_bytes = |peaks: &Peaks| peaks.as_ref().map_or(0, SearchIndex::heap_bytes);
         own + match &self.kind {

@@ -1,23 +1,24 @@
-//! Sorted numbers with an index that stays in the cache.
+//! Sorted numbers with a cache-friendly index.
 
-/// Numbers in one allocation, and above it levels of every [`FANOUT`]-th number of the level below.
-/// A search among millions of numbers looks at one short window of each level: all but the last
-/// two levels stay in the cache, where a plain binary search misses it at almost every step.
+/// Numbers in one allocation, with index levels above it that hold every [`FANOUT`]-th number of
+/// the level below. A search among millions of numbers examines one short window per level. All but
+/// the last two levels stay in the cache, whereas a plain binary search misses at almost every
+/// step.
 #[derive(Debug)]
 pub(crate) struct SearchIndex<T> {
     values: Box<[T]>,
-    /// The lowest level first. Empty if there are few values, or if they are not sorted.
+    /// Lowest level first. Empty if there are few values or if they are not sorted.
     levels: Box<[Box<[T]>]>,
 }
 
-/// Numbers in a window: two cache lines.
+/// Numbers per window: two cache lines.
 const FANOUT: usize = 16;
 
-/// Below this a plain binary search stays in the cache anyway.
+/// With fewer values, a plain binary search stays in the cache.
 const INDEXED_VALUES: usize = 1024;
 
 impl<T: Copy + Ord> SearchIndex<T> {
-    /// Values that are sorted, and can be searched.
+    /// Sorted values, which can be searched.
     pub(crate) fn sorted(values: Vec<T>) -> Self {
         let mut index = Self::unsorted(values);
         if index.values.len() < INDEXED_VALUES {
@@ -35,7 +36,7 @@ impl<T: Copy + Ord> SearchIndex<T> {
         index
     }
 
-    /// Values that are only read by index.
+    /// Values that are only accessed by index.
     pub(crate) fn unsorted(values: Vec<T>) -> Self {
         Self {
             values: values.into_boxed_slice(),
@@ -43,7 +44,7 @@ impl<T: Copy + Ord> SearchIndex<T> {
         }
     }
 
-    /// How many values are not above `x`. The values must be sorted.
+    /// Number of values not above `x`. The values must be sorted.
     pub(crate) fn count_up_to(&self, x: T) -> usize {
         if self.levels.is_empty() {
             return self.values.partition_point(|value| *value <= x);
@@ -51,7 +52,8 @@ impl<T: Copy + Ord> SearchIndex<T> {
         let mut window = 0;
         for level in self.levels.iter().rev() {
             match count_in_window(level, window, x) {
-                // Only at the top: a window is entered for a value in it that is not above.
+                // Only at the top: lower windows are entered because of a value in them that is not
+                // above.
                 0 => return 0,
                 count => window = count - 1,
             }
@@ -65,8 +67,8 @@ impl<T: Copy + Ord> SearchIndex<T> {
     }
 }
 
-/// How many numbers are not above `x`, given that those before the window are not and those
-/// after it are. No branch depends on the numbers.
+/// Number of values not above `x`, given that all before the window are not and all after it are.
+/// Branch-free.
 fn count_in_window<T: Copy + Ord>(numbers: &[T], window: usize, x: T) -> usize {
     let first = window * FANOUT;
     let last = (first + FANOUT).min(numbers.len());
@@ -96,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_as_a_plain_search_does() {
+    fn counts_match_a_plain_search() {
         for len in [1, 63, 1023, 1024, 1025, 4096, 4097, 9999] {
             let values: Vec<u64> = (0..len).map(|index| 3 + index * 3 - index % 2).collect();
             let index = SearchIndex::sorted(values.clone());

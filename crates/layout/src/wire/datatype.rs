@@ -5,7 +5,7 @@ use crate::datatype::{Constructor, Dimension, Lengths, Member, Unit};
 use crate::varint::{self, Reader};
 use crate::{Basic, Darray, Datatype, Distribution, Order, WireError};
 
-/// Format and version in one: a change of the form takes another number.
+/// Format and version in one: any change of the format takes a new number.
 const FORMAT: u8 = 0x21;
 
 const BASIC: u8 = 1;
@@ -22,15 +22,15 @@ const DARRAY: u8 = 11;
 const RESIZED: u8 = 12;
 
 impl Datatype {
-    /// The bytes that [`from_wire`](Self::from_wire) makes this datatype of again.
+    /// Serialises the datatype; see [`from_wire`](Self::from_wire).
     pub fn to_wire(&self) -> Vec<u8> {
         let mut table = Table::new();
         add(&mut table, self);
         table.finish(FORMAT)
     }
 
-    /// The datatype of a wire form. Anything but the exact output of [`to_wire`](Self::to_wire)
-    /// is an error; no input makes it panic, or allocate more than in proportion to its length.
+    /// Deserialises a datatype. Anything but the exact output of [`to_wire`](Self::to_wire) is
+    /// an error. No input causes a panic or an allocation out of proportion to its length.
     pub fn from_wire(bytes: &[u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(bytes);
         let mut nodes = read_table(&mut reader, FORMAT, read)?;
@@ -56,7 +56,7 @@ fn add(table: &mut Table, datatype: &Datatype) -> u64 {
     table.add(datatype.address(), node)
 }
 
-/// One constructor; `children` are the indices of the types it is applied to.
+/// One constructor; `children` are the indices of its inner types.
 fn encode(constructor: &Constructor, children: &[u64]) -> Vec<u8> {
     let mut out = Vec::new();
     let start = |out: &mut Vec<u8>, tag: u8| {
@@ -181,7 +181,7 @@ fn put_array(out: &mut Vec<u8>, array: &Darray) {
     for (dimension, &size) in array.sizes.iter().enumerate() {
         varint::put(out, size);
         varint::put(out, array.grid[dimension]);
-        // A length of zero is not valid, so it can stand for "none given".
+        // Zero is not a valid length, so it stands for "none given".
         let (code, length) = match array.distributions[dimension] {
             Distribution::None => (0, None),
             Distribution::Block(length) => (1, length),

@@ -5,7 +5,7 @@ use crate::shape::{BlockList, Kind, Placed, Shape, sequence};
 use crate::varint::{self, Reader};
 use crate::{Layout, WireError};
 
-/// Format and version in one: a change of the form takes another number.
+/// Format and version in one: any change of the format takes a new number.
 const FORMAT: u8 = 0x11;
 
 const DENSE: u8 = 1;
@@ -15,7 +15,7 @@ const BLOCKS: u8 = 4;
 const SEQUENCE: u8 = 5;
 
 impl Layout {
-    /// The bytes that [`from_wire`](Self::from_wire) makes this layout of again.
+    /// Serialises the layout; see [`from_wire`](Self::from_wire).
     pub fn to_wire(&self) -> Vec<u8> {
         let mut table = Table::new();
         if let Some(tile) = self.tile() {
@@ -30,8 +30,8 @@ impl Layout {
         out
     }
 
-    /// The layout of a wire form. Anything but the exact output of [`to_wire`](Self::to_wire) is
-    /// an error; no input makes it panic, or allocate more than in proportion to its length.
+    /// Deserialises a layout. Anything but the exact output of [`to_wire`](Self::to_wire) is an
+    /// error. No input causes a panic or an allocation out of proportion to its length.
     pub fn from_wire(bytes: &[u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(bytes);
         let mut nodes = read_table(&mut reader, FORMAT, read)?;
@@ -105,7 +105,7 @@ fn add(table: &mut Table, shape: &Shape) -> u64 {
     table.add(shape.address(), node)
 }
 
-/// Reads one node; the normalising constructors must leave it as it is.
+/// Reads one node, which must already be in normal form.
 fn read(reader: &mut Reader<'_>, nodes: &[Shape]) -> Result<Shape, WireError> {
     let tag = reader.byte()?;
     let shape = match tag {
@@ -117,7 +117,7 @@ fn read(reader: &mut Reader<'_>, nodes: &[Shape]) -> Result<Shape, WireError> {
         COPIES => placed_at_zero(read_copies(reader, nodes)?)?,
         BLOCKS => placed_at_zero(read_blocks(reader)?)?,
         SEQUENCE => placed_at_zero(read_sequence(reader, nodes)?)?,
-        _ => return Err(WireError::Invalid("kind of node")),
+        _ => return Err(WireError::Invalid("node kind")),
     };
     let kept = match &shape.kind {
         Kind::Dense => DENSE,
@@ -152,7 +152,7 @@ fn read_repeat(reader: &mut Reader<'_>, nodes: &[Shape]) -> Result<Shape, WireEr
 fn read_copies(reader: &mut Reader<'_>, nodes: &[Shape]) -> Result<Option<Placed>, WireError> {
     let child = earlier(reader, nodes)?;
     let count = reader.number()?;
-    // The first copy is at zero and takes no bytes here.
+    // The first copy is at zero and is not stored.
     let further = usize::try_from(count.saturating_sub(1)).map_err(|_| WireError::Truncated)?;
     if further > reader.remaining() {
         return Err(WireError::Truncated);

@@ -1,10 +1,10 @@
 //! Wire forms of layouts and datatypes.
 //!
-//! Both are a table of nodes, children before parents and equal ones once, in variable-length
-//! integers. There is one form for each value: what [`from_wire`](Layout::from_wire) accepts is
-//! what [`to_wire`](Layout::to_wire) writes, byte for byte. Reading goes through the same
-//! constructors as building, so a value from the wire keeps every invariant, and all counts are
-//! limited by the length of the input.
+//! Both are a table of nodes in variable-length integers: children before parents, equal nodes
+//! once. Each value has exactly one form: [`from_wire`](Layout::from_wire) accepts only what
+//! [`to_wire`](Layout::to_wire) writes. Reading uses the same constructors as building, so a
+//! value from the wire has every invariant, and all counts are limited by the length of the
+//! input.
 
 mod datatype;
 mod layout;
@@ -20,9 +20,9 @@ use crate::{Layout, WireError};
 struct Table {
     out: Vec<u8>,
     count: u64,
-    /// Index by allocation: a shared node is visited once.
+    /// Index by allocation, so that a shared node is visited once.
     visited: HashMap<usize, u64>,
-    /// Index by content: equal nodes become one.
+    /// Index by content, so that equal nodes become one.
     known: HashMap<Vec<u8>, u64>,
 }
 
@@ -40,7 +40,7 @@ impl Table {
         self.visited.get(&address).copied()
     }
 
-    /// Adds an encoded node, whose children are in the table already.
+    /// Adds an encoded node whose children are already in the table.
     fn add(&mut self, address: usize, node: Vec<u8>) -> u64 {
         let index = match self.known.get(&node) {
             Some(&index) => index,
@@ -55,7 +55,7 @@ impl Table {
         index
     }
 
-    /// The table with the format byte in front.
+    /// The table, preceded by the format byte.
     fn finish(self, format: u8) -> Vec<u8> {
         let mut out = vec![format];
         varint::put(&mut out, self.count);
@@ -64,7 +64,7 @@ impl Table {
     }
 }
 
-/// Reads the nodes of a table: `node` decodes one, given those before it.
+/// Reads the nodes of a table; `node` decodes one, given those before it.
 fn read_table<'a, T>(
     reader: &mut Reader<'a>,
     format: u8,
@@ -80,7 +80,7 @@ fn read_table<'a, T>(
     for _ in 0..count {
         let before = reader.rest();
         nodes.push(node(reader, &nodes)?);
-        // Twins would make comparing the parents of many of them exponential.
+        // Duplicates could make comparing their parents exponential.
         let encoded = &before[..before.len() - reader.remaining()];
         insert_new(&mut seen, encoded)?;
     }
@@ -98,21 +98,21 @@ fn insert_new<T: Eq + Hash>(seen: &mut HashSet<T>, value: T) -> Result<(), WireE
     }
 }
 
-/// The node that an index in the input names: one that has been read already.
+/// The earlier node that an index in the input refers to.
 fn earlier<'n, T>(reader: &mut Reader<'_>, nodes: &'n [T]) -> Result<&'n T, WireError> {
     let index = usize::try_from(reader.number()?).ok();
     index
         .and_then(|index| nodes.get(index))
-        .ok_or(WireError::Invalid("reference to a node"))
+        .ok_or(WireError::Invalid("node reference"))
 }
 
 impl Layout {
-    /// A hash of the layout's content: equal layouts have equal hashes in every process.
+    /// A content hash: equal layouts have equal hashes in every process.
     pub fn content_hash(&self) -> u128 {
         Layout::hash_of_wire(&self.to_wire())
     }
 
-    /// The content hash of the layout that has this wire form.
+    /// The content hash of the layout with this wire form.
     pub fn hash_of_wire(wire: &[u8]) -> u128 {
         xxhash_rust::xxh3::xxh3_128(wire)
     }

@@ -6,7 +6,7 @@ use pario_layout::{Basic, Layout};
 use crate::spec::{flavour, random};
 use crate::typemap::type_map;
 
-/// A layout with memory around it that just fits, and every offset as the oracle sees it.
+/// A layout in a buffer of the exact size, and every offset according to the oracle.
 struct Buffer {
     layout: Layout,
     memory: Vec<u8>,
@@ -17,7 +17,7 @@ struct Buffer {
 const TILES: i64 = 3;
 
 impl Buffer {
-    /// `None` if the type holds no data.
+    /// `None` if the type has no data.
     fn random(rng: &mut Rng) -> Option<Self> {
         let flavour = flavour(rng);
         let spec = random(rng, flavour);
@@ -28,7 +28,7 @@ impl Buffer {
         let offsets: Vec<i64> = (0..TILES).flat_map(shifted).collect();
         let (low, high) = (*offsets.iter().min()?, *offsets.iter().max()?);
         let memory = (low..=high).map(|_| rng.u8(..)).collect();
-        // Offset zero may lie outside of the bytes touched, but not before the buffer.
+        // Offset zero may lie outside the bytes accessed, but not before the buffer.
         let origin = usize::try_from(-low).unwrap_or(0);
         let lead = usize::try_from(low).unwrap_or(0);
         let mut padded = vec![0; lead];
@@ -82,7 +82,7 @@ fn pack_and_unpack_move_the_bytes_of_the_type_map() {
 }
 
 #[test]
-fn slices_that_are_too_short_are_refused() {
+fn short_slices_are_rejected() {
     crate::for_cases(|rng| {
         let Some(buffer) = Buffer::random(rng) else {
             return;
@@ -129,7 +129,7 @@ fn copies_between_layouts_equal_pack_then_unpack() {
         }
         let from_origin = source.memory.as_ptr().wrapping_add(source.origin);
         let to_origin = target.memory.as_mut_ptr().wrapping_add(target.origin);
-        // SAFETY: both memories hold all bytes of their tiles, and they are distinct.
+        // SAFETY: both buffers hold all bytes of their tiles, and they are distinct.
         #[allow(unsafe_code)]
         unsafe {
             let from = (&source.layout, from_origin, from.start);

@@ -1,4 +1,4 @@
-//! What may be an etype or a filetype.
+//! Checks of etypes and filetypes.
 
 use pario_layout::{Basic, TypeErrorKind};
 
@@ -10,14 +10,14 @@ fn rises(map: &TypeMap) -> bool {
     places.iter().all(|place| *place >= 0) && places.is_sorted()
 }
 
-/// The filetype holds a whole number of etypes, whatever their basic types.
+/// Whether the filetype holds a whole number of etypes, regardless of basic types.
 fn holds_whole(filetype: &TypeMap, etype: &TypeMap) -> bool {
     let bytes = |map: &TypeMap| -> u64 { map.elements.iter().map(|(basic, _)| basic.size()).sum() };
     let (all, unit) = (bytes(filetype), bytes(etype));
     all == 0 || unit > 0 && all % unit == 0
 }
 
-/// The basic types of the filetype are those of the etype again and again.
+/// Whether the basic types of the filetype are those of the etype, repeated.
 fn repeats(filetype: &TypeMap, etype: &TypeMap) -> bool {
     let basics = |map: &TypeMap| -> Vec<Basic> { map.elements.iter().map(|it| it.0).collect() };
     let (all, unit) = (basics(filetype), basics(etype));
@@ -57,7 +57,7 @@ fn displacements_of_etypes_rise_from_zero() {
 }
 
 #[test]
-fn filetypes_hold_whole_etypes() {
+fn filetypes_consist_of_whole_etypes() {
     crate::for_cases(|rng| {
         let core = core(rng);
         let spec = match rng.bool() {
@@ -72,7 +72,7 @@ fn filetypes_hold_whole_etypes() {
             "{spec:?} of {core:?}: {checked:?}"
         );
         let checked = spec.build().check_elements(&core.build());
-        // An etype of bytes is taken as untyped.
+        // An etype of bytes counts as untyped.
         let bytes = !etype.elements.is_empty()
             && etype
                 .elements
@@ -87,19 +87,19 @@ fn filetypes_hold_whole_etypes() {
 }
 
 #[test]
-fn another_type_of_the_same_size_has_other_elements() {
+fn types_of_equal_size_are_not_equal_elements() {
     let filetype = Spec::Vector(3, 2, 4, Box::new(Spec::Basic(Basic::Int))).build();
-    let refused = filetype.check_elements(&Basic::Float.into()).unwrap_err();
-    assert_eq!(refused.kind(), TypeErrorKind::Etype);
+    let rejected = filetype.check_elements(&Basic::Float.into()).unwrap_err();
+    assert_eq!(rejected.kind(), TypeErrorKind::Etype);
     filetype.check_filetype(&Basic::Float.into()).unwrap();
     filetype.check_elements(&Basic::Int.into()).unwrap();
     filetype.check_elements(&Basic::Byte.into()).unwrap();
 }
 
-/// Holes need not be multiples of the etype's extent, nor begin at its bounds: both ROMIO and
-/// OMPIO take such views.
+/// Holes need not be multiples of the etype's extent, nor start at its bounds: ROMIO and
+/// OMPIO accept such views too.
 #[test]
-fn holes_are_as_long_as_they_are() {
+fn holes_may_have_any_length() {
     let etype = Spec::Resized(4, 16, Box::new(Spec::Basic(Basic::LongDouble)));
     for lower in [0, 3, 4] {
         let one = Box::new(etype.clone());

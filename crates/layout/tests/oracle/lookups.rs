@@ -1,4 +1,4 @@
-//! Look-ups, runs, bounds, order, signature, lowering and wire form.
+//! Look-ups, runs, bounds, order, signature, flattening and wire form.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use pario_layout::{Basic, Datatype, Layout, Monotonicity, Overlap};
 use crate::spec::{Flavour, Spec, flavour, random};
 use crate::typemap::{TypeMap, type_map};
 
-/// One tile as the oracle sees it.
+/// One tile according to the oracle.
 struct Tile {
     bytes: Vec<i64>,
     extent: i64,
@@ -147,7 +147,7 @@ fn check_range(layout: &Layout, tile: &Tile, data: std::ops::Range<u64>) {
     }
     let low = expected.iter().map(|(at, _)| *at).min();
     let high = expected.iter().map(|(at, len)| at + *len as i64).max();
-    // Irregular middles are scanned up to more entries than these types have.
+    // These types have fewer entries than are scanned for exact bounds.
     assert_eq!(
         layout.run_bounds(data.clone()),
         low.zip(high),
@@ -218,7 +218,7 @@ fn layouts_match_the_type_map() {
     });
 }
 
-/// Sizes such as a representation might have: smaller, larger, one and odd.
+/// Sizes that a representation might have: smaller, larger, one and odd.
 fn other_size(basic: Basic) -> u64 {
     match basic {
         Basic::Wchar => 2,
@@ -231,7 +231,7 @@ fn other_size(basic: Basic) -> u64 {
 }
 
 #[test]
-fn lowering_scales_what_counts_elements() {
+fn flattening_scales_displacements_in_extents() {
     crate::for_cases(|rng| {
         let flavour = flavour(rng);
         let spec = random(rng, flavour);

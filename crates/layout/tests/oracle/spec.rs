@@ -1,9 +1,9 @@
-//! Random datatypes, described apart from the code under test.
+//! Random datatypes, described independently of the code under test.
 
 use fastrand::Rng;
 use pario_layout::{Basic, Darray, Datatype, Distribution, Order};
 
-/// A datatype to be built by the library and enumerated by the oracle.
+/// A datatype that the library builds and the oracle enumerates.
 #[derive(Clone, Debug)]
 pub(crate) enum Spec {
     Basic(Basic),
@@ -22,7 +22,7 @@ pub(crate) enum Spec {
 }
 
 impl Spec {
-    /// The datatype that the library makes of it.
+    /// Builds the datatype with the library.
     pub(crate) fn build(&self) -> Datatype {
         let built = match self {
             Spec::Basic(basic) => Ok(Datatype::basic(*basic)),
@@ -64,7 +64,7 @@ impl Spec {
         built.unwrap()
     }
 
-    /// Number of basic elements, to keep enumeration bounded.
+    /// Number of basic elements, to bound the enumeration.
     pub(crate) fn elements(&self) -> u64 {
         match self {
             Spec::Basic(_) => 1,
@@ -91,16 +91,17 @@ impl Spec {
     }
 }
 
-/// What sort of types to make.
+/// The kind of types to generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flavour {
-    /// Anything that may describe memory: falling, overlapping, below zero.
+    /// Anything that can describe memory: decreasing, overlapping, negative
+    /// displacements.
     Memory,
-    /// Mostly what may describe a file: rising displacements.
+    /// Mostly types that can describe a file: increasing displacements.
     File,
 }
 
-/// One or the other.
+/// A random flavour.
 pub(crate) fn flavour(rng: &mut Rng) -> Flavour {
     if rng.bool() {
         Flavour::Memory
@@ -196,7 +197,7 @@ fn places(rng: &mut Rng, flavour: Flavour, step: i64) -> Vec<i64> {
     (0..count).map(next).collect()
 }
 
-/// A count drawn from the low bits of a random number.
+/// A count from the low bits of a random number.
 fn next_count(random: i64) -> usize {
     random.rem_euclid(6) as usize
 }

@@ -1,18 +1,19 @@
-//! The oracle: type maps, enumerated straight from the constructor definitions of the standard.
+//! The oracle: type maps, enumerated directly from the constructor definitions in the standard.
 //!
-//! Nothing here shares code or ideas with the lowering under test: every constructor is turned
-//! into the list of displacements at which it puts copies of its inner type.
+//! Nothing here shares code or ideas with the flattening under test: every constructor becomes
+//! a list of the displacements of its inner type's copies.
 
 use pario_layout::{Basic, Darray, Distribution, Order};
 
 use crate::spec::Spec;
 
-/// The bounds of a type map that is not empty.
+/// The bounds of a non-empty type map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) lower: i64,
     pub(crate) upper: i64,
-    /// Set by resized, subarray or darray: overrules bounds from data in a structure.
+    /// Set by resized, subarray or darray: takes precedence over bounds from data in a
+    /// structure.
     pub(crate) explicit: bool,
 }
 
@@ -72,7 +73,7 @@ fn assemble(copies: &[(i64, &TypeMap)]) -> TypeMap {
     }
 }
 
-/// `length` copies in a row from `place` on, as places.
+/// The displacements of `length` consecutive copies, starting at `place`.
 fn block(place: i64, length: u64, extent: i64) -> Vec<i64> {
     (0..length as i64)
         .map(|index| place + index * extent)
@@ -84,7 +85,7 @@ fn copies_at(places: Vec<i64>, of: &TypeMap) -> TypeMap {
     assemble(&copies)
 }
 
-/// The type map of a specification whose elements take `size_of` bytes.
+/// The type map of a specification in which elements take `size_of` bytes.
 pub(crate) fn type_map(spec: &Spec, size_of: &dyn Fn(Basic) -> u64) -> TypeMap {
     match spec {
         Spec::Basic(basic) => element(*basic, size_of(*basic)),
@@ -144,7 +145,8 @@ fn element(basic: Basic, size: u64) -> TypeMap {
     let alignment = if size == basic.size() {
         basic.alignment()
     } else {
-        // The strictest power of two that divides the size, but no more than natively.
+        // The largest power of two that divides the size, but no more than the native
+        // alignment.
         (0..)
             .map(|power| 1 << power)
             .take_while(|unit| size.is_multiple_of(*unit))
@@ -199,7 +201,7 @@ fn structure(members: &[(u64, i64, Spec)], size_of: &dyn Fn(Basic) -> u64) -> Ty
     map
 }
 
-/// Elements of an array by the indices owned in each dimension.
+/// Elements of an array, given the indices owned in each dimension.
 fn array(sizes: &[u64], indices: Vec<Vec<u64>>, order: Order, of: &TypeMap) -> TypeMap {
     let dimensions = sizes.len();
     let slowest_first: Vec<usize> = match order {
@@ -227,7 +229,7 @@ fn array(sizes: &[u64], indices: Vec<Vec<u64>>, order: Order, of: &TypeMap) -> T
     map
 }
 
-/// The indices a process owns in each dimension: element by element, who owns it.
+/// The indices that a process owns in each dimension, determined element by element.
 fn owned(darray: &Darray) -> Vec<Vec<u64>> {
     let mut below = darray.ranks;
     let mut rank = darray.rank;

@@ -9,8 +9,8 @@ use pario_driver::Direction;
 use pario_hints::{AccessMethod, Hints, Rmw, Sieving};
 pub(super) use pario_plan::Exchange;
 use pario_plan::{
-    Access, Answers, Asked, Case, Decision, Facts, History, Members, Plan, Rewriting, Rounds,
-    Tuning, coverage::Proof,
+    Access, Case, Decision, Facts, History, Members, Plan, Requested, Rewriting, Rounds, Tuning,
+    coverage::Proof,
 };
 use pario_transport::{Rank, Transport};
 
@@ -119,7 +119,7 @@ impl PlanMemory {
             Direction::Write => "writes",
         };
         let algorithm = decision.algorithm.name();
-        let answers = &decision.algorithms.answers;
+        let answers = &decision.algorithms.candidates;
         let verdict = answers.iter().find(|(name, _)| *name == algorithm);
         let reason = verdict.map_or("", |(_, verdict)| verdict.reason());
         Some(match is_individual {
@@ -297,9 +297,9 @@ fn warn_of(decision: &Decision) {
         ("pario_algorithm", &decision.algorithms),
         ("pario_partition", &decision.partitions),
     ];
-    for (hint, Answers { answers, asked }) in choices {
-        if let Some(Asked::Unknown(name)) = asked {
-            let names: Vec<_> = answers.iter().map(|(name, _)| *name).collect();
+    for (hint, choice) in choices {
+        if let Some(Requested::Unknown(name)) = &choice.requested {
+            let names: Vec<_> = choice.candidates.iter().map(|(name, _)| *name).collect();
             let names = names.join(", ");
             warn(&format!(
                 "the hint {hint} names {name:?}, which does not exist; allowed are {names}"

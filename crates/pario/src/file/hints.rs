@@ -3,7 +3,7 @@
 
 use pario_driver::{Facts, FileSystem};
 use pario_hints::{Hints, Info, Source, Warning};
-use pario_plan::asked_aggregators;
+use pario_plan::requested_aggregators;
 use pario_transport::{Rank, Transport};
 
 use crate::{
@@ -126,7 +126,7 @@ pub(super) fn publish(info: &mut Info, comm: &dyn Transport, hints: &Hints, fact
         set("striping_unit", striping.unit.to_string());
     }
     // Only where they do not depend on the call.
-    if let Some(ranks) = asked_aggregators(&nodes(comm), hints) {
+    if let Some(ranks) = requested_aggregators(&nodes(comm), hints) {
         set("cb_nodes", ranks.len().to_string());
         let ranks: Vec<_> = ranks.iter().map(u32::to_string).collect();
         set("romio_aggregator_list", ranks.join(" "));

@@ -1,14 +1,14 @@
-//! Dynamic segmentation (Chaarawi 2011): ranks in groups, each with an
-//! aggregator that moves its group's data window by window in the order of
-//! the file. What a rank contributes to a window is what it has there; groups
-//! do not exchange with each other.
+//! Dynamic segmentation (Chaarawi 2011): ranks are divided into groups, each
+//! with an aggregator that moves the group's data window by window in file
+//! order. A rank contributes whatever data it has in a window; groups do not
+//! exchange data with each other.
 
-use super::{Algorithm, Decisions, groups, not_ascending};
+use super::{Algorithm, Decisions, descending_offsets, groups};
 use crate::{
     Aggregator, Case, Client, Direction, Fitness, Group, LockProtocol, Members, Plan, Realm, Rounds,
 };
 
-/// Every group moves its own data through one aggregator.
+/// Each group moves its own data through one aggregator.
 #[derive(Debug)]
 pub struct DynamicSegmentation;
 
@@ -17,8 +17,8 @@ impl Algorithm for DynamicSegmentation {
         "dynamic-segmentation"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
-        if let Some(unfit) = not_ascending(case) {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
+        if let Some(unfit) = descending_offsets(case) {
             return unfit;
         }
         let piece = case.pattern().piece_bytes;
@@ -26,14 +26,14 @@ impl Algorithm for DynamicSegmentation {
         match (case.facts.client, case.direction, case.facts.lock_protocol) {
             (Client::Kernel, _, _) => Fitness::suits(
                 14,
-                "groups would be served one by one where one window serves all",
+                "one window can serve all ranks, groups would need one each",
             ),
             (_, Direction::Write, LockProtocol::Server | LockProtocol::Token) => {
-                Fitness::suits(20, "groups would write into each other's locks")
+                Fitness::suits(20, "groups would contend for locks")
             }
             _ if piece >= boundary => Fitness::suits(
                 60,
-                format!("pieces of {piece} bytes need no merging with other groups' data"),
+                format!("pieces of {piece} bytes need not be merged with data of other groups"),
             ),
             _ => Fitness::suits(
                 25,
@@ -43,7 +43,7 @@ impl Algorithm for DynamicSegmentation {
     }
 
     fn plan(&self, case: &Case<'_>, choices: &Decisions<'_>) -> Plan {
-        let groups = groups::around(case.facts, choices.aggregators);
+        let groups = groups::assign(case.facts, choices.aggregators);
         let aggregator = |group: Group| Aggregator {
             rank: group.aggregator,
             realm: Realm::contiguous(region_of(case, &group.members)),
@@ -59,7 +59,7 @@ impl Algorithm for DynamicSegmentation {
     }
 }
 
-/// From the first byte that some member moves to the end of the last.
+/// From the first byte of any member to the end of the last.
 fn region_of(case: &Case<'_>, members: &[u32]) -> std::ops::Range<u64> {
     members
         .iter()

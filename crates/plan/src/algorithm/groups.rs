@@ -1,10 +1,10 @@
-//! Ranks divided among aggregators.
+//! Assignment of ranks to aggregators.
 
 use crate::{Facts, Group};
 
-/// A group for each aggregator, with itself in it. Groups are as equal as
-/// that allows, and ranks of a node stay together where they can.
-pub(super) fn around(facts: &Facts, aggregators: &[u32]) -> Vec<Group> {
+/// One group per aggregator, which is a member itself. Groups are as equal in
+/// size as that allows, and ranks of a node stay together where possible.
+pub(super) fn assign(facts: &Facts, aggregators: &[u32]) -> Vec<Group> {
     let node_of = |rank: u32| facts.nodes[rank as usize];
     let mut order: Vec<u32> = (0..facts.nodes.len() as u32).collect();
     order.sort_unstable_by_key(|rank| (node_of(*rank), *rank));
@@ -15,8 +15,8 @@ pub(super) fn around(facts: &Facts, aggregators: &[u32]) -> Vec<Group> {
         .iter()
         .map(|centre| order.partition_point(|rank| before(facts, *rank, *centre)))
         .collect();
-    // Group i ends between its own aggregator and the next one's, as near to
-    // an equal share as that allows.
+    // Group i ends between its own aggregator and the next, as close to an
+    // equal share as possible.
     let end = |index: usize| match places.get(index + 1) {
         None => order.len(),
         Some(next) => ((index + 1) * order.len() / centres.len()).clamp(places[index] + 1, *next),
@@ -46,7 +46,7 @@ mod tests {
     fn members(nodes: &[u32], aggregators: &[u32]) -> Vec<Vec<u32>> {
         let mut facts = Facts::one_node(nodes.len());
         facts.nodes = nodes.to_vec();
-        let groups = around(&facts, aggregators);
+        let groups = assign(&facts, aggregators);
         for group in &groups {
             assert!(group.members.contains(&group.aggregator));
         }
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_equal_and_keep_to_nodes() {
+    fn groups_are_equal_and_respect_nodes() {
         let two_nodes = [0, 1, 0, 1, 0, 1];
         assert_eq!(members(&two_nodes, &[0, 1]), [[0, 2, 4], [1, 3, 5]]);
         assert_eq!(members(&[0; 5], &[0]), [[0, 1, 2, 3, 4]]);

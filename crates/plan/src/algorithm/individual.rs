@@ -3,35 +3,38 @@
 use super::{Algorithm, Decisions};
 use crate::{Access, Case, Client, Direction, Fitness, LockProtocol, Plan, Rewriting, coverage};
 
-/// Every rank for itself.
+/// Every rank moves its own data.
 #[derive(Debug)]
 pub struct Individual;
 
-/// Pieces of this size cost a system call less than they cost to exchange,
+/// Pieces of this size or more cost less as system calls than as an exchange,
 /// where the file system's client is the node's kernel.
 const LARGE_PIECE_BYTES: u64 = 4096;
-/// The same for writes where the pieces of ranks take turns: writers wait for
-/// each other at every one.
+/// The same for writes of interleaved pieces: writers wait for each other at
+/// every piece.
 const LARGE_WRITE_BYTES: u64 = 16 << 10;
-/// The same for reads on one node that want nearly all of what lies there.
+/// The same for reads on one node that need nearly all of the region.
 const LARGE_READ_BYTES: u64 = 8 << 10;
-/// Windows that hold less data than this are mostly holes, read for nothing
-/// or written around.
+/// With less data than this, windows are mostly holes that are read needlessly
+/// or have to be written around.
 const SPARSE_PERCENT: u64 = 25;
 /// Smaller pieces cost more as calls than the holes between them.
 const SPARSE_PIECE_BYTES: u64 = 512;
 
-/// A reader keeps about three quarters of what two copies through windows move
-/// together: with more than that of the data it is better helped.
+/// A single reader reaches about three quarters of the throughput of two ranks
+/// that copy through windows. A rank with a larger share of the data than this
+/// benefits from help.
 const LOPSIDED_PERCENT: u64 = 75;
-/// Where less of the region is data, windows would read too much in vain.
+/// With less data than this in the region, windows would read too much unneeded
+/// data.
 const DENSE_PERCENT: u64 = 75;
-/// Less is read before others could help.
+/// Smaller reads finish before other ranks could help.
 const LOPSIDED_BYTES: u64 = 4 << 20;
 
-/// The part of the file that is looked at to see whether pieces touch.
+/// Size of the file range that is sampled for adjacent pieces.
 const SAMPLE_BYTES: u64 = 64 << 10;
-/// Windows must make so many pieces one for their copies to be worth it.
+/// Windows must merge at least this many pieces into one for the extra copies
+/// to pay off.
 const MERGED_MIN: u64 = 2;
 
 impl Algorithm for Individual {
@@ -39,12 +42,12 @@ impl Algorithm for Individual {
         "individual"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
         let pattern = case.pattern();
         if !case.is_increasing() {
             return Fitness::suits(
                 100,
-                "some rank's bytes do not ascend: no window can hold them",
+                "some rank's file offsets do not ascend, as windows require",
             );
         }
         if case.ranks() == 1 {
@@ -55,30 +58,32 @@ impl Algorithm for Individual {
             return Fitness::suits(90, "there is nothing to move");
         }
         match case.facts.client {
-            Client::Library => of_servers(case, piece),
-            Client::Kernel if meets_in_locks(case, piece) => Fitness::suits(
+            Client::Library => with_library_client(case, piece),
+            Client::Kernel if contends_for_locks(case, piece) => Fitness::suits(
                 5,
-                format!("pieces of {piece} bytes of several nodes would share locks"),
+                format!("pieces of {piece} bytes on several nodes would share locks"),
             ),
             Client::Kernel if is_lopsided(case) => Fitness::suits(
                 20,
-                "one rank would read nearly everything while the others of the node stand idle",
+                "one rank would read nearly everything while the others are idle",
             ),
             Client::Kernel if piece >= large_piece(case) => Fitness::suits(
                 80,
-                format!("pieces of {piece} bytes on average go straight to the kernel"),
+                format!("pieces of {piece} bytes on average are large enough for a call each"),
             ),
             Client::Kernel if is_sparse(case) => Fitness::suits(
                 80,
                 format!("pieces of {piece} bytes with wide gaps would leave windows mostly empty"),
             ),
-            Client::Kernel if stays_apart(case) => Fitness::suits(
+            Client::Kernel if has_isolated_pieces(case) => Fitness::suits(
                 80,
                 format!(
-                    "pieces of {piece} bytes do not touch each other: windows would be written piece by piece as well"
+                    "pieces of {piece} bytes are not adjacent: windows would be written piece by piece too"
                 ),
             ),
-            Client::Kernel => Fitness::suits(10, format!("pieces of {piece} bytes are many calls")),
+            Client::Kernel => {
+                Fitness::suits(10, format!("pieces of {piece} bytes need many calls"))
+            }
         }
     }
 
@@ -87,7 +92,7 @@ impl Algorithm for Individual {
     }
 }
 
-/// From which size on a piece is better moved by itself.
+/// Size from which a piece is better moved by itself.
 fn large_piece(case: &Case<'_>) -> u64 {
     let pattern = case.pattern();
     match (pattern.is_interleaved, case.direction) {
@@ -97,8 +102,8 @@ fn large_piece(case: &Case<'_>) -> u64 {
     }
 }
 
-/// Whether one rank wants nearly all of what is read on a node, and more than
-/// is over before others could help.
+/// Whether one rank reads nearly all of the data on a node, and enough of it
+/// for help to pay off.
 fn is_lopsided(case: &Case<'_>) -> bool {
     let most = case.accesses.iter().map(Access::len).max().unwrap_or(0);
     case.direction == Direction::Read
@@ -108,7 +113,7 @@ fn is_lopsided(case: &Case<'_>) -> bool {
         && u128::from(most) * 100 > u128::from(case.bytes()) * u128::from(LOPSIDED_PERCENT)
 }
 
-/// Whether windows would hold little that no one wants.
+/// Whether windows would hold little unneeded data.
 fn is_mostly_data(case: &Case<'_>) -> bool {
     let pattern = case.pattern();
     u128::from(pattern.bytes) * 100 >= u128::from(pattern.region_bytes) * u128::from(DENSE_PERCENT)
@@ -122,9 +127,9 @@ fn is_sparse(case: &Case<'_>) -> bool {
         && data < u128::from(pattern.region_bytes) * u128::from(SPARSE_PERCENT)
 }
 
-/// Whether windows would be written in about as many pieces as the ranks
-/// have, seen in a part of the file where all of them have some.
-fn stays_apart(case: &Case<'_>) -> bool {
+/// Whether windows would be written in about as many pieces as the ranks have.
+/// Sampled where all ranks have data.
+fn has_isolated_pieces(case: &Case<'_>) -> bool {
     if case.direction == Direction::Read || case.tuning.rewriting == Rewriting::Allowed {
         return false;
     }
@@ -142,20 +147,20 @@ fn stays_apart(case: &Case<'_>) -> bool {
     pieces < merged.saturating_mul(MERGED_MIN)
 }
 
-/// Where each process is a client of the servers, a call is a message to
-/// them: it must carry enough to saturate the process.
-fn of_servers(case: &Case<'_>, piece: u64) -> Fitness {
-    match piece >= case.tuning.saturation_bytes && !meets_in_locks(case, piece) {
+/// If each process is a client of the servers, a call is a request to them,
+/// which must be large enough to saturate the process.
+fn with_library_client(case: &Case<'_>, piece: u64) -> Fitness {
+    match piece >= case.tuning.saturation_bytes && !contends_for_locks(case, piece) {
         true => Fitness::suits(
             75,
-            format!("pieces of {piece} bytes saturate every process by themselves"),
+            format!("pieces of {piece} bytes are enough to saturate a process"),
         ),
         false => Fitness::suits(5, "the file system prefers few large requests"),
     }
 }
 
-/// Whether writes of different nodes would wait for each other's locks.
-fn meets_in_locks(case: &Case<'_>, piece: u64) -> bool {
+/// Whether writes of different nodes would contend for locks.
+fn contends_for_locks(case: &Case<'_>, piece: u64) -> bool {
     case.direction == Direction::Write
         && case.facts.lock_protocol != LockProtocol::None
         && case.pattern().nodes > 1

@@ -1,4 +1,4 @@
-//! Algorithms: how a collective call is carried out. One file a method.
+//! Algorithms: how a collective call is carried out. One file per algorithm.
 
 mod dynamic_segmentation;
 mod groups;
@@ -23,24 +23,24 @@ pub use two_phase::TwoPhase;
 
 use crate::{Case, Fitness, Plan, partition::Partition};
 
-/// A way to carry out a collective call.
+/// A collective I/O algorithm.
 pub trait Algorithm: Sync {
-    /// Its name, in hints and explanations.
+    /// Name in hints and explanations.
     fn name(&self) -> &'static str;
 
     /// How well it suits a case, and why.
-    fn suit(&self, case: &Case<'_>) -> Fitness;
+    fn fitness(&self, case: &Case<'_>) -> Fitness;
 
-    /// The partition it insists on, if any.
+    /// The partition that the algorithm requires, if any.
     fn partition(&self, _case: &Case<'_>) -> Option<&'static dyn Partition> {
         None
     }
 
-    /// The plan, with the partition and the aggregators chosen.
+    /// Makes the plan, given the partition and the aggregators.
     fn plan(&self, case: &Case<'_>, choices: &Decisions<'_>) -> Plan;
 }
 
-/// What was chosen before the plan is made.
+/// Choices that precede the plan.
 pub struct Decisions<'a> {
     /// How the file is divided.
     pub partition: &'a dyn Partition,
@@ -48,7 +48,7 @@ pub struct Decisions<'a> {
     pub aggregators: &'a [u32],
 }
 
-/// All algorithms, in the order in which ties are resolved.
+/// All algorithms, in tie-breaking order.
 pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &Individual,
     &PrivateSieve,
@@ -61,7 +61,7 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &ResonantTimed,
 ];
 
-/// The algorithm of that name.
+/// The algorithm with this name.
 pub fn by_name(name: &str) -> Option<&'static dyn Algorithm> {
     ALGORITHMS
         .iter()
@@ -69,8 +69,8 @@ pub fn by_name(name: &str) -> Option<&'static dyn Algorithm> {
         .find(|algorithm| algorithm.name() == name)
 }
 
-/// What a method that needs ascending bytes says where they do not ascend.
-fn not_ascending(case: &Case<'_>) -> Option<Fitness> {
-    let reason = "some rank's bytes do not ascend: no window can hold them";
+/// Rejects a case in which some rank's file offsets do not ascend.
+fn descending_offsets(case: &Case<'_>) -> Option<Fitness> {
+    let reason = "some rank's file offsets do not ascend, as windows require";
     (!case.is_increasing()).then(|| Fitness::unfit(reason))
 }

@@ -1,7 +1,7 @@
-//! One aggregator a server (Chaarawi 2011): each I/O node receives requests from
-//! a single process.
+//! One aggregator per server (Chaarawi 2011): each I/O node receives requests
+//! from a single process.
 
-use super::{Algorithm, Decisions, not_ascending, two_phase};
+use super::{Algorithm, Decisions, descending_offsets, two_phase};
 use crate::{
     Case, Direction, Fitness, LockProtocol, Plan,
     partition::{FileLayout, Partition},
@@ -16,28 +16,33 @@ impl Algorithm for OnePerServer {
         "one-per-server"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
-        if let Some(unfit) = not_ascending(case) {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
+        if let Some(unfit) = descending_offsets(case) {
             return unfit;
         }
         let Some(striping) = case.facts.striping else {
-            return Fitness::unfit("the file's servers are not known");
+            return Fitness::unfit("the striping of the file is unknown");
         };
         let enough = striping.count <= u64::from(case.ranks());
         match (case.direction, case.facts.lock_protocol, enough) {
             (Direction::Read, _, _) => Fitness::suits(
                 18,
-                "what a server reads ahead would belong to another aggregator",
+                "a server's read-ahead would belong to another aggregator",
             ),
             (_, LockProtocol::Server, true) => Fitness::suits(
                 45,
-                format!("each of {} servers hears one process", striping.count),
+                format!(
+                    "each of {} servers gets requests from one process",
+                    striping.count
+                ),
             ),
-            (_, _, true) => Fitness::suits(30, "servers do not mind hearing several processes"),
+            (_, _, true) => {
+                Fitness::suits(30, "servers handle requests from several processes well")
+            }
             (_, _, false) => Fitness::suits(
                 8,
                 format!(
-                    "{} servers for {} ranks: some would serve several",
+                    "{} servers for {} ranks: some ranks would aggregate for several",
                     striping.count,
                     case.ranks()
                 ),

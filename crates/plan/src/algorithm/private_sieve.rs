@@ -1,39 +1,36 @@
 //! Private sieve: every rank streams the whole region through a small buffer
-//! and keeps its own pieces. No exchange at all; each byte of the file is
-//! read once a rank.
+//! and keeps its own pieces. There is no exchange, but each byte of the file is
+//! read once per rank.
 
-use super::{Algorithm, Decisions, not_ascending};
+use super::{Algorithm, Decisions, descending_offsets};
 use crate::{Case, Client, Direction, Fitness, Plan};
 
-/// Every rank reads everything in its way.
+/// Every rank reads the whole region.
 #[derive(Debug)]
 pub struct PrivateSieve;
 
-/// With more ranks on a node, reading everything that often costs more than
-/// exchanging it.
-const RANKS_A_NODE_MAX: u32 = 2;
+/// With more ranks per node, reading everything that often costs more than an
+/// exchange.
+const RANKS_PER_NODE_MAX: u32 = 2;
 
 impl Algorithm for PrivateSieve {
     fn name(&self) -> &'static str {
         "private-sieve"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
         if case.direction == Direction::Write {
             return Fitness::unfit("only reads can be sieved privately");
         }
-        if let Some(unfit) = not_ascending(case) {
+        if let Some(unfit) = descending_offsets(case) {
             return unfit;
         }
         if case.facts.client == Client::Library {
-            return Fitness::suits(
-                1,
-                "every rank would fetch the whole region from the servers",
-            );
+            return Fitness::suits(1, "every rank would read the whole region from the servers");
         }
         let pattern = case.pattern();
         let ranks = case.ranks();
-        match (pattern.is_interleaved, ranks <= RANKS_A_NODE_MAX) {
+        match (pattern.is_interleaved, ranks <= RANKS_PER_NODE_MAX) {
             (true, true) if pattern.nodes == 1 => {
                 Fitness::suits(40, "ranks that share memory can read each byte once")
             }

@@ -1,14 +1,14 @@
-//! Resonant I/O with agents (Zhang 2009, section 3.3): the rank with most of a
-//! server's data asks for all of it, in ascending order, and exchanges it
-//! with the others.
+//! Resonant I/O with agents (Zhang 2009, section 3.3): the rank with the most
+//! data on a server requests all of that server's data, in ascending order, and
+//! exchanges it with the others.
 
-use super::{Algorithm, Decisions, not_ascending};
+use super::{Algorithm, Decisions, descending_offsets};
 use crate::{
     Aggregator, Case, Direction, Fitness, Members, Plan, Rounds, WindowWriter,
     partition::{ByServer, Partition, by_server},
 };
 
-/// An agent for each server.
+/// One agent per server.
 #[derive(Debug)]
 pub struct Resonant;
 
@@ -17,14 +17,14 @@ impl Algorithm for Resonant {
         "resonant"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
-        if let Some(unfit) = not_ascending(case).or_else(|| without_servers(case)) {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
+        if let Some(unfit) = descending_offsets(case).or_else(|| unknown_striping(case)) {
             return unfit;
         }
         match case.direction {
             Direction::Read => Fitness::suits(
                 35,
-                "servers with disks are read in order, but their read-ahead is lost",
+                "servers with disks are read in order, but without read-ahead",
             ),
             Direction::Write => Fitness::suits(42, "each server is written in ascending order"),
         }
@@ -39,15 +39,14 @@ impl Algorithm for Resonant {
     }
 }
 
-/// What resonant methods say where striping is not known.
-pub(super) fn without_servers(case: &Case<'_>) -> Option<Fitness> {
+/// Rejects a case whose striping is unknown.
+pub(super) fn unknown_striping(case: &Case<'_>) -> Option<Fitness> {
     let unknown = case.facts.striping.is_none();
-    unknown.then(|| Fitness::unfit("the file's servers are not known"))
+    unknown.then(|| Fitness::unfit("the striping of the file is unknown"))
 }
 
-/// Agents' realms, moved by the agents themselves: the order at a server is
-/// the point, so no other rank may issue a window. Agents of one server start
-/// one after the other.
+/// The agents' realms. Agents move their own windows, since the order of
+/// requests at a server matters. Agents of one server start one after another.
 pub(super) fn agents(case: &Case<'_>) -> Rounds {
     let agents = match case.facts.striping {
         Some(striping) => by_server::agents(case, striping),
@@ -76,7 +75,7 @@ mod tests {
     };
 
     #[test]
-    fn agents_of_a_server_take_turns() {
+    fn agents_of_one_server_are_staggered() {
         let mut fixture = Fixture::new(vec![dense(0, 1000); 4]);
         fixture.facts.striping = Some(Striping {
             unit: 100,

@@ -1,17 +1,17 @@
-//! Resonant I/O with agents whose requests serve as prefetch (Zhang 2009,
-//! section 3.3): agents ask for their servers' data in order, and every rank
-//! then reads its own pieces, which are in the servers' caches by then.
+//! Resonant I/O with agents that prefetch (Zhang 2009, section 3.3): agents
+//! request their servers' data in order, and every rank then reads its own
+//! pieces from the servers' caches.
 
 use super::{
-    Algorithm, Decisions, not_ascending,
-    resonant::{agents, without_servers},
+    Algorithm, Decisions, descending_offsets,
+    resonant::{agents, unknown_striping},
 };
 use crate::{
     Case, Client, Direction, Fitness, Plan,
     partition::{ByServer, Partition},
 };
 
-/// Agents read ahead for everyone.
+/// Agents read ahead for all ranks.
 #[derive(Debug)]
 pub struct ResonantPrefetch;
 
@@ -20,22 +20,22 @@ impl Algorithm for ResonantPrefetch {
         "resonant-prefetch"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
         if case.direction == Direction::Write {
             return Fitness::unfit("only reads can be prefetched");
         }
-        if let Some(unfit) = not_ascending(case).or_else(|| without_servers(case)) {
+        if let Some(unfit) = descending_offsets(case).or_else(|| unknown_striping(case)) {
             return unfit;
         }
         let piece = case.pattern().piece_bytes;
         match case.facts.client {
             Client::Library if piece >= case.boundary() => Fitness::suits(
                 45,
-                format!("pieces of {piece} bytes are read straight from the servers' caches"),
+                format!("pieces of {piece} bytes are read from the servers' caches"),
             ),
             _ => Fitness::suits(
                 20,
-                format!("every rank would ask again for pieces of {piece} bytes"),
+                format!("every rank would request pieces of {piece} bytes again"),
             ),
         }
     }

@@ -1,15 +1,15 @@
-//! Resonant I/O with timed groups (Zhang 2009, section 3.4): where ranks' data
-//! lies in rank order, no exchange is needed; ranks only have to start in
-//! order, so that each server sees ascending requests.
+//! Resonant I/O with timed groups (Zhang 2009, section 3.4): where the data of
+//! the ranks lies in rank order, no exchange is needed. Ranks only have to
+//! start in order, so that each server receives ascending requests.
 //!
-//! Ranks that share a server, directly or through others, form a set. In a
-//! set with `n` servers the `i`-th rank is in group `i / n`; groups start one
-//! after the other, ranks of a group together.
+//! Ranks that share a server, directly or through others, form a set. In a set
+//! with `n` servers, the `i`-th rank is in group `i / n`; groups start one
+//! after another, the ranks of a group together.
 
-use super::{Algorithm, Decisions, resonant::without_servers};
+use super::{Algorithm, Decisions, resonant::unknown_striping};
 use crate::{Access, Case, Client, Fitness, Plan, Striping, Timed};
 
-/// Every rank for itself, in turns.
+/// Every rank moves its own data, group by group.
 #[derive(Debug)]
 pub struct ResonantTimed;
 
@@ -18,20 +18,23 @@ impl Algorithm for ResonantTimed {
         "resonant-timed"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
-        if let Some(unfit) = without_servers(case) {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
+        if let Some(unfit) = unknown_striping(case) {
             return unfit;
         }
         if !case.is_increasing() || !is_in_rank_order(case.accesses) {
-            return Fitness::unfit("the ranks' data does not lie in rank order");
+            return Fitness::unfit("the data of the ranks is not in rank order");
         }
         let piece = case.pattern().piece_bytes;
         match case.facts.client {
             Client::Library if piece >= case.boundary() => Fitness::suits(
                 62,
-                "in rank order, with long pieces: turns replace the exchange",
+                "long pieces in rank order: staggered starts replace the exchange",
             ),
-            _ => Fitness::suits(9, format!("pieces of {piece} bytes would be many requests")),
+            _ => Fitness::suits(
+                9,
+                format!("pieces of {piece} bytes would need many requests"),
+            ),
         }
     }
 
@@ -47,8 +50,8 @@ impl Algorithm for ResonantTimed {
     }
 }
 
-/// The paper's non-overlapping condition: all bytes of a rank lie before
-/// those of the next.
+/// The paper's non-overlapping condition: all bytes of a rank precede those of
+/// the next.
 fn is_in_rank_order(accesses: &[Access]) -> bool {
     let mut end = 0;
     accesses.iter().filter(|it| !it.is_empty()).all(|access| {
@@ -59,29 +62,29 @@ fn is_in_rank_order(accesses: &[Access]) -> bool {
     })
 }
 
-/// Stripes of a rank that are looked at one by one; a rank with more is taken
-/// to need all servers.
+/// Maximum number of stripes examined per rank; a rank with more is assumed to
+/// need all servers.
 const STRIPES_MAX: u64 = 1 << 12;
 
-/// Sets of ranks that share no server, each divided into groups.
+/// Sets of ranks that share no servers, each divided into groups.
 fn sets(accesses: &[Access], striping: Striping) -> Vec<Vec<Vec<u32>>> {
     let mut servers = Servers::default();
     let mut ranks: Vec<(u32, usize)> = Vec::new();
     for (access, rank) in accesses.iter().zip(0..) {
         let mut needed = servers_of(access, striping).into_iter();
-        let Some(first) = needed.next().map(|server| servers.place(server)) else {
+        let Some(first) = needed.next().map(|server| servers.slot(server)) else {
             continue;
         };
         for server in needed {
-            let other = servers.place(server);
+            let other = servers.slot(server);
             servers.join(first, other);
         }
         ranks.push((rank, first));
     }
     let mut sets: Vec<(usize, Vec<u32>)> = Vec::new();
     let mut set_of_root = vec![usize::MAX; servers.len()];
-    for (rank, place) in ranks {
-        let root = servers.root(place);
+    for (rank, slot) in ranks {
+        let root = servers.root(slot);
         if set_of_root[root] == usize::MAX {
             set_of_root[root] = sets.len();
             sets.push((root, Vec::new()));
@@ -103,8 +106,8 @@ fn servers_of(access: &Access, striping: Striping) -> Vec<u64> {
     let stripes = span.start / striping.unit..span.end.div_ceil(striping.unit);
     let count = stripes.end - stripes.start;
     if count > STRIPES_MAX {
-        // Too many to look at, so probably on all servers; a server too many
-        // only makes ranks wait for each other that need not.
+        // Too many to examine, so assume all servers. A server too many only
+        // makes some ranks wait needlessly.
         let servers = stripes.take(striping.count.min(count) as usize);
         let mut servers: Vec<u64> = servers.map(|stripe| stripe % striping.count).collect();
         servers.sort_unstable();
@@ -125,30 +128,30 @@ fn servers_of(access: &Access, striping: Striping) -> Vec<u64> {
     servers
 }
 
-/// Servers joined into sets (union-find); places are given in the order in
-/// which servers are first met, so that few servers of very many cost little.
+/// Servers joined into sets (union-find). Slots are assigned on first use, so
+/// that a few out of very many servers cost little.
 #[derive(Debug, Default)]
 struct Servers {
-    places: std::collections::HashMap<u64, usize>,
+    slots: std::collections::HashMap<u64, usize>,
     parents: Vec<usize>,
 }
 
 impl Servers {
-    fn place(&mut self, server: u64) -> usize {
+    fn slot(&mut self, server: u64) -> usize {
         let next = self.parents.len();
-        let place = *self.places.entry(server).or_insert(next);
-        if place == next {
+        let slot = *self.slots.entry(server).or_insert(next);
+        if slot == next {
             self.parents.push(next);
         }
-        place
+        slot
     }
 
     fn len(&self) -> usize {
         self.parents.len()
     }
 
-    fn root(&mut self, place: usize) -> usize {
-        let mut at = place;
+    fn root(&mut self, slot: usize) -> usize {
+        let mut at = slot;
         while self.parents[at] != at {
             self.parents[at] = self.parents[self.parents[at]];
             at = self.parents[at];
@@ -161,11 +164,11 @@ impl Servers {
         self.parents[a.max(b)] = a.min(b);
     }
 
-    /// How many servers each root's set has.
+    /// Number of servers in each root's set.
     fn sizes(&mut self) -> Vec<usize> {
         let mut sizes = vec![0; self.len()];
-        for place in 0..self.len() {
-            let root = self.root(place);
+        for slot in 0..self.len() {
+            let root = self.root(slot);
             sizes[root] += 1;
         }
         sizes
@@ -180,7 +183,7 @@ mod tests {
     const STRIPES: Striping = Striping { unit: 10, count: 4 };
 
     #[test]
-    fn ranks_that_share_servers_take_turns() {
+    fn ranks_that_share_servers_are_in_different_groups() {
         // Ranks 0, 1, 4 and 5 on servers 0 and 1; 2 and 3 on servers 2 and 3.
         let accesses: Vec<_> = [0, 5, 20, 25, 40, 45, 80]
             .into_iter()
@@ -193,10 +196,10 @@ mod tests {
                 vec![vec![0], vec![1], vec![4], vec![5], vec![6]],
                 vec![vec![2], vec![3]]
             ],
-            "one server a set: one rank a turn"
+            "one server per set: one rank per group"
         );
         let wide: Vec<_> = (0..5).map(|rank| dense(rank * 20, 20)).collect();
-        // 0, 2 and 4 meet servers 0 and 1; 1 and 3 the others.
+        // 0, 2 and 4 use servers 0 and 1; 1 and 3 use the others.
         assert_eq!(
             sets(&wide, STRIPES),
             [vec![vec![0, 2], vec![4]], vec![vec![1, 3]]]

@@ -1,11 +1,11 @@
-//! Static segmentation (Chaarawi 2011): ranks in groups, each with an aggregator;
-//! in every cycle each rank of a group hands over the next part of its data,
-//! all parts of one length.
+//! Static segmentation (Chaarawi 2011): ranks are divided into groups, each with
+//! an aggregator. In every cycle, each rank of a group contributes the next
+//! segment of its data; all segments have the same length.
 
-use super::{Algorithm, Decisions, groups, not_ascending};
+use super::{Algorithm, Decisions, descending_offsets, groups};
 use crate::{Access, Case, Client, Fitness, Plan, Segments};
 
-/// Equal parts of every rank a cycle.
+/// Every rank contributes equal segments to each cycle.
 #[derive(Debug)]
 pub struct StaticSegmentation;
 
@@ -14,33 +14,36 @@ impl Algorithm for StaticSegmentation {
         "static-segmentation"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
-        if let Some(unfit) = not_ascending(case) {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
+        if let Some(unfit) = descending_offsets(case) {
             return unfit;
         }
         let pattern = case.pattern();
         let mut lengths = case.accesses.iter().map(Access::len);
         let first = lengths.next().unwrap_or(0);
         if !lengths.all(|len| len == first) {
-            return Fitness::suits(10, "ranks move different amounts: cycles would not be full");
+            return Fitness::suits(
+                10,
+                "ranks move different amounts of data: cycles would not be full",
+            );
         }
         match (case.facts.client, pattern.is_interleaved) {
             (Client::Kernel, _) => Fitness::suits(
                 12,
-                "parts would be copied through aggregators that the kernel does not need",
+                "segments would be copied through aggregators that the kernel does not need",
             ),
             (Client::Library, true) => {
-                Fitness::suits(15, "interleaved parts of a cycle do not fill a stretch")
+                Fitness::suits(15, "interleaved segments of a cycle leave gaps in the file")
             }
             (Client::Library, false) => Fitness::suits(
                 40,
-                "equal amounts a rank, not interleaved: every cycle is full",
+                "equal amounts per rank, not interleaved: every cycle is full",
             ),
         }
     }
 
     fn plan(&self, case: &Case<'_>, choices: &Decisions<'_>) -> Plan {
-        let groups = groups::around(case.facts, choices.aggregators);
+        let groups = groups::assign(case.facts, choices.aggregators);
         let largest = groups.iter().map(|group| group.members.len()).max();
         let segment_bytes = (case.tuning.buffer_bytes / largest.unwrap_or(1).max(1) as u64).max(1);
         let longest = case.accesses.iter().map(Access::len).max();

@@ -1,10 +1,10 @@
-//! Two-phase: aggregators own realms, data is exchanged, large windows are
-//! moved.
+//! Two-phase I/O: aggregators own realms and move them in large windows, after
+//! or before an exchange of data.
 
-use super::{Algorithm, Decisions, not_ascending};
+use super::{Algorithm, Decisions, descending_offsets};
 use crate::{Aggregator, Case, Fitness, Members, Plan, Rounds};
 
-/// Exchange, then large transfers (or the reverse).
+/// Exchange, then large transfers (or the reverse for reads).
 #[derive(Debug)]
 pub struct TwoPhase;
 
@@ -13,11 +13,14 @@ impl Algorithm for TwoPhase {
         "two-phase"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
-        if let Some(unfit) = not_ascending(case) {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
+        if let Some(unfit) = descending_offsets(case) {
             return unfit;
         }
-        Fitness::suits(50, "small pieces of many ranks become large windows")
+        Fitness::suits(
+            50,
+            "small pieces of many ranks are merged into large windows",
+        )
     }
 
     fn plan(&self, case: &Case<'_>, choices: &Decisions<'_>) -> Plan {
@@ -25,7 +28,7 @@ impl Algorithm for TwoPhase {
     }
 }
 
-/// Realms of the partition, every rank's data in them.
+/// Rounds over the realms of the partition, with the data of all ranks.
 pub(super) fn rounds(case: &Case<'_>, choices: &Decisions<'_>) -> Rounds {
     let realms = choices.partition.realms(case, choices.aggregators);
     let (writer, window_bytes) = case.windows();

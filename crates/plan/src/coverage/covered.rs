@@ -1,4 +1,4 @@
-//! The stretches of the file that ranks touch.
+//! The ranges of the file that ranks access.
 
 use std::{
     cmp::Reverse,
@@ -10,11 +10,11 @@ use pario_layout::{Run, Runs};
 
 use crate::Access;
 
-/// A pattern that repeats at least so often in a range is walked once only.
+/// A pattern that repeats at least this often in a range is walked only once.
 const REPEATS_MIN: u64 = 4;
 
-/// The stretches of a range of the file that some access touches: ascending,
-/// not touching each other. The accesses must increase.
+/// The parts of a file range that are covered by some access: ascending and not
+/// adjacent to each other. The accesses must be increasing.
 pub fn covered<'a>(
     accesses: impl Iterator<Item = &'a Access>,
     file: Range<u64>,
@@ -30,14 +30,15 @@ pub fn covered<'a>(
             let first = core.start..core.start + period;
             let mut once = Vec::new();
             merge(&here, first.clone(), &mut once);
-            // Without gaps the period may be a byte, and its times many.
+            // Without gaps, the period may be one byte and its repetitions very
+            // many.
             let (once, period) = match once == [first] {
                 true => (vec![core.clone()], core.end - core.start),
                 false => (once, period),
             };
             for ahead in (0..core.end - core.start).step_by(period as usize) {
                 let moved = once.iter().map(|it| it.start + ahead..it.end + ahead);
-                moved.for_each(|stretch| add(&mut covered, stretch));
+                moved.for_each(|range| add(&mut covered, range));
             }
             merge(&here, core.end..file.end, &mut covered);
         }
@@ -45,9 +46,9 @@ pub fn covered<'a>(
     covered
 }
 
-/// A part of the file in which all patterns repeat at the same distance.
+/// A part of the file in which all patterns repeat with the same period.
 struct Repeats {
-    /// As long as a multiple of the period.
+    /// Its length is a multiple of the period.
     core: Range<u64>,
     period: u64,
 }
@@ -58,7 +59,7 @@ fn repeats(accesses: &[&Access], file: &Range<u64>) -> Option<Repeats> {
     if accesses.iter().any(|it| it.layout().extent() != extent) {
         return None;
     }
-    // Where no access begins or ends.
+    // The range in which no access begins or ends.
     let spans = || accesses.iter().map(|access| access.span());
     let start = spans().map(|span| span.start).max()?.max(file.start);
     let end = spans().map(|span| span.end).min()?.min(file.end);
@@ -69,11 +70,11 @@ fn repeats(accesses: &[&Access], file: &Range<u64>) -> Option<Repeats> {
     })
 }
 
-/// Adds a stretch that does not start before the last one.
-fn add(covered: &mut Vec<Range<u64>>, stretch: Range<u64>) {
+/// Adds a range that does not start before the last one.
+fn add(covered: &mut Vec<Range<u64>>, range: Range<u64>) {
     match covered.last_mut() {
-        Some(last) if stretch.start <= last.end => last.end = last.end.max(stretch.end),
-        _ => covered.push(stretch),
+        Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+        _ => covered.push(range),
     }
 }
 
@@ -97,7 +98,7 @@ fn merge(accesses: &[&Access], file: Range<u64>, covered: &mut Vec<Range<u64>>) 
     }
 }
 
-/// The pieces of one access in a range, one after the other.
+/// Iterates over the pieces of one access in a range.
 struct Cursor<'a> {
     displacement: u64,
     runs: Runs<'a>,
@@ -150,22 +151,22 @@ mod tests {
     use crate::testing::strided;
 
     #[test]
-    fn data_without_gaps_is_one_stretch_however_small_its_type() {
-        // As many bytes as would take minutes one by one.
+    fn gapless_data_of_a_small_type_is_one_range() {
+        // More bytes than could be walked one by one.
         let whole = 0..1_u64 << 40;
         let rank = strided(0, 1, 1, whole.end);
         assert_eq!(covered([&rank].into_iter(), whole.clone()), [whole]);
     }
 
     #[test]
-    fn sums_that_fill_a_window_do_not_hide_its_hole() {
-        // Bytes 0..6 and 2..6 add up to ten bytes of a window of ten.
+    fn overlapping_pieces_do_not_hide_a_hole() {
+        // Bytes 0..6 and 2..6 add up to ten bytes in a window of ten.
         let ranks = [strided(0, 6, 20, 6), strided(2, 4, 20, 4)];
         assert_eq!(covered(ranks.iter(), 0..10), [Range { start: 0, end: 6 }]);
     }
 
     #[test]
-    fn interleaved_pieces_become_one_stretch() {
+    fn interleaved_pieces_become_one_range() {
         let ranks: Vec<_> = (0..4).map(|rank| strided(rank * 8, 8, 32, 800)).collect();
         let all = Range {
             start: 10,
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn covered_stretches_agree_with_a_map_of_bytes() {
+    fn covered_ranges_match_a_byte_map() {
         let mut random = fastrand::Rng::with_seed(7);
         for _ in 0..1000 {
             let equal = random.bool().then(|| random.u64(9..30));

@@ -1,17 +1,17 @@
-//! Which bytes of a window the ranks really touch. Coverage is proved from
-//! the runs: byte sums prove nothing where ranks may overlap.
+//! Which bytes of a window the ranks access. Coverage is proved from the runs:
+//! byte counts prove nothing, since ranks may overlap.
 
-mod apart;
 mod covered;
+mod disjoint;
 
-pub use apart::disjoint;
 pub use covered::covered;
+pub use disjoint::disjoint;
 
 /// Whether ranks' bytes are known not to overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// No byte of the file belongs to two ranks.
     Disjoint,
-    /// It could not be shown cheaply.
+    /// Not proved at acceptable cost.
     Unknown,
 }

@@ -1,8 +1,8 @@
-//! Aligned: equal stretches whose cuts move to the nearest lock or stripe
-//! boundary (Liao 2008, section III-A), so that no two aggregators ever meet
-//! in one lock.
+//! Aligned: equal contiguous realms whose boundaries are moved to the nearest
+//! lock or stripe boundary (Liao 2008, section III-A), so that no two
+//! aggregators share a lock.
 
-use super::{Partition, stretches};
+use super::{Partition, contiguous};
 use crate::{Case, Direction, Fitness, LockProtocol, Realm};
 
 /// Contiguous realms that share no lock.
@@ -14,22 +14,26 @@ impl Partition for Aligned {
         "aligned"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
         let boundary = case.boundary();
         match (case.direction, case.facts.lock_protocol) {
-            _ if case.tuning.realm_alignment.is_some() => Fitness::suits(
-                85,
-                format!("the hint romio_cb_fr_alignment asks for multiples of {boundary}"),
-            ),
+            _ if case.tuning.realm_alignment.is_some() => {
+                Fitness::suits(85, format!("the hint romio_cb_fr_alignment is {boundary}"))
+            }
             (Direction::Write, LockProtocol::Token) => Fitness::suits(
                 80,
-                format!("one token a realm covers all its writes: no cut inside {boundary} bytes"),
+                format!(
+                    "one token per realm covers all its writes: realms are multiples of {boundary} bytes"
+                ),
             ),
             (Direction::Write, LockProtocol::Server) => Fitness::suits(
                 40,
-                "no lock is shared, but each realm needs locks of all servers",
+                "locks are not shared, but each realm needs locks from all servers",
             ),
-            _ => Fitness::suits(30, format!("realms meet at multiples of {boundary} bytes")),
+            _ => Fitness::suits(
+                30,
+                format!("realm boundaries are multiples of {boundary} bytes"),
+            ),
         }
     }
 
@@ -38,13 +42,13 @@ impl Partition for Aligned {
     }
 }
 
-/// Equal stretches, cut at the nearest boundaries.
+/// Equal ranges, with boundaries moved to the nearest multiples.
 pub(super) fn realms(case: &Case<'_>, owners: &[u32]) -> Vec<(u32, Realm)> {
     let region = case.region();
     let boundary = case.boundary();
     let count = owners.len() as u64;
-    stretches::divide(&region, owners, |index| {
-        stretches::nearest(stretches::even_cut(&region, index, count), boundary)
+    contiguous::divide(&region, owners, |index| {
+        contiguous::nearest(contiguous::even_cut(&region, index, count), boundary)
     })
 }
 
@@ -54,7 +58,7 @@ mod tests {
     use crate::testing::{Fixture, dense};
 
     #[test]
-    fn cuts_are_the_nearest_boundaries() {
+    fn cuts_are_at_the_nearest_boundaries() {
         let mut fixture = Fixture::new(vec![dense(10, 150); 4]);
         fixture.facts.lock_granularity = Some(16);
         let files: Vec<_> = Aligned

@@ -1,29 +1,30 @@
-//! Balanced: contiguous realms with equal amounts of the data that is really
-//! there, for sparse accesses in clusters (what Coloma 2006 leaves open).
+//! Balanced: contiguous realms with equal amounts of actual data, for sparse
+//! accesses in clusters (left open in Coloma 2006).
 //!
-//! The data below a byte of the file, summed over all ranks, is a rising
-//! function of that byte; cut `i` of `n` is where it passes `i/n` of the
-//! whole. Each probe costs one look-up a rank, so cuts are searched by
-//! interpolation and taken when they are near enough.
+//! The amount of data below a file offset, summed over all ranks, is an
+//! increasing function of that offset; cut `i` of `n` is where it passes `i/n`
+//! of the total. Each probe costs one look-up per rank, so cuts are found by
+//! interpolation and accepted when close enough.
 
 use std::ops::Range;
 
-use super::{Partition, stretches};
+use super::{Partition, contiguous};
 use crate::{Access, Case, Direction, Fitness, LockProtocol, Realm};
 
-/// Contiguous realms of equal data.
+/// Contiguous realms with equal amounts of data.
 #[derive(Debug)]
 pub struct Balanced;
 
-/// A cut may be off by one part in so many of a realm's share.
+/// A cut may be off by one part in this many of a realm's share.
 const PARTS_OF_SHARE: u128 = 32;
 
-/// Parts of the region whose data is compared, and ranks that are asked, to
-/// see whether clusters are uneven.
+/// Number of slices of the region that are compared, and of ranks that are
+/// sampled, to detect uneven clusters.
 const SLICES: u64 = 8;
-const RANKS_ASKED: usize = 64;
+const RANKS_SAMPLED: usize = 64;
 
-/// A part with so many times the average makes equal stretches uneven.
+/// A slice with this many times the average amount of data makes equal ranges
+/// uneven.
 const UNEVEN: u64 = 2;
 
 impl Partition for Balanced {
@@ -31,18 +32,18 @@ impl Partition for Balanced {
         "balanced"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
         if case.direction == Direction::Write && case.facts.lock_protocol != LockProtocol::None {
-            return Fitness::suits(12, "cuts between locks come before equal amounts of data");
+            return Fitness::suits(12, "lock boundaries matter more than equal amounts of data");
         }
         let pattern = case.pattern();
         let dense = pattern.bytes.saturating_mul(UNEVEN) >= pattern.region_bytes;
         match (!dense).then(|| densest_slice(case)).flatten() {
             Some(percent) if percent >= UNEVEN * 100 => Fitness::suits(
                 60,
-                format!("clusters: one part of the region has {percent} % of the average data"),
+                format!("clusters: one slice of the region has {percent} % of the average data"),
             ),
-            _ => Fitness::suits(12, "the data is spread evenly enough"),
+            _ => Fitness::suits(12, "the data is distributed evenly enough"),
         }
     }
 
@@ -58,7 +59,7 @@ impl Partition for Balanced {
             to: (region.end, total),
         };
         let boundary = case.boundary();
-        stretches::divide(&region, candidates, |index| {
+        contiguous::divide(&region, candidates, |index| {
             let wanted = total * u128::from(index) / count;
             search.cut(wanted, tolerance, boundary)
         })
@@ -70,18 +71,18 @@ fn data_below(accesses: &[Access], byte: u64) -> u128 {
     accesses.iter().map(data).sum()
 }
 
-/// Looks for cuts from left to right.
+/// Finds cuts from left to right.
 struct Search<F> {
     below: F,
-    /// The last cut and the data below it: later cuts lie past it.
+    /// The last cut and the data below it; later cuts lie past it.
     from: (u64, u128),
     to: (u64, u128),
 }
 
 impl<F: Fn(u64) -> u128> Search<F> {
-    /// A byte below which there is as much data as wanted, within the
-    /// tolerance or as near as bytes allow; on a boundary where that is near
-    /// enough too.
+    /// The offset below which there is as much data as wanted, within the
+    /// tolerance or as closely as possible; on a boundary if that is within the
+    /// tolerance too.
     fn cut(&mut self, wanted: u128, tolerance: u128, boundary: u64) -> u64 {
         let near = |data: u128| data.abs_diff(wanted) <= tolerance;
         let (mut low, mut high) = (self.from, self.to);
@@ -90,7 +91,7 @@ impl<F: Fn(u64) -> u128> Search<F> {
             if near(found.1) || high.0 - low.0 <= 1 {
                 break;
             }
-            // Every other probe halves the rest: clusters mislead a line.
+            // Every other probe bisects: interpolation is misled by clusters.
             let at = match probe % 2 {
                 0 => interpolate(low, high, wanted),
                 _ => low.0 + (high.0 - low.0) / 2,
@@ -107,7 +108,7 @@ impl<F: Fn(u64) -> u128> Search<F> {
                 false => high,
             };
         }
-        let on_boundary = stretches::nearest(found.0, boundary);
+        let on_boundary = contiguous::nearest(found.0, boundary);
         if (self.from.0..self.to.0).contains(&on_boundary) {
             let data = (self.below)(on_boundary);
             if near(data) {
@@ -119,26 +120,27 @@ impl<F: Fn(u64) -> u128> Search<F> {
     }
 }
 
-/// Where a straight line between two points has the wanted data, strictly
-/// between them.
+/// Where linear interpolation between two points reaches the wanted amount,
+/// strictly between them.
 fn interpolate(low: (u64, u128), high: (u64, u128), wanted: u128) -> u64 {
     let rise = high.1.saturating_sub(low.1).max(1);
     let part = wanted.saturating_sub(low.1).min(rise);
     let width = u128::from(high.0 - low.0);
-    // Fractions in 2^-32, which keeps the product within 128 bits.
+    // Fixed-point fractions of 2^-32 keep the product within 128 bits.
     let fraction = (part << 32) / rise;
     let at = low.0 + ((width * fraction) >> 32) as u64;
     at.clamp(low.0 + 1, high.0 - 1)
 }
 
-/// The data in the fullest of some equal parts of the region, in percent of
-/// the average; from some of the ranks where there are many.
+/// The amount of data in the fullest slice of the region, in percent of the
+/// average; from a sample of the ranks if there are many.
 fn densest_slice(case: &Case<'_>) -> Option<u64> {
     let region = case.region();
     let slice = |index| -> Range<u64> {
-        stretches::even_cut(&region, index, SLICES)..stretches::even_cut(&region, index + 1, SLICES)
+        contiguous::even_cut(&region, index, SLICES)
+            ..contiguous::even_cut(&region, index + 1, SLICES)
     };
-    let step = case.accesses.len().div_ceil(RANKS_ASKED).max(1);
+    let step = case.accesses.len().div_ceil(RANKS_SAMPLED).max(1);
     let data = |index| -> u128 {
         let of = |access: &Access| {
             let data = access.data_in(slice(index));
@@ -182,12 +184,12 @@ mod tests {
     }
 
     #[test]
-    fn clusters_far_apart_are_shared() {
+    fn distant_clusters_are_divided_evenly() {
         let mut accesses = vec![dense(0, 1_000_000); 2];
         accesses.extend([dense(1 << 45, 500_000), dense(1 << 50, 7_000)]);
         let fixture = Fixture::new(accesses);
         assert_balanced(&fixture, &[0, 1, 2, 3]);
-        let fitness = Balanced.suit(&fixture.case());
+        let fitness = Balanced.fitness(&fixture.case());
         assert_eq!(fitness.priority(), Some(60), "{fitness}");
     }
 

@@ -1,6 +1,6 @@
-//! By-server: each server's stripes belong to an agent of its own, the rank
-//! that has most of the server's data (Zhang 2009, section 3.3), so that a
-//! server hears requests from one process only, in ascending order.
+//! By-server: each server's stripes belong to an agent, the rank with the most
+//! data on that server (Zhang 2009, section 3.3), so that a server receives
+//! requests from only one process, in ascending order.
 
 use std::ops::Range;
 
@@ -9,20 +9,20 @@ use pario_layout::{Basic, Datatype, Layout};
 use super::{Partition, cyclic::Cycle, server_data::bytes_on, static_cyclic, stripes};
 use crate::{Case, Fitness, Realm, Striping};
 
-/// One agent a server, or several that share its stripes.
+/// One agent per server, or several that share its stripes.
 #[derive(Debug)]
 pub struct ByServer;
 
-/// Stripes that are looked up for counting servers' data, of all ranks and
-/// servers together. Past it, stripes are sampled, and where even one of each
-/// rank and server is too many, ranks as well.
+/// Maximum number of stripes examined for all ranks and servers together.
+/// Beyond it, stripes are sampled, and ranks too where even one stripe per rank
+/// and server is too many.
 const LOOKUPS_MAX: u64 = 1 << 20;
 
-/// Stripes of one server that are looked up for a rank at most.
+/// Maximum number of stripes of one server examined per rank.
 const STRIPES_MAX: u64 = 1 << 12;
 
-/// Stripes of one server that are looked up for a rank at least, unless it
-/// has fewer: its ends and one between them.
+/// Minimum number of stripes of one server examined per rank, unless it has
+/// fewer: both ends and one in between.
 const STRIPES_MIN: u64 = 3;
 
 impl Partition for ByServer {
@@ -30,13 +30,13 @@ impl Partition for ByServer {
         "by-server"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
         match case.facts.striping {
-            None => Fitness::unfit("the file's servers are not known"),
-            Some(_) => static_cyclic::suit(
+            None => Fitness::unfit("the striping of the file is unknown"),
+            Some(_) => static_cyclic::fitness(
                 case,
                 65,
-                "each server hears one agent, which has most of its data",
+                "each server gets requests from one agent, which has most of its data",
             ),
         }
     }
@@ -49,18 +49,18 @@ impl Partition for ByServer {
     }
 }
 
-/// An agent of a server and what it moves.
+/// An agent of a server and its realm.
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {
     pub(crate) rank: u32,
     pub(crate) realm: Realm,
-    /// Its turn among the agents of its server, from 0 on.
+    /// Position among the agents of its server, from 0.
     pub(crate) turn: u32,
 }
 
-/// The agents of all servers. Several agents of one server take turns with
-/// its windows, so that in each round they ask for stretches that ascend from
-/// one to the next.
+/// The agents of all servers. Several agents of one server own its windows
+/// round-robin, so that the offsets of their requests ascend from agent to
+/// agent in each round.
 pub(crate) fn agents(case: &Case<'_>, striping: Striping) -> Vec<Agent> {
     let region = case.region();
     let cycle = Cycle::new(striping.unit, striping.count);
@@ -83,27 +83,26 @@ pub(crate) fn agents(case: &Case<'_>, striping: Striping) -> Vec<Agent> {
     agents
 }
 
-/// How several agents share the stripes of a server: a window's worth each in
-/// turn.
+/// How several agents share the stripes of a server: one window each,
+/// round-robin.
 struct AgentCycle {
     striping: Striping,
-    /// Bytes of the file from one turn to the next.
+    /// Bytes of the file from one agent's first window to the next agent's.
     step: u64,
     tile: Layout,
 }
 
 impl AgentCycle {
-    /// `None` for a single agent, or if a turn of all does not fit in 63
-    /// bits.
+    /// `None` for a single agent, or if a cycle does not fit in 63 bits.
     fn new(case: &Case<'_>, striping: Striping, agents: u64) -> Option<AgentCycle> {
         if agents < 2 {
             return None;
         }
         let region = case.region();
         let cycle = striping.unit.checked_mul(striping.count)?;
-        let circles = region.end.div_ceil(cycle) - region.start / cycle;
+        let cycles = region.end.div_ceil(cycle) - region.start / cycle;
         let (_, window_bytes) = case.windows();
-        let stripes = (window_bytes / striping.unit).clamp(1, circles.div_ceil(agents).max(1));
+        let stripes = (window_bytes / striping.unit).clamp(1, cycles.div_ceil(agents).max(1));
         let step = cycle.checked_mul(stripes)?;
         let all = i64::try_from(step.checked_mul(agents)?).ok()?;
         let byte = Datatype::basic(Basic::Byte);
@@ -126,25 +125,25 @@ impl AgentCycle {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Server {
     server: u64,
-    /// Its agents, those with most of its data first.
+    /// Its agents, those with the most data first.
     ranks: Vec<u32>,
 }
 
-/// The agents of each server that the region touches: the ranks with most of
-/// its data that are not agents already, ties to the lowest rank. Where there
-/// are fewer ranks than agents, ranks serve again when all have served.
+/// The agents of each server that holds part of the region: the ranks with the
+/// most data that are not agents yet, ties to the lowest rank. If there are
+/// fewer ranks than agents, ranks are reused once all are agents.
 fn servers(case: &Case<'_>, striping: Striping) -> Vec<Server> {
     let region = case.region();
     let ranks = u64::from(case.ranks());
     let first = region.start / striping.unit;
-    let touched = (region.end.div_ceil(striping.unit) - first).min(striping.count);
-    let mut servers: Vec<u64> = (first..first + touched)
+    let servers_used = (region.end.div_ceil(striping.unit) - first).min(striping.count);
+    let mut servers: Vec<u64> = (first..first + servers_used)
         .map(|stripe| stripe % striping.count)
         .collect();
     servers.sort_unstable();
-    let most = (ranks / touched.max(1)).max(1);
+    let most = (ranks / servers_used.max(1)).max(1);
     let wanted = u64::from(case.tuning.agents_per_server).clamp(1, most) as usize;
-    let pairs = (ranks * touched).max(1);
+    let pairs = (ranks * servers_used).max(1);
     let stripes_max = (LOOKUPS_MAX / pairs).clamp(STRIPES_MIN, STRIPES_MAX);
     let step = (pairs.saturating_mul(STRIPES_MIN) / LOOKUPS_MAX).max(1);
     let mut taken = vec![false; case.accesses.len()];
@@ -153,24 +152,25 @@ fn servers(case: &Case<'_>, striping: Striping) -> Vec<Server> {
             taken.fill(false);
         }
         let free = || (0..case.ranks()).filter(|rank| !taken[*rank as usize]);
-        let mut asked: Vec<u32> = free()
+        let mut sampled: Vec<u32> = free()
             .filter(|rank| (u64::from(*rank) + server).is_multiple_of(step))
             .collect();
-        if asked.len() < wanted {
-            asked = free().take(wanted).collect();
+        if sampled.len() < wanted {
+            sampled = free().take(wanted).collect();
         }
         let count = |rank: u32| {
             let access = &case.accesses[rank as usize];
             bytes_on(access, striping, server, stripes_max)
         };
-        let ranks = most_data(asked, wanted, count);
+        let ranks = most_data(sampled, wanted, count);
         ranks.iter().for_each(|rank| taken[*rank as usize] = true);
         Server { server, ranks }
     };
     servers.into_iter().map(with_agents).collect()
 }
 
-/// The `wanted` ranks with most data, ties to the lowest. The ranks ascend.
+/// The `wanted` ranks with the most data, in descending order of data; ties go
+/// to the lower rank. `ranks` must ascend.
 fn most_data(ranks: Vec<u32>, wanted: usize, count: impl Fn(u32) -> u64) -> Vec<u32> {
     let mut best: Vec<(u64, u32)> = Vec::with_capacity(wanted + 1);
     for rank in ranks {
@@ -201,8 +201,9 @@ mod tests {
     }
 
     #[test]
-    fn agents_have_most_data_and_are_distinct() {
-        // Rank 1 has most of servers 0 and 1; ranks 0 and 2 tie on server 1.
+    fn agents_have_the_most_data_and_are_distinct() {
+        // Rank 1 has the most data on servers 0 and 1; ranks 0 and 2 tie on
+        // server 1.
         let fixture = fixture(vec![
             dense(10, 10),
             dense(0, 20),
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn several_agents_take_turns_with_the_windows_of_a_server() {
+    fn several_agents_share_the_windows_of_a_server() {
         let mut fixture = fixture(vec![dense(0, 300); 6]);
         fixture.tuning.agents_per_server = 2;
         fixture.tuning.slice_bytes = 20;
@@ -226,7 +227,7 @@ mod tests {
             let owners = agents.iter().filter(|agent| agent.realm.owns(byte));
             assert_eq!(owners.count(), 1, "byte {byte}");
         }
-        // Two stripes of server 1 each in turn.
+        // Two stripes of server 1 each, alternating.
         let window = |agent: usize, index| agents[agent].realm.window(index, 20);
         assert_eq!(window(2, 0).extents(), [10..20, 40..50]);
         assert_eq!(window(3, 0).extents(), [70..80, 100..110]);
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn few_ranks_serve_again() {
+    fn ranks_are_reused_if_there_are_few() {
         let fixture = fixture(vec![dense(0, 300); 2]);
         let agents = agents(&fixture.case(), STRIPES);
         let ranks: Vec<u32> = agents.iter().map(|agent| agent.rank).collect();

@@ -1,4 +1,4 @@
-//! Realms that take turns: blocks of the file dealt out in a circle.
+//! Cyclic realms: blocks of the file assigned round-robin.
 
 use std::ops::Range;
 
@@ -6,19 +6,20 @@ use pario_layout::{Basic, Datatype, Layout};
 
 use crate::Realm;
 
-/// Blocks that come round: block `i` of the file has turn `i mod turns`.
+/// Blocks assigned round-robin: block `i` of the file belongs to position `i
+/// mod positions`.
 #[derive(Debug)]
 pub(super) struct Cycle {
     block: u64,
-    /// One block of the circle; `None` if the circle does not fit in 63 bits:
-    /// no file is long enough to come round.
+    /// One block of the cycle; `None` if a cycle does not fit in 63 bits, so
+    /// that no file is long enough to repeat it.
     tile: Option<Layout>,
 }
 
 impl Cycle {
-    pub(super) fn new(block: u64, turns: u64) -> Cycle {
+    pub(super) fn new(block: u64, positions: u64) -> Cycle {
         let tile = || {
-            let cycle = i64::try_from(block.checked_mul(turns)?).ok()?;
+            let cycle = i64::try_from(block.checked_mul(positions)?).ok()?;
             let bytes = Datatype::contiguous(block, &Basic::Byte.into()).ok()?;
             let tile = Datatype::resized(&bytes, 0, cycle).ok()?;
             Some(tile.layout().clone())
@@ -29,11 +30,11 @@ impl Cycle {
         }
     }
 
-    /// The blocks of one turn within a range of the file.
-    pub(super) fn realm(&self, turn: u64, file: Range<u64>) -> Realm {
-        let start = turn.saturating_mul(self.block);
+    /// The blocks of one position within a range of the file.
+    pub(super) fn realm(&self, position: u64, file: Range<u64>) -> Realm {
+        let start = position.saturating_mul(self.block);
         match &self.tile {
-            _ if start >= file.end => Realm::nothing(),
+            _ if start >= file.end => Realm::empty(),
             Some(tile) => Realm::tiled(start, tile.clone(), file),
             None => {
                 let end = start.saturating_add(self.block).min(file.end);
@@ -44,18 +45,19 @@ impl Cycle {
     }
 }
 
-/// Deals the blocks of a range of the file to the owners in turn: block
-/// `first_block` (counted from byte 0 of the file) is the first owner's, the
-/// next one the second's. The range may start before that block.
-pub(super) fn deal(
+/// Assigns the blocks of a file range round-robin: block `first_block` (counted
+/// from byte 0 of the file) belongs to the first owner, the next block to the
+/// second. The range may start before that block.
+pub(super) fn assign(
     block: u64,
     first_block: u64,
     owners: &[u32],
     file: &Range<u64>,
 ) -> Vec<(u32, Realm)> {
-    let turns = owners.len() as u64;
-    let cycle = Cycle::new(block, turns);
-    let realm = |place: u64| cycle.realm((first_block % turns + place) % turns, file.clone());
+    let positions = owners.len() as u64;
+    let cycle = Cycle::new(block, positions);
+    let realm =
+        |place: u64| cycle.realm((first_block % positions + place) % positions, file.clone());
     owners
         .iter()
         .zip(0..)
@@ -78,22 +80,22 @@ mod tests {
     }
 
     #[test]
-    fn blocks_go_round() {
-        let realms = deal(2, 0, &[5, 6, 7], &(1..11));
+    fn blocks_are_assigned_round_robin() {
+        let realms = assign(2, 0, &[5, 6, 7], &(1..11));
         let none = u32::MAX;
         assert_eq!(
             owners_of(&realms, 0..12),
             [none, 5, 6, 6, 7, 7, 5, 5, 6, 6, 7, none]
         );
-        let turned = deal(2, 4, &[5, 6, 7], &(8..14));
+        let turned = assign(2, 4, &[5, 6, 7], &(8..14));
         assert_eq!(owners_of(&turned, 8..14), [5, 5, 6, 6, 7, 7]);
     }
 
     #[test]
-    fn circles_longer_than_any_file_are_once_round() {
+    fn cycles_longer_than_any_file_do_not_repeat() {
         let block = 1 << 62;
         let end = i64::MAX as u64;
-        let realms = deal(block, 0, &[0, 1, 2, 3], &(5..end));
+        let realms = assign(block, 0, &[0, 1, 2, 3], &(5..end));
         let files: Vec<_> = realms.iter().map(|(_, realm)| realm.file()).collect();
         assert_eq!(files[..2], [5..block, block..end]);
         assert!(realms[2..].iter().all(|(_, realm)| realm.bytes() == 0));
@@ -101,7 +103,7 @@ mod tests {
 
     #[test]
     fn one_owner_has_everything() {
-        let realms = deal(10, 3, &[4], &(17..95));
+        let realms = assign(10, 3, &[4], &(17..95));
         assert_eq!(realms[0].1.bytes(), 95 - 17);
     }
 }

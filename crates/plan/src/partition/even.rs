@@ -1,4 +1,5 @@
-//! Even: the aggregate access region cut into equal stretches (ROMIO's way).
+//! Even: the aggregate access region divided into equal contiguous realms, as
+//! in ROMIO.
 
 use super::Partition;
 use crate::{Case, Fitness, Realm};
@@ -12,8 +13,8 @@ impl Partition for Even {
         "even"
     }
 
-    fn suit(&self, _case: &Case<'_>) -> Fitness {
-        Fitness::suits(20, "equal stretches suit any file system a little")
+    fn fitness(&self, _case: &Case<'_>) -> Fitness {
+        Fitness::suits(20, "equal contiguous realms work on any file system")
     }
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {

@@ -1,5 +1,5 @@
-//! File-layout: one aggregator a server, each with the stripes of its server
-//! (Nitzberg and Lo's file-layout distribution; Liao 2008, section II).
+//! File-layout: one aggregator per server, which owns the stripes of that
+//! server (Nitzberg and Lo's file-layout distribution; Liao 2008, section II).
 
 use super::{Partition, cyclic::Cycle, static_cyclic, stripes};
 use crate::{Case, Fitness, Realm, aggregators};
@@ -13,10 +13,12 @@ impl Partition for FileLayout {
         "file-layout"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
         match case.facts.striping {
-            None => Fitness::unfit("the file's servers are not known"),
-            Some(_) => static_cyclic::suit(case, 60, "each server hears one aggregator"),
+            None => Fitness::unfit("the striping of the file is unknown"),
+            Some(_) => {
+                static_cyclic::fitness(case, 60, "each server gets requests from one aggregator")
+            }
         }
     }
 
@@ -47,7 +49,7 @@ mod tests {
     };
 
     #[test]
-    fn every_server_has_its_aggregator() {
+    fn every_server_has_its_own_aggregator() {
         let mut fixture = Fixture::new(vec![dense(35, 100); 6]);
         fixture.facts.striping = Some(Striping { unit: 10, count: 4 });
         let realms = FileLayout.realms(&fixture.case(), &[0]);
@@ -60,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_region_needs_few() {
+    fn a_short_region_needs_few_aggregators() {
         let mut fixture = Fixture::new(vec![dense(35, 10); 6]);
         fixture.facts.striping = Some(Striping {
             unit: 10,

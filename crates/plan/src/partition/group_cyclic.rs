@@ -1,7 +1,7 @@
-//! Group-cyclic: aggregators in groups as large as the number of servers, the
-//! region divided among groups, and stripes dealt out in turn within a group
-//! (Liao 2008, section III-C). At every server the stripes of one aggregator
-//! lie in a row, and an aggregator talks to one server only.
+//! Group-cyclic: aggregators form groups as large as the number of servers, the
+//! region is divided among the groups, and stripes are assigned round-robin
+//! within a group (Liao 2008, section III-C). An aggregator accesses only one
+//! server, where its stripes are contiguous.
 
 use super::{Partition, cyclic, static_cyclic, stripes};
 use crate::{Case, Fitness, Realm};
@@ -15,11 +15,11 @@ impl Partition for GroupCyclic {
         "group-cyclic"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
-        static_cyclic::suit(
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
+        static_cyclic::fitness(
             case,
             80,
-            "servers manage the locks: each aggregator writes stripes in a row at one server",
+            "servers manage the locks: each aggregator writes contiguous stripes on one server",
         )
     }
 
@@ -29,8 +29,8 @@ impl Partition for GroupCyclic {
         let first_stripe = region.start / striping.unit;
         let stripes = region.end.div_ceil(striping.unit) - first_stripe;
         let owners = from_starting_aggregator(candidates, first_stripe);
-        // The region is shared in proportion to the groups' sizes: the last
-        // group may be smaller.
+        // The region is divided in proportion to the group sizes, since the
+        // last group may be smaller.
         let cut = |members_before: usize| {
             let share = u128::from(stripes) * members_before as u128 / owners.len() as u128;
             striping
@@ -47,17 +47,17 @@ impl Partition for GroupCyclic {
                 true => region.end,
                 false => cut(after),
             };
-            // Turns count from the region's first stripe, not from the
-            // group's: so all groups meet the servers in the same order.
-            realms.extend(cyclic::deal(striping.unit, first_stripe, group, &file));
+            // Count from the region's first stripe, not from the group's, so
+            // that all groups use the servers in the same order.
+            realms.extend(cyclic::assign(striping.unit, first_stripe, group, &file));
             before = after;
         }
         realms
     }
 }
 
-/// The candidates in turn, from aggregator `first_stripe mod n` on (paper
-/// 004, equation 1).
+/// The candidates in round-robin order, starting with aggregator `first_stripe
+/// mod n` (Liao 2008, equation 1).
 fn from_starting_aggregator(candidates: &[u32], first_stripe: u64) -> Vec<u32> {
     let mut owners = candidates.to_vec();
     let start = first_stripe % owners.len().max(1) as u64;
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_figure_5() {
+    fn figure_5_of_the_paper() {
         // Eight aggregators, four servers, a region that starts in stripe 7:
         // group 0 is 7, 0, 1, 2, and group 1 is 3, 4, 5, 6.
         let fixture = fixture(75, 165, 4);
@@ -94,7 +94,7 @@ mod tests {
         let ranks: Vec<u32> = realms.iter().map(|(rank, _)| *rank).collect();
         assert_eq!(ranks, [7, 0, 1, 2, 3, 4, 5, 6]);
         assert_eq!(owner(&realms, 75), 7);
-        // P0 comes before P4 at server 0, and each keeps to one server.
+        // P0 precedes P4 on server 0, and each uses only one server.
         for byte in 75..240 {
             let server = (byte / 10 % 4) as u32;
             assert_eq!(owner(&realms, byte) % 4, server, "byte {byte}");
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_static_cyclic_while_aggregators_do_not_exceed_servers() {
+    fn equals_static_cyclic_with_no_more_aggregators_than_servers() {
         for (start, count) in [(0, 8), (33, 8), (170, 9)] {
             let fixture = fixture(start, 500, count);
             let candidates = [0, 1, 2, 3, 4, 5, 6, 7];

@@ -1,8 +1,9 @@
-//! Partitions: how the file is divided into realms. One file a method.
+//! Partitions: how the file is divided into realms. One file per partition.
 
 mod aligned;
 mod balanced;
 pub(crate) mod by_server;
+mod contiguous;
 mod cyclic;
 mod even;
 mod file_layout;
@@ -11,7 +12,6 @@ mod neighbours;
 mod persistent;
 mod server_data;
 mod static_cyclic;
-mod stretches;
 mod stripe_multiple;
 
 pub use aligned::Aligned;
@@ -27,28 +27,27 @@ pub use stripe_multiple::StripeMultiple;
 
 use crate::{Case, Fitness, PersistentRealms, Realm, Striping};
 
-/// A way to divide the file among aggregators.
+/// A method to divide the file among aggregators.
 pub trait Partition: Sync {
-    /// Its name, in hints and explanations.
+    /// Name in hints and explanations.
     fn name(&self) -> &'static str;
 
     /// How well it suits a case, and why.
-    fn suit(&self, case: &Case<'_>) -> Fitness;
+    fn fitness(&self, case: &Case<'_>) -> Fitness;
 
     /// The realms, each with the rank that owns it. They do not overlap, and
-    /// together they hold all of the case's region (at least every byte of it
-    /// that some rank moves). `candidates` are the ranks chosen as
-    /// aggregators; a partition that knows better which rank should own which
-    /// realm may use others.
+    /// together they cover the region of the case (at least every byte that
+    /// some rank moves). `candidates` are the ranks chosen as aggregators; a
+    /// partition that determines the owners itself may use other ranks.
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)>;
 
-    /// What later calls must keep to.
+    /// State to keep for later calls.
     fn remember(&self, _case: &Case<'_>, _candidates: &[u32]) -> Option<PersistentRealms> {
         None
     }
 }
 
-/// All partitions, in the order in which ties are resolved.
+/// All partitions, in tie-breaking order.
 pub const PARTITIONS: &[&dyn Partition] = &[
     &Even,
     &Aligned,
@@ -63,7 +62,7 @@ pub const PARTITIONS: &[&dyn Partition] = &[
     &Balanced,
 ];
 
-/// The partition of that name.
+/// The partition with this name.
 pub fn by_name(name: &str) -> Option<&'static dyn Partition> {
     PARTITIONS
         .iter()
@@ -71,8 +70,8 @@ pub fn by_name(name: &str) -> Option<&'static dyn Partition> {
         .find(|partition| partition.name() == name)
 }
 
-/// The file's stripes; where striping is not known, as if each candidate were
-/// a server and a stripe as long as a lock.
+/// The file's stripes; if striping is unknown, as if each candidate were a
+/// server and a stripe as long as a lock.
 fn stripes(case: &Case<'_>, candidates: &[u32]) -> Striping {
     case.facts.striping.unwrap_or(Striping {
         unit: case.boundary(),

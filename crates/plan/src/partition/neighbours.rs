@@ -1,11 +1,11 @@
 //! Neighbours: neighbouring realms on neighbouring ranks (Coloma 2006, section
-//! 5.2). Aggregators of one node own one stretch together, so what the node
-//! caches or reads ahead past one realm belongs to the next.
+//! 5.2). The aggregators of a node together own one contiguous range, so
+//! whatever the node caches or reads ahead past one realm belongs to the next.
 
 use super::{Partition, aligned};
 use crate::{Case, Client, Fitness, Realm};
 
-/// Aligned stretches, their owners in the order of the nodes.
+/// Aligned contiguous realms, their owners in node order.
 #[derive(Debug)]
 pub struct Neighbours;
 
@@ -14,17 +14,17 @@ impl Partition for Neighbours {
         "neighbours"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
         let nodes = case.pattern().nodes;
         if nodes == 1 || nodes == case.facts.nodes.len() {
-            return Fitness::suits(10, "ranks are all as near to each other");
+            return Fitness::suits(10, "all ranks are equally close");
         }
         match case.facts.client {
             Client::Kernel => Fitness::suits(
                 35,
-                format!("ranks of each of {nodes} nodes share what its kernel caches"),
+                format!("the ranks of each of {nodes} nodes share its page cache"),
             ),
-            Client::Library => Fitness::suits(15, "processes of a node share no cache"),
+            Client::Library => Fitness::suits(15, "processes on a node share no cache"),
         }
     }
 
@@ -33,8 +33,7 @@ impl Partition for Neighbours {
     }
 }
 
-/// Ranks of a node one after the other, nodes in the order of their first
-/// candidate.
+/// Candidates by node, nodes in the order of their first candidate.
 fn in_node_order(nodes: &[u32], candidates: &[u32]) -> Vec<u32> {
     let mut ranks = candidates.to_vec();
     ranks.sort_unstable_by_key(|rank| (nodes[*rank as usize], *rank));
@@ -47,7 +46,7 @@ mod tests {
     use crate::testing::{Fixture, dense};
 
     #[test]
-    fn owners_of_a_node_follow_each_other() {
+    fn owners_on_one_node_are_consecutive() {
         let mut fixture = Fixture::new(vec![dense(0, 1 << 20); 6]);
         fixture.facts.nodes = vec![0, 1, 2, 0, 1, 2];
         let realms = Neighbours.realms(&fixture.case(), &[0, 1, 2, 3, 4, 5]);

@@ -1,11 +1,11 @@
 //! Persistent: realms of the whole file, anchored at byte 0 and fixed by the
-//! first call (Coloma 2006): a byte has the same owner in every call, so what an
-//! aggregator caches stays true.
+//! first call (Coloma 2006). A byte has the same owner in every call, so an
+//! aggregator's cache stays valid.
 
 use super::{Partition, cyclic, static_cyclic};
 use crate::{Case, Fitness, PersistentRealms, Realm};
 
-/// Blocks of the first call's share, dealt out in turn for ever.
+/// Blocks sized by the first call, assigned round-robin for all calls.
 #[derive(Debug)]
 pub struct Persistent {
     alignment: Alignment,
@@ -57,20 +57,17 @@ impl Partition for Persistent {
         }
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
         let gain = match self.alignment {
-            Alignment::Byte => (
-                20,
-                "owners are kept from call to call, but locks are shared",
-            ),
-            Alignment::Boundary => (50, "owners are kept from call to call"),
+            Alignment::Byte => (20, "owners persist across calls, but locks are shared"),
+            Alignment::Boundary => (50, "owners persist across calls"),
         };
-        static_cyclic::suit(case, gain.0, gain.1)
+        static_cyclic::fitness(case, gain.0, gain.1)
     }
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
         let PersistentRealms { block, owners } = self.realms_of(case, candidates);
-        cyclic::deal(block, 0, &owners, &case.region())
+        cyclic::assign(block, 0, &owners, &case.region())
     }
 
     fn remember(&self, case: &Case<'_>, candidates: &[u32]) -> Option<PersistentRealms> {
@@ -84,7 +81,7 @@ mod tests {
     use crate::testing::{Fixture, dense};
 
     #[test]
-    fn the_first_call_decides_for_all() {
+    fn the_first_call_fixes_the_realms() {
         for partition in [Persistent::ANY, Persistent::ALIGNED] {
             let mut fixture = Fixture::new(vec![dense(5000, 30_000); 3]);
             let first = partition.remember(&fixture.case(), &[0, 1, 2]).unwrap();
@@ -106,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_moves_nothing_decides_nothing() {
+    fn an_empty_call_does_not_fix_the_realms() {
         let fixture = Fixture::new(vec![dense(0, 0); 3]);
         assert_eq!(Persistent::ANY.remember(&fixture.case(), &[0]), None);
     }

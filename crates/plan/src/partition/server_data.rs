@@ -1,16 +1,17 @@
-//! How much of an access lies on a server.
+//! The amount of an access's data on a server.
 
 use std::ops::Range;
 
 use crate::{Access, Striping, number::gcd};
 
-/// 2^64 divided by the golden ratio: multiples are spread evenly over 64
+/// 2^64 divided by the golden ratio: its multiples are spread evenly over 64
 /// bits.
 const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Data bytes of an access on one server: two look-ups a stripe, whatever the
-/// number of pieces, and only as many stripes as it takes until the pattern
-/// repeats. Where those are more than `stripes_max`, from that many of them.
+/// Data bytes of an access on one server. Takes two look-ups per stripe,
+/// whatever the number of pieces, for only as many stripes as it takes the
+/// pattern to repeat; if those are more than `stripes_max`, estimates from a
+/// sample of that many.
 pub(super) fn bytes_on(access: &Access, striping: Striping, server: u64, stripes_max: u64) -> u64 {
     let span = access.span();
     if span.is_empty() {
@@ -27,8 +28,8 @@ pub(super) fn bytes_on(access: &Access, striping: Striping, server: u64, stripes
         data.end - data.start
     };
     let sum = |indices: Range<u64>| indices.map(on_stripe).sum::<u64>();
-    // The first and the last stripe may reach past the access; what lies
-    // between them repeats with the pattern.
+    // The first and the last stripe may extend past the access; those in
+    // between repeat with the pattern.
     let inner = stripes.saturating_sub(2);
     let period = period(access, striping);
     if inner == 0 || (period >= inner && stripes <= stripes_max) {
@@ -43,8 +44,8 @@ pub(super) fn bytes_on(access: &Access, striping: Striping, server: u64, stripes
         };
         return ends + repeats + sum(1..1 + rest);
     }
-    // One stripe of each of `stripes_max` equal parts, at a scattered place:
-    // even steps would fall in with the pattern's own.
+    // One stripe from each of `stripes_max` equal parts, at a scattered
+    // position: even steps could resonate with the pattern.
     let sampled = |sample: u64| {
         let scattered = u128::from(sample.wrapping_mul(GOLDEN_RATIO));
         let place = (u128::from(sample) << 64) + scattered;
@@ -56,8 +57,8 @@ pub(super) fn bytes_on(access: &Access, striping: Striping, server: u64, stripes
     ends + scaled.min(u128::from(access.len())) as u64
 }
 
-/// After how many stripes of a server the pattern of an access lies the same
-/// way in a stripe again.
+/// Number of a server's stripes after which the access has the same position
+/// relative to a stripe again.
 fn period(access: &Access, striping: Striping) -> u64 {
     let extent = access.layout().extent().unsigned_abs();
     let cycle = u128::from(striping.unit) * u128::from(striping.count);
@@ -75,7 +76,7 @@ mod tests {
     const STRIPES: Striping = Striping { unit: 10, count: 3 };
 
     #[test]
-    fn servers_data_is_counted_exactly() {
+    fn data_on_a_server_is_counted_exactly() {
         let accesses = [
             dense(7, 1000),
             strided(3, 2, 7, 600),
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_come_near() {
+    fn samples_are_close() {
         // This pattern repeats after 1009 stripes.
         let access = strided(5, 500, 1009, 3_000_000);
         for server in 0..3 {

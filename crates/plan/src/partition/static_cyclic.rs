@@ -1,6 +1,6 @@
-//! Static-cyclic: lock-sized blocks of the whole file dealt out in turn
-//! (Liao 2008, section III-B). Block `i` is always aggregator `i mod n`'s,
-//! from call to call.
+//! Static-cyclic: lock-sized blocks of the whole file assigned round-robin
+//! (Liao 2008, section III-B). Block `i` belongs to aggregator `i mod n` in
+//! every call.
 
 use super::{Partition, cyclic};
 use crate::{Case, Direction, Fitness, LockProtocol, Realm};
@@ -14,34 +14,35 @@ impl Partition for StaticCyclic {
         "static-cyclic"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
-        suit(
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
+        fitness(
             case,
             70,
-            "each aggregator keeps to its servers and stripes from call to call",
+            "each aggregator uses the same servers and stripes in every call",
         )
     }
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
-        cyclic::deal(case.boundary(), 0, candidates, &case.region())
+        cyclic::assign(case.boundary(), 0, candidates, &case.region())
     }
 }
 
-/// What all cyclic partitions say, with what they gain where servers manage
-/// locks.
-pub(super) fn suit(case: &Case<'_>, priority: u8, gain: &'static str) -> Fitness {
+/// Fitness of all cyclic partitions; `gain` is their advantage where servers
+/// manage locks.
+pub(super) fn fitness(case: &Case<'_>, priority: u8, gain: &'static str) -> Fitness {
     match (case.direction, case.facts.lock_protocol) {
         (Direction::Read, _) => Fitness::suits(
             2,
-            "what the file system reads ahead would belong to another aggregator",
+            "the file system's read-ahead would belong to another aggregator",
         ),
         (Direction::Write, LockProtocol::Server) => Fitness::suits(priority, gain),
         (Direction::Write, LockProtocol::Token) => {
-            Fitness::suits(4, "every block would ask another token holder for its lock")
+            Fitness::suits(4, "every block would need a lock from another token holder")
         }
-        (Direction::Write, LockProtocol::None) => {
-            Fitness::suits(8, "no locks to keep apart: long stretches are cheaper")
-        }
+        (Direction::Write, LockProtocol::None) => Fitness::suits(
+            8,
+            "no locks to separate: long contiguous realms are cheaper",
+        ),
     }
 }
 
@@ -54,7 +55,7 @@ mod tests {
     };
 
     #[test]
-    fn blocks_keep_their_owner_from_call_to_call() {
+    fn blocks_have_the_same_owner_in_every_call() {
         let owner = |start: u64, byte: u64| {
             let mut fixture = Fixture::new(vec![dense(start, 100); 4]);
             fixture.facts.striping = Some(Striping { unit: 10, count: 2 });

@@ -1,10 +1,10 @@
-//! Stripe-multiple: blocks of several stripes dealt out in turn, how many the
-//! user says (Nitzberg and Lo's cyclic distribution; Liao 2008, section II).
+//! Stripe-multiple: blocks of several stripes, set by a hint, assigned
+//! round-robin (Nitzberg and Lo's cyclic distribution; Liao 2008, section II).
 
 use super::{Partition, cyclic, static_cyclic, stripes};
 use crate::{Case, Fitness, Realm};
 
-/// Blocks of `stripe_multiple` stripes in turn.
+/// Blocks of `stripe_multiple` stripes, round-robin.
 #[derive(Debug)]
 pub struct StripeMultiple;
 
@@ -13,18 +13,14 @@ impl Partition for StripeMultiple {
         "stripe-multiple"
     }
 
-    fn suit(&self, case: &Case<'_>) -> Fitness {
-        static_cyclic::suit(
-            case,
-            45,
-            "longer transfers, but of several servers' stripes each",
-        )
+    fn fitness(&self, case: &Case<'_>) -> Fitness {
+        static_cyclic::fitness(case, 45, "longer transfers, but each spans several servers")
     }
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
         let unit = stripes(case, candidates).unit;
         let block = unit.checked_mul(case.tuning.stripe_multiple.max(1));
-        cyclic::deal(block.unwrap_or(unit), 0, candidates, &case.region())
+        cyclic::assign(block.unwrap_or(unit), 0, candidates, &case.region())
     }
 }
 

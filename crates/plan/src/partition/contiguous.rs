@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::Realm;
 
-/// Gives every owner the stretch up to its cut; the last takes the rest.
-/// `cut` says where stretch `index` of the region should start.
+/// Gives every owner the range up to its cut; the last takes the rest. `cut`
+/// returns where range `index` of the region should start.
 pub(super) fn divide(
     region: &Range<u64>,
     owners: &[u32],
@@ -24,14 +24,14 @@ pub(super) fn divide(
     realms
 }
 
-/// Where stretch `index` of `count` equal ones starts.
+/// Where range `index` of `count` equal ranges starts.
 pub(super) fn even_cut(region: &Range<u64>, index: u64, count: u64) -> u64 {
     let len = u128::from(region.end - region.start);
     let below = len * u128::from(index) / u128::from(count.max(1));
     region.start + below as u64
 }
 
-/// The multiple of `boundary` that is nearest to a byte, the upper of two.
+/// The multiple of `boundary` nearest to a byte; ties go up.
 pub(super) fn nearest(byte: u64, boundary: u64) -> u64 {
     let below = byte - byte % boundary;
     match byte - below >= boundary.div_ceil(2) {
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_boundary_may_lie_above() {
+    fn the_nearest_boundary_may_be_above() {
         let nearest_to = |byte| nearest(byte, 10);
         assert_eq!([0, 4, 5, 9, 10, 14].map(nearest_to), [0, 0, 10, 10, 10, 10]);
         assert_eq!(nearest(u64::MAX - 1, 1 << 63), u64::MAX, "it saturates");
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_that_go_astray_are_put_in_order() {
+    fn cuts_are_clamped_to_ascending_order() {
         let cuts = [0, 50, 5, 200];
         let realms = divide(&(10..100), &[3, 1, 2, 0], |index| cuts[index as usize]);
         let files: Vec<_> = realms.iter().map(|(_, realm)| realm.file()).collect();

@@ -7,32 +7,31 @@ use pario_layout::Run;
 use super::Proof;
 use crate::{Access, number::gcd};
 
-/// Pieces or runs that a proof looks at: more are not cheap.
-const LOOKED_AT_MAX: u64 = 1 << 16;
+/// Maximum number of pieces or runs that a proof examines.
+const EXAMINED_MAX: u64 = 1 << 16;
 
-/// Pairs of runs that are compared.
+/// Maximum number of pairs of runs that are compared.
 const PAIRS_MAX: u64 = 1 << 18;
 
-/// Looks for a cheap proof that no two ranks' bytes overlap: their spans do
-/// not; or their patterns repeat, and do not overlap until they have all come
-/// round; or their strided runs, as in subarrays, keep apart one by one.
+/// Looks for a cheap proof that no two ranks' bytes overlap: their spans are
+/// disjoint; or their patterns repeat and are disjoint over a common period; or
+/// their strided runs, as in subarrays, are pairwise disjoint.
 pub fn disjoint(accesses: &[Access]) -> Proof {
     let mut used: Vec<&Access> = accesses
         .iter()
         .filter(|access| !access.is_empty())
         .collect();
     used.sort_unstable_by_key(|access| access.span().start);
-    let spans_apart = used
+    let disjoint_spans = used
         .windows(2)
         .all(|pair| pair[0].span().end <= pair[1].span().start);
-    match spans_apart || apart_in_period(&used) || apart_by_runs(&used) {
+    match disjoint_spans || disjoint_in_period(&used) || disjoint_by_runs(&used) {
         true => Proof::Disjoint,
         false => Proof::Unknown,
     }
 }
 
-/// The distance after which the patterns of all accesses have come round, if
-/// they have few pieces in it.
+/// The common period of all accesses, if they have few pieces in it.
 fn common_period(accesses: &[&Access]) -> Option<u64> {
     let mut period: u64 = 1;
     for access in accesses {
@@ -49,11 +48,11 @@ fn common_period(accesses: &[&Access]) -> Option<u64> {
         (period / extent).saturating_mul(a_tile)
     };
     let total = accesses.iter().map(pieces).fold(0, u64::saturating_add);
-    (total <= LOOKED_AT_MAX).then_some(period)
+    (total <= EXAMINED_MAX).then_some(period)
 }
 
-/// Puts all pieces of one period on a circle of its length.
-fn apart_in_period(accesses: &[&Access]) -> bool {
+/// Whether all pieces of one period are disjoint, modulo its length.
+fn disjoint_in_period(accesses: &[&Access]) -> bool {
     let Some(period) = common_period(accesses) else {
         return false;
     };
@@ -104,10 +103,10 @@ impl Strip {
         })
     }
 
-    /// Whether pieces of two runs never meet. All distances between a piece
-    /// of one and a piece of the other are the first one plus multiples of
+    /// Whether pieces of two runs never overlap. All distances between a piece
+    /// of one and a piece of the other are the first distance plus multiples of
     /// the strides' common divisor.
-    fn is_apart(&self, other: &Strip) -> bool {
+    fn is_disjoint(&self, other: &Strip) -> bool {
         if self.end <= other.start || other.end <= self.start {
             return true;
         }
@@ -123,8 +122,8 @@ impl Strip {
     }
 }
 
-/// Compares the runs of different ranks that lie side by side.
-fn apart_by_runs(accesses: &[&Access]) -> bool {
+/// Compares neighbouring runs of different ranks.
+fn disjoint_by_runs(accesses: &[&Access]) -> bool {
     let Some(mut strips) = strips(accesses) else {
         return false;
     };
@@ -134,8 +133,8 @@ fn apart_by_runs(accesses: &[&Access]) -> bool {
     for strip in strips {
         active.retain(|other| other.end > strip.start);
         pairs += active.len() as u64;
-        let meets = |other: &Strip| other.rank != strip.rank && !other.is_apart(&strip);
-        if pairs > PAIRS_MAX || active.iter().any(meets) {
+        let overlaps = |other: &Strip| other.rank != strip.rank && !other.is_disjoint(&strip);
+        if pairs > PAIRS_MAX || active.iter().any(overlaps) {
             return false;
         }
         active.push(strip);
@@ -143,13 +142,13 @@ fn apart_by_runs(accesses: &[&Access]) -> bool {
     true
 }
 
-/// All runs of all accesses, if they are few.
+/// All runs of all accesses, if there are few.
 fn strips(accesses: &[&Access]) -> Option<Vec<Strip>> {
     let mut strips = Vec::new();
     for (rank, access) in accesses.iter().enumerate() {
         let data = access.first()..access.first() + access.len();
         for run in access.layout().runs(data) {
-            if strips.len() as u64 == LOOKED_AT_MAX {
+            if strips.len() as u64 == EXAMINED_MAX {
                 return None;
             }
             strips.push(Strip::new(rank, access.displacement(), &run)?);
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overlap_of_one_byte_is_no_proof() {
+    fn an_overlap_of_one_byte_is_detected() {
         let ranks = [strided(0, 9, 32, 900), strided(8, 8, 32, 800)];
         assert_eq!(disjoint(&ranks), Proof::Unknown);
         let around = [strided(0, 8, 32, 800), strided(28, 5, 32, 500)];
@@ -184,15 +183,15 @@ mod tests {
     }
 
     #[test]
-    fn unequal_periods_come_round_together() {
+    fn unequal_periods_have_a_common_period() {
         // Eight bytes of every 24, and of every 48.
         let ranks = [strided(0, 8, 24, 8000), strided(8, 8, 48, 8000)];
         assert_eq!(disjoint(&ranks), Proof::Disjoint);
-        let meets = [strided(0, 8, 24, 8000), strided(8, 8, 40, 8000)];
-        assert_eq!(disjoint(&meets), Proof::Unknown);
+        let overlaps = [strided(0, 8, 24, 8000), strided(8, 8, 40, 8000)];
+        assert_eq!(disjoint(&overlaps), Proof::Unknown);
     }
 
-    /// Blocks of a cube of `side` bytes, `parts` in each direction.
+    /// Blocks of a cube of `side` bytes, `parts` in each dimension.
     fn blocks(side: u64, parts: u64) -> Vec<Access> {
         let part = side / parts;
         let block = |index: u64| {
@@ -213,7 +212,7 @@ mod tests {
 
     #[test]
     fn blocks_of_an_array_are_disjoint() {
-        // Half a million pieces, but only some hundred runs a rank.
+        // Half a million pieces, but only a few hundred runs per rank.
         assert_eq!(disjoint(&blocks(512, 2)), Proof::Disjoint);
         let mut ranks = blocks(512, 2);
         ranks.push(dense(511, 2));
@@ -233,8 +232,8 @@ mod tests {
                 })
                 .collect();
             let bytes: u64 = ranks.iter().map(Access::len).sum();
-            let stretches = super::super::covered(ranks.iter(), 0..1000);
-            let union: u64 = stretches.iter().map(|it| it.end - it.start).sum();
+            let ranges = super::super::covered(ranks.iter(), 0..1000);
+            let union: u64 = ranges.iter().map(|it| it.end - it.start).sum();
             if disjoint(&ranks) == Proof::Disjoint {
                 proved += 1;
                 assert_eq!(bytes, union, "{ranks:?}");
