@@ -15,7 +15,7 @@ use crate::{
     Error, ErrorKind, Mode, Result, Status,
     access::{AccessMethod, Buffers, Locking, Moved, ReadModifyWrite, Selection, Transfer},
     buffer::Memory,
-    file::{Atomicity, Inner},
+    file::{Atomicity, Inner, Terms},
     request::{Completion, InFlight, KeepAlive, Placement},
     view::{FlattenedView, ViewsEqual},
     writer_lock::{WriteGuard, WriterLock},
@@ -69,41 +69,47 @@ impl Call {
 pub(crate) struct Operation {
     file: Arc<Inner>,
     call: Call,
-    view: Arc<FlattenedView>,
-    hints: Arc<Hints>,
+    terms: Arc<Terms>,
     /// First data byte of the view.
     first: u64,
     memory: Memory,
-    atomicity: Atomicity,
 }
 
 impl Operation {
     /// Checks the arguments, finds the offset and moves the pointer on, by
     /// the amount asked.
     pub(crate) fn prepare(file: &Arc<Inner>, call: Call, memory: Memory) -> Result<Operation> {
-        let view = file.view();
-        check_allowed(file, &view, call)?;
+        Self::prepare_on(&file.terms(), file, call, memory)
+    }
+
+    /// Likewise, for a call that goes by these terms.
+    pub(crate) fn prepare_on(
+        terms: &Arc<Terms>,
+        file: &Arc<Inner>,
+        call: Call,
+        memory: Memory,
+    ) -> Result<Operation> {
+        let view = &*terms.view;
+        check_allowed(file, view, call)?;
         memory.check()?;
-        let bytes = Transfer::file_bytes(&view, &memory)?;
+        let bytes = Transfer::file_bytes(view, &memory)?;
         let etypes = view.whole_etypes(bytes)?;
         let first = match call.position {
-            Position::At(offset) | Position::Ordered(offset) => reach(&view, offset, bytes)?,
+            Position::At(offset) | Position::Ordered(offset) => reach(view, offset, bytes)?,
             Position::Individual => {
                 let mut pointer = file.pointer();
-                let first = reach(&view, *pointer, bytes)?;
+                let first = reach(view, *pointer, bytes)?;
                 *pointer += etypes;
                 first
             }
-            Position::Shared => reach(&view, file.shared_pointer.advance(etypes)?, bytes)?,
+            Position::Shared => reach(view, file.shared_pointer.advance(etypes)?, bytes)?,
         };
         Ok(Operation {
             file: file.clone(),
             call,
-            view,
-            hints: file.hints(),
+            terms: terms.clone(),
             first,
             memory,
-            atomicity: file.atomicity(),
         })
     }
 
@@ -134,7 +140,7 @@ impl Operation {
     }
 
     pub(crate) fn is_atomic(&self) -> bool {
-        self.atomicity == Atomicity::Atomic
+        self.terms.atomicity == Atomicity::Atomic
     }
 
     fn result(&self, moved: Moved) -> Result<Status> {
@@ -148,7 +154,7 @@ impl Operation {
 
     /// Reads the data through a window of this size, whatever the pattern.
     pub(crate) fn run_sieved(&self, buffer_bytes: u64) -> Result<Status> {
-        let mut hints = (*self.hints).clone();
+        let mut hints = (*self.terms.hints).clone();
         hints.pario_read_method = pario_hints::AccessMethod::Sieve;
         hints.ind_rd_buffer_size = buffer_bytes;
         let transfer = Transfer {
@@ -161,17 +167,20 @@ impl Operation {
     /// Whether its bytes go between memory and file as they are, each to a place
     /// of its own, and it need not be atomic.
     pub(crate) fn is_plain(&self) -> bool {
-        self.atomicity == Atomicity::NonAtomic
-            && Transfer::is_unconverted(&self.view, &self.memory)
+        self.terms.atomicity == Atomicity::NonAtomic
+            && Transfer::is_unconverted(&self.terms.view, &self.memory)
             && (self.call.direction == Direction::Read
                 || self.memory.bytes() == 0
-                || (self.view.layout().size() > 0
-                    && !self.view.overlaps_itself(self.first, self.memory.bytes())))
+                || (self.terms.view.layout().size() > 0
+                    && !self
+                        .terms
+                        .view
+                        .overlaps_itself(self.first, self.memory.bytes())))
     }
 
     /// Bytes that its data takes in the file.
     pub(crate) fn file_bytes(&self) -> Result<u64> {
-        Transfer::file_bytes(&self.view, &self.memory)
+        Transfer::file_bytes(&self.terms.view, &self.memory)
     }
 
     pub(crate) fn first(&self) -> u64 {
@@ -183,11 +192,11 @@ impl Operation {
     }
 
     pub(crate) fn view(&self) -> &FlattenedView {
-        &self.view
+        &self.terms.view
     }
 
     pub(crate) fn hints(&self) -> &Arc<Hints> {
-        &self.hints
+        &self.terms.hints
     }
 
     pub(crate) fn memory(&self) -> &Memory {
@@ -215,8 +224,7 @@ impl Operation {
     /// to hand it over.
     pub(crate) fn start(self, keep: KeepAlive) -> InFlight {
         if let Some(result) = self.can_run_inline() {
-            let (request, _) = self.file.pending.start();
-            return InFlight::complete(request, result);
+            return InFlight::complete(self.file.pending.request(), result);
         }
         let completion = Arc::new(Completion::default());
         let (request, under_way) = self.file.pending.start();
@@ -274,21 +282,21 @@ impl Operation {
 
     fn is_short(&self) -> bool {
         let bytes = self.memory.bytes();
-        bytes <= self.hints.pario_inline_bytes
-            && self.atomicity == Atomicity::NonAtomic
-            && self.hints.pario_rmw != Rmw::Locked
-            && Transfer::is_unconverted(&self.view, &self.memory)
+        bytes <= self.terms.hints.pario_inline_bytes
+            && self.terms.atomicity == Atomicity::NonAtomic
+            && self.terms.hints.pario_rmw != Rmw::Locked
+            && Transfer::is_unconverted(&self.terms.view, &self.memory)
             && self.file.buffers.has_room(bytes)
-            && (self.view.layout().is_dense() || {
+            && (self.terms.view.layout().is_dense() || {
                 let data = self.first..self.first + bytes;
-                self.view.layout().piece_stats(data).pieces <= SHORT_PIECES_MAX
+                self.terms.view.layout().piece_stats(data).pieces <= SHORT_PIECES_MAX
             })
     }
 
     /// What the driver can carry on its own: pieces of memory as they are,
     /// without locks or steps in between.
     fn submission(&self) -> Option<(Batch<'static>, Plan, Option<WriteGuard>)> {
-        if self.atomicity == Atomicity::Atomic || self.file.writer_lock.is_closed() {
+        if self.terms.atomicity == Atomicity::Atomic || self.file.writer_lock.is_closed() {
             return None;
         }
         let (plan, guard) = self.plan();
@@ -305,10 +313,10 @@ impl Operation {
         Transfer {
             handle: &*self.file.handle,
             direction: self.call.direction,
-            view: &self.view,
+            view: &self.terms.view,
             first: self.first,
             memory: &self.memory,
-            hints: &self.hints,
+            hints: &self.terms.hints,
             read_modify_write: plan.read_modify_write,
             locking: plan.locking,
             buffers: &self.file.buffers,
@@ -317,7 +325,7 @@ impl Operation {
 
     /// How it locks: `otherwise`, unless it is atomic.
     fn locking(&self, otherwise: Locking) -> Locking {
-        match self.atomicity {
+        match self.terms.atomicity {
             Atomicity::Atomic => Locking::Whole,
             Atomicity::NonAtomic => otherwise,
         }
@@ -333,7 +341,7 @@ impl Operation {
             };
             return (plan, None);
         }
-        let locked = self.hints.pario_rmw == Rmw::Locked;
+        let locked = self.terms.hints.pario_rmw == Rmw::Locked;
         let locking = self.locking(match locked {
             true => Locking::EachWrite,
             false => Locking::None,

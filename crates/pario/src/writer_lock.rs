@@ -102,9 +102,14 @@ pub(crate) struct PendingOperation(Pending);
 impl Pending {
     /// Counts an operation and its request.
     pub(crate) fn start(&self) -> (PendingRequest, PendingOperation) {
-        self.0.requests.fetch_add(1, Ordering::AcqRel);
         *self.operations() += 1;
-        (PendingRequest(self.clone()), PendingOperation(self.clone()))
+        (self.request(), PendingOperation(self.clone()))
+    }
+
+    /// Counts the request of an operation that is over.
+    pub(crate) fn request(&self) -> PendingRequest {
+        self.0.requests.fetch_add(1, Ordering::AcqRel);
+        PendingRequest(self.clone())
     }
 
     fn operations(&self) -> MutexGuard<'_, usize> {

@@ -41,10 +41,9 @@ use pario_transport::Transport;
 use crate::{
     Error, Result, Status,
     buffer::Memory,
-    file::Inner,
+    file::{CallSettings, Inner},
     operation::{Call, Operation},
 };
-use independent::CallSettings;
 pub use planning::plan_facts;
 use planning::{Holes, Planned};
 use write_guard::CollectiveWriteGuard;
@@ -115,10 +114,11 @@ pub(crate) fn run(
     call: Call,
     memory: Memory,
 ) -> Result<Status> {
+    let settings = file.settings();
     let prepared = file
         .check_no_split()
-        .and_then(|()| Operation::prepare(file, call, memory));
-    run_prepared(file, context, call, &CallSettings::now(file), prepared)
+        .and_then(|()| Operation::prepare_on(&settings, file, call, memory));
+    run_prepared(file, context, call, &settings, prepared)
 }
 
 /// `terms` are those that the call began with.

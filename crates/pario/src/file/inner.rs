@@ -3,7 +3,7 @@
 use std::{
     path::PathBuf,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -13,7 +13,10 @@ use pario_driver::{Driver, Handle};
 use pario_hints::Hints;
 use pario_transport::Transport;
 
-use super::Atomicity;
+use super::{
+    Atomicity,
+    terms::{CurrentTerms, Terms},
+};
 use crate::{
     Error, ErrorKind, Mode, Result,
     access::Buffers,
@@ -55,29 +58,24 @@ pub(crate) struct Inner {
 /// What calls change.
 #[derive(Debug)]
 pub(crate) struct State {
-    pub(crate) hints: RwLock<Arc<Hints>>,
-    pub(crate) view: RwLock<Arc<FlattenedView>>,
+    pub(crate) terms: CurrentTerms,
     /// The individual pointer, in etypes.
     pub(crate) pointer: Mutex<u64>,
-    pub(crate) atomicity: RwLock<Atomicity>,
     pub(crate) closed: AtomicBool,
 }
 
 impl Inner {
+    /// What a call that begins now goes by.
+    pub(crate) fn terms(&self) -> Arc<Terms> {
+        self.state.terms.get()
+    }
+
     pub(crate) fn hints(&self) -> Arc<Hints> {
-        self.state
-            .hints
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.terms().hints.clone()
     }
 
     pub(crate) fn view(&self) -> Arc<FlattenedView> {
-        self.state
-            .view
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.terms().view.clone()
     }
 
     pub(crate) fn pointer(&self) -> MutexGuard<'_, u64> {
@@ -88,11 +86,7 @@ impl Inner {
     }
 
     pub(crate) fn atomicity(&self) -> Atomicity {
-        *self
-            .state
-            .atomicity
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.terms().atomicity
     }
 
     /// Names the call, the file and the rank in an error.

@@ -9,11 +9,13 @@ mod open;
 mod pointers;
 mod rank_views;
 mod same_file;
+mod terms;
 mod usable;
 mod views;
 
 pub use collective::Split;
 pub(crate) use inner::Inner;
+pub(crate) use terms::Terms;
 
 use std::{path::Path, sync::Arc};
 

@@ -4,7 +4,7 @@ use std::{
     io,
     path::Path,
     sync::{
-        Arc, Mutex, RwLock,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -14,9 +14,10 @@ use pario_hints::{Hints, Info, Sources};
 use pario_transport::{Rank, Transport};
 
 use super::{
-    Atomicity, File, Inner, hints,
+    File, Inner, hints,
     inner::State,
     same_file,
+    terms::CurrentTerms,
     usable::{usable, usable_alone},
 };
 use crate::{
@@ -196,10 +197,8 @@ fn open_together(
             writer_lock: Arc::new(WriterLock::default()),
             pending: Pending::default(),
             state: State {
-                hints: RwLock::new(Arc::new(hints)),
-                view: RwLock::new(Arc::new(view)),
+                terms: CurrentTerms::new(view, hints),
                 pointer: Mutex::new(start),
-                atomicity: RwLock::new(Atomicity::NonAtomic),
                 closed: AtomicBool::new(false),
             },
         }),
