@@ -143,8 +143,11 @@ impl Queue {
 
     /// Lets the thread end when there is nothing left to do.
     pub(super) fn close(&self) {
-        self.jobs().closed = true;
-        self.changed.notify_one();
+        let mut jobs = self.jobs();
+        jobs.closed = true;
+        if jobs.thread != ThreadState::NotStarted {
+            self.changed.notify_one();
+        }
     }
 
     /// What the thread does.
