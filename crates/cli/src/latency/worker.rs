@@ -16,6 +16,9 @@ use crate::failure::Failure;
 
 /// About as many slices have a figure's time.
 const SLICES: f64 = 8.0;
+/// As many slices are taken even if they need more than the time, up to so many times as much.
+const SLICES_MIN: u32 = 12;
+const EXTENSION_MAX: f64 = 10.0;
 /// The most batches of a slice: files at a pointer that moves on do not grow much further.
 const BATCHES_MAX: u64 = 1 << 12;
 
@@ -149,22 +152,24 @@ impl Worker {
     /// Seconds per batch of as many calls as are in flight together: the best of several slices of
     /// the time, because whatever disturbs a slice makes it longer. Slices have twice as many batches
     /// each until one is long enough that its barriers do not matter. The time includes what surrounds
-    /// the slices, so that a figure takes no longer than that and one slice.
+    /// the slices. Where that is most of it, as on a machine that does something else too, a figure
+    /// gets more, but not without a bound.
     fn best_slice(&self, file: &OpenFile<'_>, row: Row) -> Result<f64, Failure> {
         let began = Instant::now();
         let time = self.time.as_secs_f64();
         let mut body = self.body(file, row)?;
         let (mut batches, mut best) = (1, f64::INFINITY);
-        loop {
+        for slices in 1.. {
             let Slice { seconds, elapsed } = self.slice(file, &mut body, batches, began)?;
             best = best.min(seconds / batches as f64);
-            if elapsed >= time {
-                return Ok(best);
+            if (elapsed >= time && slices >= SLICES_MIN) || elapsed >= time * EXTENSION_MAX {
+                break;
             }
             if seconds < time / SLICES && batches < BATCHES_MAX {
                 batches *= 2;
             }
         }
+        Ok(best)
     }
 
     /// Times some batches.

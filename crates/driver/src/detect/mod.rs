@@ -17,7 +17,10 @@ use mounts::Mount;
 pub(crate) fn facts(fd: BorrowedFd<'_>, assumed: Option<&FileSystem>) -> io::Result<Facts> {
     let found = find(fd)?;
     let file_system = assumed.unwrap_or(&found.file_system).clone();
-    let block_size = sys::block_size(fd)?;
+    let block_size = match found.block_size {
+        0 => sys::block_size(fd)?,
+        known => known,
+    };
     let striping = striping::find(fd, &file_system);
     Ok(Facts {
         mount_point: found.mount.map(|mount| mount.point),
@@ -62,12 +65,14 @@ pub(crate) fn of_path(path: &Path) -> io::Result<(FileSystem, Option<PathBuf>)> 
 struct Found {
     file_system: FileSystem,
     mount: Option<Mount>,
+    /// 0 if it is not known.
+    block_size: u64,
     direct_alignment: Option<u64>,
 }
 
 fn find(fd: BorrowedFd<'_>) -> io::Result<Found> {
     let magic = sys::magic(fd)?;
-    // Kernels before 4.11 have no statx; they miss the mount point only.
+    // Kernels before 4.11 have no statx; they miss the mount point.
     let extended = sys::extended(fd).unwrap_or_default();
     let mount = mounts::with_number(extended.mount, magic);
     let kind = mount.as_ref().map_or("", |mount| &mount.kind);
@@ -75,6 +80,7 @@ fn find(fd: BorrowedFd<'_>) -> io::Result<Found> {
     Ok(Found {
         file_system: kind::classify(magic, kind),
         mount,
+        block_size: extended.block_size,
         // Whole pages, so that a direct transfer and a buffered one of its
         // neighbour never meet in a page of the cache.
         direct_alignment: (alignment > 0).then(|| alignment.max(sys::page_size())),
