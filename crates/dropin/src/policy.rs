@@ -7,6 +7,7 @@
 //! ranks of which some run without pario ([`company`]).
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use engine::driver::{Coherence, file_system_of};
@@ -15,7 +16,7 @@ use engine::{Info, Transport};
 use pario_mpi::{Comm, Host, MpiTransport, PRETENDED_NODES};
 
 use crate::failure::Failure;
-use crate::{company, notice, pattern};
+use crate::{company, notice, pattern, symbols};
 
 /// `1` leaves every file to the host; any other value is a list of path
 /// patterns, separated by colons, of the files to leave.
@@ -186,13 +187,20 @@ const DEVICE_FUNCTIONS: [&std::ffi::CStr; 3] = [
 ];
 
 /// Whether a library for graphics processors is loaded, and the user has not
-/// said that its memory never meets a file function.
+/// said that its memory never meets a file function. Libraries are looked through
+/// again once there are more of them.
 fn has_device_library() -> bool {
+    static WITHOUT: AtomicU64 = AtomicU64::new(0);
+    let loaded = symbols::libraries_loaded();
+    if loaded == WITHOUT.load(Ordering::Relaxed) {
+        return false;
+    }
     let never = std::env::var("PARIO_DEVICE_MEMORY").is_ok_and(|value| value == "never");
-    !never
-        && DEVICE_FUNCTIONS
-            .iter()
-            .any(|name| crate::symbols::is_loaded(name))
+    let has = !never && DEVICE_FUNCTIONS.iter().any(|it| symbols::is_loaded(it));
+    if !has {
+        WITHOUT.store(loaded, Ordering::Relaxed);
+    }
+    has
 }
 
 fn disabled() -> Option<&'static str> {

@@ -1,12 +1,30 @@
 //! Symbols of the running program.
-#![allow(unsafe_code)] // dlsym
+#![allow(unsafe_code)] // dlsym, dl_iterate_phdr
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_int, c_void};
 
 /// Whether any library of the program defines a symbol.
 pub(crate) fn is_loaded(name: &CStr) -> bool {
     // SAFETY: the name is a C string; nothing is called.
     !unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.is_null()
+}
+
+/// How many libraries the program has loaded so far, at its start and later.
+pub(crate) fn libraries_loaded() -> u64 {
+    unsafe extern "C" fn note(
+        info: *mut libc::dl_phdr_info,
+        _bytes: usize,
+        loaded: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the linker passes one library, and what was given to it below.
+        unsafe { loaded.cast::<u64>().write((*info).dlpi_adds) };
+        // One is enough: the number is the same in all.
+        1
+    }
+    let mut loaded = 0u64;
+    // SAFETY: the function takes a place for a number, which outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut loaded).cast()) };
+    loaded
 }
 
 /// A symbol of the libraries that come after this one.

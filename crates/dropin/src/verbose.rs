@@ -1,6 +1,6 @@
 //! What is in force, for those who ask: `PARIO_VERBOSE=1`.
 
-use std::sync::Once;
+use std::sync::{LazyLock, Once};
 
 use engine::{File, Transport};
 use pario_mpi::{Host, MpiTransport};
@@ -11,8 +11,11 @@ use crate::notice;
 const VERBOSE: [&str; 2] = ["PARIO_VERBOSE", "ROMIO_PRINT_HINTS"];
 
 fn is_wanted(transport: &MpiTransport) -> bool {
-    let asks = |name| std::env::var(name).is_ok_and(|value| !matches!(value.trim(), "" | "0"));
-    transport.rank().0 == 0 && VERBOSE.into_iter().any(asks)
+    static WANTED: LazyLock<bool> = LazyLock::new(|| {
+        let asks = |name| std::env::var(name).is_ok_and(|value| !matches!(value.trim(), "" | "0"));
+        VERBOSE.into_iter().any(asks)
+    });
+    transport.rank().0 == 0 && *WANTED
 }
 
 /// Reports by which method collective calls were carried out, when the first

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// The variable whose hints are stronger than the call's: `key=value` pairs
 /// separated by `;`, or the name of a file.
@@ -74,6 +75,12 @@ impl fmt::Display for Warning {
     }
 }
 
+/// As ROMIO, a process looks for the file once.
+fn has_romio_file() -> bool {
+    static EXISTS: LazyLock<bool> = LazyLock::new(|| Path::new(ROMIO_FILE).exists());
+    *EXISTS
+}
+
 /// The hints that surround a call.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
@@ -102,7 +109,7 @@ impl Sources {
                 sources.read_file(Path::new(&path), ROMIO_VARIABLE, Source::HintsFile);
             }
             Some(_) => {}
-            None if Path::new(ROMIO_FILE).exists() => {
+            None if has_romio_file() => {
                 sources.read_file(Path::new(ROMIO_FILE), ROMIO_FILE, Source::HintsFile);
             }
             None => {}

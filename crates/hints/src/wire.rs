@@ -4,7 +4,8 @@
 //! magic u32 | entries u16 | entry...
 //! entry: name, value (each: length u16, UTF-8) | source u8 [reason, if adjusted]
 //! ```
-//! All numbers are little-endian. Hints without a value have no entry. Values
+//! All numbers are little-endian. Hints that nobody set have no entry, since all
+//! ranks know the defaults: mostly there is none. Values
 //! travel as text and are parsed like a user's, so no message can set a hint
 //! to what its definition does not allow.
 
@@ -23,6 +24,7 @@ impl Hints {
         let set: Vec<_> = Hints::DEFINITIONS
             .iter()
             .zip(&self.sources)
+            .filter(|(_, source)| **source != Source::Default)
             .filter_map(|(definition, source)| {
                 Some((definition.name, definition.value(self)?, source))
             })

@@ -38,6 +38,7 @@ mod access;
 mod agree;
 mod buffer;
 mod collective;
+mod condition;
 mod error;
 mod file;
 mod job;

@@ -17,7 +17,7 @@ use crate::{
         Selection, Transfer,
     },
     buffer::Memory,
-    file::{Atomicity, Inner},
+    file::{Atomicity, CallSettings, Inner},
     request::{Completion, InFlight, KeepAlive, Placement},
     view::{FlattenedView, ViewsEqual},
     writer_lock::{WriteGuard, WriterLock},
@@ -81,19 +81,28 @@ pub(crate) struct Operation {
     file: Arc<Inner>,
     call: Call,
     access: ResolvedAccess,
-    hints: Arc<Hints>,
-    atomicity: Atomicity,
+    settings: Arc<CallSettings>,
 }
 
 impl Operation {
     /// Checks the arguments, finds the offset and moves the pointer on, by
     /// the amount asked.
     pub(crate) fn prepare(file: &Arc<Inner>, call: Call, memory: Memory) -> Result<Operation> {
-        let view = file.view();
-        check_allowed(file, &view, call)?;
-        let data = MemoryData::new(&view, memory)?;
+        Self::prepare_on(&file.settings(), file, call, memory)
+    }
+
+    /// Likewise, for a call that goes by these settings.
+    pub(crate) fn prepare_on(
+        settings: &Arc<CallSettings>,
+        file: &Arc<Inner>,
+        call: Call,
+        memory: Memory,
+    ) -> Result<Operation> {
+        let view = &settings.view;
+        check_allowed(file, view, call)?;
+        let data = MemoryData::new(view, memory)?;
         let etypes = view.whole_etypes(data.file_bytes())?;
-        let resolve = |offset| ResolvedAccess::new(call.direction, view, data, offset);
+        let resolve = |offset| ResolvedAccess::new(call.direction, view.clone(), data, offset);
         let access = match call.position {
             Position::At(offset) | Position::Ordered(offset) => resolve(offset)?,
             Position::Individual => {
@@ -108,8 +117,7 @@ impl Operation {
             file: file.clone(),
             call,
             access,
-            hints: file.hints(),
-            atomicity: file.atomicity(),
+            settings: settings.clone(),
         })
     }
 
@@ -140,7 +148,7 @@ impl Operation {
     }
 
     pub(crate) fn is_atomic(&self) -> bool {
-        self.atomicity == Atomicity::Atomic
+        self.settings.atomicity == Atomicity::Atomic
     }
 
     fn result(&self, moved: Moved) -> Result<Status> {
@@ -154,7 +162,7 @@ impl Operation {
 
     /// Reads the data through a window of this size, whatever the pattern.
     pub(crate) fn run_sieved(&self, buffer_bytes: u64) -> Result<Status> {
-        let mut hints = (*self.hints).clone();
+        let mut hints = (*self.settings.hints).clone();
         hints.pario_read_method = Some(AccessMethod::Sieve);
         hints.ind_rd_buffer_size = buffer_bytes;
         let transfer = Transfer {
@@ -167,7 +175,7 @@ impl Operation {
     /// Whether its bytes go between memory and file as they are, each to a place
     /// of its own, and it need not be atomic.
     pub(crate) fn is_plain(&self) -> bool {
-        self.atomicity == Atomicity::NonAtomic
+        self.settings.atomicity == Atomicity::NonAtomic
             && self.access.converter.is_none()
             && (self.call.direction == Direction::Read
                 || self.access.memory.bytes() == 0
@@ -196,7 +204,7 @@ impl Operation {
     }
 
     pub(crate) fn hints(&self) -> &Arc<Hints> {
-        &self.hints
+        &self.settings.hints
     }
 
     pub(crate) fn memory(&self) -> &Memory {
@@ -224,8 +232,8 @@ impl Operation {
     /// to hand it over.
     pub(crate) fn start(self, keep: KeepAlive) -> InFlight {
         if let Some(result) = self.can_run_inline() {
-            let (request, _) = self.file.pending.start();
-            return InFlight::complete(request, result, self.call.unreported(&self.file));
+            let unreported = self.call.unreported(&self.file);
+            return InFlight::complete(self.file.pending.request(), result, unreported);
         }
         let completion = Arc::new(Completion::default());
         let (request, under_way) = self.file.pending.start();
@@ -283,9 +291,9 @@ impl Operation {
 
     fn is_short(&self) -> bool {
         let bytes = self.access.memory.bytes();
-        bytes <= self.hints.pario_inline_bytes
-            && self.atomicity == Atomicity::NonAtomic
-            && self.hints.pario_rmw != Rmw::Locked
+        bytes <= self.settings.hints.pario_inline_bytes
+            && self.settings.atomicity == Atomicity::NonAtomic
+            && self.settings.hints.pario_rmw != Rmw::Locked
             && self.access.converter.is_none()
             && self.file.buffers.has_room(bytes)
             && (self.access.view.layout().is_dense() || {
@@ -297,7 +305,7 @@ impl Operation {
     /// What the driver can carry on its own: pieces of memory as they are,
     /// without locks or steps in between.
     fn submission(&self) -> Option<(Batch<'static>, Plan, Option<WriteGuard>)> {
-        if self.atomicity == Atomicity::Atomic || self.file.writer_lock.is_closed() {
+        if self.settings.atomicity == Atomicity::Atomic || self.file.writer_lock.is_closed() {
             return None;
         }
         let (plan, guard) = self.plan();
@@ -314,7 +322,7 @@ impl Operation {
         Transfer {
             handle: &*self.file.handle,
             access: &self.access,
-            hints: &self.hints,
+            hints: &self.settings.hints,
             read_modify_write: plan.read_modify_write,
             locking: plan.locking,
             buffers: &self.file.buffers,
@@ -323,7 +331,7 @@ impl Operation {
 
     /// How it locks: `otherwise`, unless it is atomic.
     fn locking(&self, otherwise: Locking) -> Locking {
-        match self.atomicity {
+        match self.settings.atomicity {
             Atomicity::Atomic => Locking::Whole,
             Atomicity::NonAtomic => otherwise,
         }
@@ -339,7 +347,7 @@ impl Operation {
             };
             return (plan, None);
         }
-        let locked = self.hints.pario_rmw == Rmw::Locked;
+        let locked = self.settings.hints.pario_rmw == Rmw::Locked;
         let locking = self.locking(match locked {
             true => Locking::EachWrite,
             false => Locking::None,

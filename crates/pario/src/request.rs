@@ -7,7 +7,7 @@
 use std::{
     fmt,
     marker::PhantomData,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -15,6 +15,7 @@ use crate::{
     Element, File, Owned, Result, Source, Status, Target, Unreported,
     buffer::Memory,
     collective::Queue,
+    condition::Condition,
     operation::{Call, Position},
     writer_lock::PendingRequest,
 };
@@ -32,7 +33,7 @@ pub(crate) trait Agreement: Send + Sync + fmt::Debug {
 #[derive(Debug, Default)]
 pub(crate) struct Completion {
     stage: Mutex<Stage>,
-    arrived: Condvar,
+    arrived: Condition,
     agreement: Option<Arc<dyn Agreement>>,
     /// Where the operation waits to be carried out.
     queue: Option<Arc<Queue>>,
@@ -162,14 +163,14 @@ impl Completion {
         }
         let end = Instant::now() + bound;
         let running = |stage: &mut Stage| stage.is_running();
-        let waited = self
+        let stage = self
             .arrived
             .wait_timeout_while(self.stage(), bound, running);
-        let (stage, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        let is_here = !stage.is_running();
         drop(stage);
         let rest = end.saturating_duration_since(Instant::now());
         if let Some(agreement) = &self.agreement
-            && !timeout.timed_out()
+            && is_here
         {
             agreement.wait_for(Some(rest));
         }

@@ -6,23 +6,24 @@
 
 use std::{
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use crate::condition::Condition;
+
 #[derive(Debug, Default)]
 pub(crate) struct WriterLock {
     state: Mutex<Writers>,
-    changed: Condvar,
+    changed: Condition,
 }
 
 #[derive(Debug, Default)]
 struct Writers {
     ordinary: usize,
     alone: bool,
-    waiting: usize,
 }
 
 /// A write under way.
@@ -44,15 +45,7 @@ impl WriterLock {
 
     /// Waits while a writer needs to be alone.
     pub(crate) fn shared(self: &Arc<WriterLock>) -> WriteGuard {
-        let mut state = self.state();
-        while state.alone {
-            state.waiting += 1;
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-            state.waiting -= 1;
-        }
+        let mut state = self.changed.wait_while(self.state(), |state| state.alone);
         state.ordinary += 1;
         WriteGuard {
             writer_lock: self.clone(),
@@ -82,10 +75,7 @@ impl Drop for WriteGuard {
         } else {
             state.ordinary -= 1;
         }
-        // Waking costs a system call, even of nobody.
-        if state.waiting > 0 {
-            self.writer_lock.changed.notify_all();
-        }
+        self.writer_lock.changed.notify_all();
     }
 }
 
@@ -98,7 +88,7 @@ pub(crate) struct Pending(Arc<Counts>);
 struct Counts {
     requests: AtomicUsize,
     operations: Mutex<usize>,
-    finished: Condvar,
+    finished: Condition,
 }
 
 /// A request that is pending until this is dropped.
@@ -112,9 +102,14 @@ pub(crate) struct PendingOperation(Pending);
 impl Pending {
     /// Counts an operation and its request.
     pub(crate) fn start(&self) -> (PendingRequest, PendingOperation) {
-        self.0.requests.fetch_add(1, Ordering::AcqRel);
         *self.operations() += 1;
-        (PendingRequest(self.clone()), PendingOperation(self.clone()))
+        (self.request(), PendingOperation(self.clone()))
+    }
+
+    /// Counts the request of an operation that is over.
+    pub(crate) fn request(&self) -> PendingRequest {
+        self.0.requests.fetch_add(1, Ordering::AcqRel);
+        PendingRequest(self.clone())
     }
 
     fn operations(&self) -> MutexGuard<'_, usize> {
@@ -132,12 +127,8 @@ impl Pending {
     /// Waits no longer than `bound`; whether no operation is under way.
     pub(crate) fn wait_for_operations(&self, bound: Duration) -> bool {
         let under_way = |operations: &mut usize| *operations > 0;
-        let waited = self
-            .0
-            .finished
-            .wait_timeout_while(self.operations(), bound, under_way);
-        let (operations, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        *operations == 0
+        let finished = &self.0.finished;
+        *finished.wait_timeout_while(self.operations(), bound, under_way) == 0
     }
 }
 

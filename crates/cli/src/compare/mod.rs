@@ -1,9 +1,11 @@
 //! `pario bench compare`: access patterns of the literature through the C interface of every MPI on
 //! this machine, with the MPI's own MPI-IO and with pario.
 
+pub(crate) mod contest;
 pub(crate) mod figures;
 pub(crate) mod launch;
 pub(crate) mod mpis;
+pub(crate) mod options;
 mod page;
 mod patterns;
 pub(crate) mod protocol;
@@ -13,7 +15,6 @@ pub(crate) mod worker;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use indicatif::ProgressBar;
 
@@ -21,12 +22,13 @@ use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::measure::capacity::{Kept, file_space};
 use crate::measure::{DIRECTIONS, Memory, Need, Scratch, alternating, progress_bar};
-use crate::output::{self, JsonOption, check_file, save};
-use crate::run::library;
+use crate::output::{self, check_file, save};
 use crate::workload;
+use contest::Contest;
 use figures::{Contender, Section, Side};
 use launch::Launch;
-use mpis::{Mpi, Search};
+use mpis::Mpi;
+use options::Options;
 use patterns::Pattern;
 use protocol::Line;
 use report::Document;
@@ -63,9 +65,6 @@ impl Mode {
 /// What to compare.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Numbers of ranks, as in 2,4
-    #[arg(long, short = 'n', value_name = "NUMBERS", value_delimiter = ',', default_value = "2", value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    ranks: Vec<u32>,
     /// Access patterns, as in tile,small; may be repeated [default: all]
     #[arg(long, short, value_name = "LIST")]
     workload: Vec<String>,
@@ -75,32 +74,17 @@ pub(crate) struct Arguments {
     /// Factor on the data per rank, which is 64 MB for most patterns at 1
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_scale)]
     scale: f64,
-    /// Number of times each contender is run; the best counts
-    #[arg(long, value_name = "NUMBER", aliases = ["repeat", "rounds"], default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    repeats: u32,
     /// Folder for the files; may be repeated [default: the system's folder for temporary files]
     #[arg(long, value_name = "FOLDER")]
     dir: Vec<PathBuf>,
-    /// An additional MPI: a folder that has bin/mpirun, or a launcher; may be repeated
-    #[arg(long, value_name = "PREFIX")]
-    mpi: Vec<OsString>,
-    /// Do not search for MPIs: compare only those of --mpi
-    #[arg(long, requires = "mpi")]
-    no_search: bool,
     /// A hint that every contender opens files with; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = crate::facts::parse_hint)]
     hint: Vec<(String, String)>,
-    /// The drop-in library [default: that of PARIO_LIBRARY, or of this installation]
-    #[arg(long, value_name = "FILE")]
-    library: Option<PathBuf>,
-    /// Time limit of a run of all patterns by one contender
-    #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
-    time_max: u64,
     /// Write an HTML page with tables and plots to this file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    json: JsonOption,
+    options: Options,
 }
 
 fn parse_scale(text: &str) -> Result<f64, String> {
@@ -124,10 +108,7 @@ pub(crate) struct Comparison {
 
 impl Comparison {
     fn repeats_in_words(&self) -> String {
-        match self.repeats {
-            1 => "1 run".to_owned(),
-            repeats => format!("{repeats} runs"),
-        }
+        options::runs(self.repeats)
     }
 
     /// How many figures are doubtful, and what to do.
@@ -146,29 +127,25 @@ impl Comparison {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
-    let library = library::find(arguments.library.as_deref())?;
+    let library = arguments.options.library()?;
     let patterns = patterns::named(&arguments.workload).map_err(Failure::Arguments)?;
     arguments.output.as_deref().map_or(Ok(()), check_file)?;
-    arguments.json.check()?;
+    arguments.options.json.check()?;
     let folders = arguments.folders()?;
     arguments.check_capacity(&patterns, &folders)?;
-    let search = match arguments.no_search {
-        true => Search::Named,
-        false => Search::Machine,
-    };
-    let found = mpis::find(&arguments.mpi, search)?;
+    let found = arguments.options.mpis()?;
     let mut comparison = Comparison {
         machine: Machine::this(),
         command: command_line(),
         scale: arguments.scale,
-        repeats: arguments.repeats,
+        repeats: arguments.options.repeats,
         mpis: found.mpis,
         patterns,
         sections: Vec::new(),
         notes: found.notes,
         faults: Vec::new(),
     };
-    match arguments.json.is_printed() {
+    match arguments.options.json.is_printed() {
         true => {
             measure(
                 arguments,
@@ -184,7 +161,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     if let Some(path) = &arguments.output {
         save(path, page::page(&comparison).as_bytes())?;
     }
-    arguments.json.save(&Document::from(&comparison))?;
+    arguments.options.json.save(&Document::from(&comparison))?;
     match comparison.faults.len() {
         0 => Ok(()),
         count => Err(Failure::Faults { count }),
@@ -202,7 +179,7 @@ fn measure(
     introduce(comparison, out).map_err(Failure::Output)?;
     for folder in folders {
         for &mode in &arguments.mode {
-            for &ranks in &arguments.ranks {
+            for &ranks in &arguments.options.ranks {
                 let case = Case {
                     arguments,
                     library,
@@ -250,7 +227,7 @@ impl Arguments {
     fn check_capacity(&self, patterns: &[&Pattern], folders: &[Scratch]) -> Result<(), Failure> {
         let cases = patterns
             .iter()
-            .flat_map(|it| self.ranks.iter().map(move |n| (it, *n)));
+            .flat_map(|it| self.options.ranks.iter().map(move |n| (it, *n)));
         for (pattern, ranks) in cases {
             let job = pattern.job(ranks, self.scale).map_err(Failure::Arguments)?;
             let first = Memory::new(&*job, 0, 0)?;
@@ -293,7 +270,7 @@ impl Case<'_> {
         let mut section = Section::new(place, self.ranks, self.mode, patterns, mpis);
         let contenders: Vec<_> = Contender::all(mpis).collect();
         let figures = section.rows.len() as u64;
-        let repeats = self.arguments.repeats;
+        let repeats = self.arguments.options.repeats;
         let progress = progress_bar(u64::from(repeats) * contenders.len() as u64 * figures);
         let mut done = 0;
         for repeat in 0..repeats {
@@ -327,40 +304,33 @@ impl Case<'_> {
             ranks: self.ranks,
             worker: worker::NAME,
             arguments: self.worker_arguments(mpi, contender.side, repeat),
-            time_max: Duration::from_secs(self.arguments.time_max),
+            time_max: self.arguments.options.time_max(),
             scratch: Some(self.folder),
         };
-        let mut faults = Vec::new();
-        let mut reported = 0;
-        let outcome = launch.run(&mut |line| {
-            let Line::Figure(figure) = line else { return };
+        let contest = Contest {
+            launch,
+            context,
+            expected: comparison.patterns.len() * DIRECTIONS.len(),
+        };
+        let patterns = &comparison.patterns;
+        let place = |figure: usize| Some(patterns.get(figure / DIRECTIONS.len())?.name);
+        contest.run(&mut comparison.faults, place, &mut |line| {
+            let Line::Figure(figure) = line else {
+                return None;
+            };
             progress.inc(1);
-            reported += 1;
-            match &figure.fault {
-                None => section.add(contender, &figure),
-                Some(fault) => faults.push(format!(
-                    "{context}: {} {}: wrong bytes: {fault}",
+            Some(match &figure.fault {
+                None => {
+                    section.add(contender, &figure);
+                    Ok(())
+                }
+                Some(fault) => Err(format!(
+                    "{} {}: wrong bytes: {fault}",
                     figure.pattern,
                     figure.direction.name()
                 )),
-            }
+            })
         });
-        let expected = comparison.patterns.len() * DIRECTIONS.len();
-        match outcome {
-            Ok(()) if reported < expected => {
-                faults.push(format!(
-                    "{context}: reported {reported} figures instead of {expected}"
-                ));
-            }
-            Ok(()) => {}
-            Err(reason) => {
-                let pattern = comparison.patterns.get(reported / DIRECTIONS.len());
-                let place = pattern.map_or("at its end", |pattern| pattern.name);
-                faults.push(format!("{context}: {place}: {reason}"));
-            }
-        }
-        faults.retain(|fault| !comparison.faults.contains(fault));
-        comparison.faults.extend(faults);
     }
 
     fn worker_arguments(&self, mpi: &Mpi, side: Side, repeat: u32) -> Vec<OsString> {
@@ -381,12 +351,7 @@ impl Case<'_> {
         for (name, value) in &self.arguments.hint {
             option("--hint", format!("{name}={value}").into());
         }
-        if let Some(library) = &mpi.named_library {
-            option("--mpi-library", library.into());
-        }
-        if side == Side::Pario {
-            option("--library", self.library.into());
-        }
+        arguments.extend(options::libraries(mpi, side, self.library));
         arguments
     }
 }

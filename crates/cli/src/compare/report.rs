@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::Comparison;
+use super::contest::conclude;
 use super::figures::{Contender, Row, Section, Side, Summary, is_behind};
 use crate::machine::Machine;
 use crate::measure::{Direction, Doubt, Samples, print_doubts};
@@ -85,13 +86,7 @@ pub(crate) fn end(comparison: &Comparison, out: &mut impl Write) -> io::Result<(
     )?;
     let samples = comparison.sections.iter().flat_map(Section::samples);
     print_doubts(samples.filter_map(Samples::doubt), "--scale", out)?;
-    for note in &comparison.notes {
-        writeln!(out, "{note}")?;
-    }
-    for fault in &comparison.faults {
-        writeln!(out, "FAILED {fault}")?;
-    }
-    Ok(())
+    conclude(&comparison.notes, &comparison.faults, out)
 }
 
 /// The comparison as JSON.

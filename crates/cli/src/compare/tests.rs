@@ -41,7 +41,7 @@ fn workers_get_what_the_user_wants() {
     }
     let words = "compare --workload tile,small --hint a=b --scale 0.5 --mode indep --ranks 2,4";
     let arguments = Line::parse_from(words.split(' ')).arguments;
-    assert_eq!(arguments.ranks, [2, 4]);
+    assert_eq!(arguments.options.ranks, [2, 4]);
     let parent = tempfile::tempdir().unwrap();
     let case = Case {
         arguments: &arguments,

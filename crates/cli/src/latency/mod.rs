@@ -8,20 +8,22 @@ mod report;
 pub(crate) mod worker;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use indicatif::ProgressBar;
+
+use crate::compare::contest::Contest;
 use crate::compare::figures::Side;
 use crate::compare::launch::Launch;
-use crate::compare::mpis::{self, Mpi, Search};
+use crate::compare::mpis::Mpi;
+use crate::compare::options::{self, Options};
 use crate::compare::protocol::Line;
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::measure::capacity::Kept;
 use crate::measure::{Need, Scratch, alternating, progress_bar};
-use crate::output::{self, JsonOption};
-use crate::run::library;
+use crate::output;
 use crate::workload;
 use calls::Row;
 use figures::{Latencies, Section};
@@ -33,41 +35,23 @@ const SIZE_MAX: u64 = 16 << 20;
 /// What to measure.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Numbers of ranks, as in 2,4
-    #[arg(long, short = 'n', value_name = "NUMBERS", value_delimiter = ',', default_value = "2", value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    ranks: Vec<u32>,
     /// Calls, as in write_at,iwrite_at_all; may be repeated [default: all]
     #[arg(long, short, value_name = "LIST", value_delimiter = ',')]
     call: Vec<String>,
     /// Bytes per rank, per call, as in 8,64K
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,8,4K,64K", value_parser = parse_size)]
     size: Vec<u64>,
-    /// Number of times each contender is run; the best counts
-    #[arg(long, value_name = "NUMBER", aliases = ["repeat", "rounds"], default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    repeats: u32,
-    /// Time of each call in each repeat
+    /// Time of each figure in each repeat
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     time: u64,
     /// Folder for the file [default: the system's folder for temporary files]
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
-    /// An additional MPI: a folder that has bin/mpirun, or a launcher; may be repeated
-    #[arg(long, value_name = "PREFIX")]
-    mpi: Vec<OsString>,
-    /// Do not search for MPIs: measure only those of --mpi
-    #[arg(long, requires = "mpi")]
-    no_search: bool,
-    /// The drop-in library [default: that of PARIO_LIBRARY, or of this installation]
-    #[arg(long, value_name = "FILE")]
-    library: Option<PathBuf>,
-    /// Time limit of a run of all calls by one contender
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
-    time_max: u64,
     /// Print comma-separated values instead of tables
     #[arg(long, conflicts_with = "json")]
     csv: bool,
     #[command(flatten)]
-    json: JsonOption,
+    options: Options,
 }
 
 fn parse_size(text: &str) -> Result<u64, String> {
@@ -79,22 +63,18 @@ fn parse_size(text: &str) -> Result<u64, String> {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
-    let library = library::find(arguments.library.as_deref())?;
+    let library = arguments.options.library()?;
     let calls = calls::named(&arguments.call).map_err(Failure::Arguments)?;
     let rows = calls::rows(&calls, &arguments.size);
-    arguments.json.check()?;
+    arguments.options.json.check()?;
     let scratch = Scratch::new(arguments.dir.as_deref())?;
     arguments.check_capacity(&rows, &scratch)?;
-    let search = match arguments.no_search {
-        true => Search::Named,
-        false => Search::Machine,
-    };
-    let found = mpis::find(&arguments.mpi, search)?;
+    let found = arguments.options.mpis()?;
     let mut latencies = Latencies {
         machine: Machine::this(),
         folder: scratch.parent().display().to_string(),
         file_system: scratch.facts().file_system.to_string(),
-        repeats: arguments.repeats,
+        repeats: arguments.options.repeats,
         sections: Vec::new(),
         notes: found.notes,
         faults: Vec::new(),
@@ -104,9 +84,12 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         library: &library,
         scratch: &scratch,
     };
-    case.measure(&found.mpis, &rows, &mut latencies);
+    match arguments.prints_tables() {
+        true => case.measure(&found.mpis, &rows, &mut latencies, out)?,
+        false => case.measure(&found.mpis, &rows, &mut latencies, &mut io::sink())?,
+    }
     arguments.print(&latencies, out)?;
-    arguments.json.save(&Document::from(&latencies))?;
+    arguments.options.json.save(&Document::from(&latencies))?;
     match latencies.faults.len() {
         0 => Ok(()),
         count => Err(Failure::Faults { count }),
@@ -118,7 +101,7 @@ impl Arguments {
     /// for their data.
     fn check_capacity(&self, rows: &[Row], scratch: &Scratch) -> Result<(), Failure> {
         let per_rank = rows.iter().map(|it| it.bytes * it.in_flight as u64);
-        let ranks = self.ranks.iter().max().copied().unwrap_or(0);
+        let ranks = self.options.ranks.iter().max().copied().unwrap_or(0);
         let bytes = per_rank.max().unwrap_or(0) * u64::from(ranks);
         let need = Need {
             memory: bytes,
@@ -129,9 +112,14 @@ impl Arguments {
         need.check(scratch.parent())
     }
 
+    fn prints_tables(&self) -> bool {
+        !self.csv && !self.options.json.is_printed()
+    }
+
+    /// Prints what is left when all is measured; of tables, the end.
     fn print(&self, latencies: &Latencies, out: &mut impl Write) -> Result<(), Failure> {
-        match (self.csv, self.json.is_printed()) {
-            (false, false) => report::table(latencies, out),
+        match (self.csv, self.options.json.is_printed()) {
+            (false, false) => report::end(latencies, out),
             (true, _) => report::csv(latencies, out),
             (false, true) => output::json(&Document::from(latencies), out),
         }
@@ -157,65 +145,77 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Lets both sides run in turn, under every MPI with every number of ranks.
-    fn measure(&self, mpis: &[Mpi], rows: &[Row], latencies: &mut Latencies) {
-        let repeats = self.arguments.repeats;
-        let sections = mpis.len() * self.arguments.ranks.len();
-        let runs = u64::from(repeats) * (sections * Side::ALL.len()) as u64;
-        let progress = progress_bar(runs);
+    /// Lets both sides run in turn, under every MPI with every number of ranks, and prints the table
+    /// of each as soon as there is one.
+    fn measure(
+        &self,
+        mpis: &[Mpi],
+        rows: &[Row],
+        latencies: &mut Latencies,
+        out: &mut impl Write,
+    ) -> Result<(), Failure> {
+        report::introduce(latencies, out).map_err(Failure::Output)?;
         for mpi in mpis {
-            for &ranks in &self.arguments.ranks {
-                let mut section = Section::new(&mpi.name, ranks, rows);
-                progress.set_message(section.title());
-                for repeat in 0..repeats {
-                    for place in alternating(u64::from(repeat), Side::ALL.len()) {
-                        let side = Side::ALL[place];
-                        self.run(mpi, side, &mut section, &mut latencies.faults);
-                        progress.inc(1);
-                    }
-                }
+            for &ranks in &self.arguments.options.ranks {
+                let section = self.section(mpi, ranks, rows, &mut latencies.faults);
+                report::section(latencies, &section, out).map_err(Failure::Output)?;
                 latencies.sections.push(section);
             }
         }
+        Ok(())
+    }
+
+    fn section(&self, mpi: &Mpi, ranks: u32, rows: &[Row], faults: &mut Vec<String>) -> Section {
+        let mut section = Section::new(&mpi.name, ranks, rows);
+        let repeats = u64::from(self.arguments.options.repeats);
+        let figures = rows.len() as u64;
+        let progress = progress_bar(repeats * Side::ALL.len() as u64 * figures);
+        let mut done = 0;
+        for repeat in 0..repeats {
+            for place in alternating(repeat, Side::ALL.len()) {
+                let side = Side::ALL[place];
+                progress.set_message(format!("{}, {}", section.title(), side.name()));
+                self.run(mpi, side, &mut section, faults, &progress);
+                // Runs that fail report less.
+                done += figures;
+                progress.set_position(done);
+            }
+        }
         progress.finish_and_clear();
+        section
     }
 
     /// One run of one side.
-    fn run(&self, mpi: &Mpi, side: Side, section: &mut Section, faults: &mut Vec<String>) {
+    fn run(
+        &self,
+        mpi: &Mpi,
+        side: Side,
+        section: &mut Section,
+        faults: &mut Vec<String>,
+        progress: &ProgressBar,
+    ) {
         let launch = Launch {
             launcher: &mpi.launcher,
             ranks: section.ranks,
             worker: worker::NAME,
             arguments: self.worker_arguments(mpi, side),
-            time_max: Duration::from_secs(self.arguments.time_max),
+            time_max: self.arguments.options.time_max(),
             scratch: Some(self.scratch),
         };
-        let mut found = Vec::new();
-        let mut reported = 0;
-        let outcome = launch.run(&mut |line| {
-            let Line::Latency(latency) = line else { return };
-            reported += 1;
-            found.extend(section.add(side, latency).err());
+        let contest = Contest {
+            launch,
+            context: format!("{}: {}", section.title(), side.name()),
+            expected: section.figures.len(),
+        };
+        let names: Vec<_> = section.figures.iter().map(|it| it.row.call.name).collect();
+        let place = |figure: usize| names.get(figure).copied();
+        contest.run(faults, place, &mut |line| {
+            let Line::Latency(latency) = line else {
+                return None;
+            };
+            progress.inc(1);
+            Some(section.add(side, latency))
         });
-        let expected = section.figures.len();
-        match outcome {
-            Ok(()) if reported < expected => {
-                found.push(format!("reported {reported} times instead of {expected}"));
-            }
-            Ok(()) => {}
-            Err(reason) => {
-                let figure = section.figures.get(reported);
-                let place = figure.map_or("at its end", |it| it.row.call.name);
-                found.push(format!("{place}: {reason}"));
-            }
-        }
-        let context = format!("{}: {}", section.title(), side.name());
-        for fault in found {
-            let fault = format!("{context}: {fault}");
-            if !faults.contains(&fault) {
-                faults.push(fault);
-            }
-        }
     }
 
     fn worker_arguments(&self, mpi: &Mpi, side: Side) -> Vec<OsString> {
@@ -227,12 +227,7 @@ impl Case<'_> {
         if !self.arguments.call.is_empty() {
             option("--call", self.arguments.call.join(",").into());
         }
-        if let Some(library) = &mpi.named_library {
-            option("--mpi-library", library.into());
-        }
-        if side == Side::Pario {
-            option("--library", self.library.into());
-        }
+        words.extend(options::libraries(mpi, side, self.library));
         words
     }
 }

@@ -5,45 +5,50 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::figures::{Figure, Latencies, Section, Times};
+use crate::compare::contest::conclude;
 use crate::compare::figures::Side;
+use crate::compare::options::runs;
 use crate::machine::Machine;
 use crate::measure::{Doubt, print_doubts};
 use crate::output::{Table, or_dash};
 
-/// Prints a table per section, what the columns mean, and what went wrong.
-pub(super) fn table(latencies: &Latencies, out: &mut impl Write) -> io::Result<()> {
+/// Prints what the figures were measured on.
+pub(super) fn introduce(latencies: &Latencies, out: &mut impl Write) -> io::Result<()> {
     for (name, value) in &latencies.machine.facts {
         writeln!(out, "{name}: {value}")?;
     }
-    for section in &latencies.sections {
-        writeln!(
-            out,
-            "\n{} in {} ({})",
-            section.title(),
-            latencies.folder,
-            latencies.file_system
-        )?;
-        section_table(section).print(out)?;
-    }
+    out.flush()
+}
+
+/// Prints the table of a section.
+pub(super) fn section(
+    latencies: &Latencies,
+    section: &Section,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    writeln!(
+        out,
+        "\n{} in {} ({})",
+        section.title(),
+        latencies.folder,
+        latencies.file_system
+    )?;
+    section_table(section).print(out)?;
+    out.flush()
+}
+
+/// Prints what the columns mean, and what went wrong.
+pub(super) fn end(latencies: &Latencies, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "\nmicroseconds per call: the best of {} and, in brackets, their median; ratio: the MPI's \
          own best time relative to pario's",
-        match latencies.repeats {
-            1 => "1 run".to_owned(),
-            repeats => format!("{repeats} runs"),
-        }
+        runs(latencies.repeats)
     )?;
     let figures = latencies.sections.iter().flat_map(|it| &it.figures);
     let times = figures.flat_map(|it| Side::ALL.map(|side| it.times(side)));
     print_doubts(times.filter_map(Times::doubt), "--time", out)?;
-    for note in &latencies.notes {
-        writeln!(out, "{note}")?;
-    }
-    for fault in &latencies.faults {
-        writeln!(out, "FAILED {fault}")?;
-    }
-    Ok(())
+    conclude(&latencies.notes, &latencies.faults, out)
 }
 
 fn section_table(section: &Section) -> Table {
@@ -198,7 +203,10 @@ mod tests {
     #[test]
     fn rows_have_times_or_dashes() {
         let mut text = Vec::new();
-        table(&latencies(), &mut text).unwrap();
+        let latencies = latencies();
+        introduce(&latencies, &mut text).unwrap();
+        section(&latencies, &latencies.sections[0], &mut text).unwrap();
+        end(&latencies, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         assert!(
             text.contains("\nMPI, A, 2 ranks in /data (tmpfs)\n"),

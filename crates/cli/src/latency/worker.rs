@@ -14,6 +14,14 @@ use super::functions::{Functions, OpenFile, Requests, Source};
 use crate::compare::protocol::{Latency, Line};
 use crate::failure::Failure;
 
+/// About as many slices have a figure's time.
+const SLICES: f64 = 8.0;
+/// As many slices are taken even if they need more than the time, up to so many times as much.
+const SLICES_MIN: u32 = 12;
+const EXTENSION_MAX: f64 = 10.0;
+/// The most batches of a slice: files at a pointer that moves on do not grow much further.
+const BATCHES_MAX: u64 = 1 << 12;
+
 /// The subcommand of `pario bench` that starts it.
 pub(super) const NAME: &str = "latency-worker";
 
@@ -97,10 +105,21 @@ fn measure_all(
                 .then(|| "the file was not opened by the library that is measured".to_owned()),
         };
         if worker.rank == 0 {
-            writeln!(out, "{}", Line::Latency(latency)).map_err(Failure::Output)?;
+            // At once: it is shown as progress.
+            let line = Line::Latency(latency);
+            writeln!(out, "{line}")
+                .and_then(|()| out.flush())
+                .map_err(Failure::Output)?;
         }
     }
-    out.flush().map_err(Failure::Output)
+    Ok(())
+}
+
+/// How long some batches took on the slowest rank, and how long it has been at the figure; the same
+/// on all ranks, which decide alike by it.
+struct Slice {
+    seconds: f64,
+    elapsed: f64,
 }
 
 struct Worker {
@@ -125,17 +144,42 @@ impl Worker {
             .open(self.world, &self.path)
             .map_err(failed)?;
         let is_parios = file.is_parios();
-        // A few to get going, which also tell how many the time is enough for.
-        let few = self.timed(&file, row, 2)?;
-        let batches = (self.time.as_secs_f64() / few.max(1e-9)).clamp(1.0, 1000.0) as u64;
-        let seconds = self.timed(&file, row, batches)?;
+        let seconds = self.best_slice(&file, row)?;
         file.close().map_err(failed)?;
         Ok((seconds / row.in_flight as f64, is_parios))
     }
 
-    /// Seconds per batch of as many calls as are in flight together, the same on all ranks.
-    fn timed(&self, file: &OpenFile<'_>, row: Row, batches: u64) -> Result<f64, Failure> {
+    /// Seconds per batch of as many calls as are in flight together: the best of several slices of
+    /// the time, because whatever disturbs a slice makes it longer. Slices have twice as many batches
+    /// each until one is long enough that its barriers do not matter. The time includes what surrounds
+    /// the slices. Where that is most of it, as on a machine that does something else too, a figure
+    /// gets more, but not without a bound.
+    fn best_slice(&self, file: &OpenFile<'_>, row: Row) -> Result<f64, Failure> {
+        let began = Instant::now();
+        let time = self.time.as_secs_f64();
         let mut body = self.body(file, row)?;
+        let (mut batches, mut best) = (1, f64::INFINITY);
+        for slices in 1.. {
+            let Slice { seconds, elapsed } = self.slice(file, &mut body, batches, began)?;
+            best = best.min(seconds / batches as f64);
+            if (elapsed >= time && slices >= SLICES_MIN) || elapsed >= time * EXTENSION_MAX {
+                break;
+            }
+            if seconds < time / SLICES && batches < BATCHES_MAX {
+                batches *= 2;
+            }
+        }
+        Ok(best)
+    }
+
+    /// Times some batches.
+    fn slice(
+        &self,
+        file: &OpenFile<'_>,
+        body: &mut Body<'_>,
+        batches: u64,
+        began: Instant,
+    ) -> Result<Slice, Failure> {
         file.seek(0).map_err(failed)?;
         file.seek_shared().map_err(failed)?;
         self.barrier()?;
@@ -144,10 +188,12 @@ impl Worker {
             body(batch).map_err(failed)?;
         }
         self.barrier()?;
-        let nanoseconds = started.elapsed().as_nanos() as u64;
+        let nanoseconds = [started, began].map(|since| since.elapsed().as_nanos() as u64);
         let op = self.host.predefined().op_max;
-        let slowest = self.host.allreduce(&[nanoseconds], op, self.world);
-        Ok(slowest.map_err(failed)?[0] as f64 / 1e9 / batches as f64)
+        let slowest = self.host.allreduce(&nanoseconds, op, self.world);
+        let slowest = slowest.map_err(failed)?;
+        let [seconds, elapsed] = [slowest[0], slowest[1]].map(|it| it as f64 / 1e9);
+        Ok(Slice { seconds, elapsed })
     }
 
     /// What is timed.

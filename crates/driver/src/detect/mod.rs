@@ -17,7 +17,10 @@ use mounts::Mount;
 pub(crate) fn facts(fd: BorrowedFd<'_>, assumed: Option<&FileSystem>) -> io::Result<Facts> {
     let found = find(fd)?;
     let file_system = assumed.unwrap_or(&found.file_system).clone();
-    let block_size = sys::block_size(fd)?;
+    let block_size = match found.block_size {
+        0 => sys::block_size(fd)?,
+        known => known,
+    };
     let striping = striping::find(fd, &file_system);
     Ok(Facts {
         mount_point: found.mount.map(|mount| mount.point),
@@ -62,6 +65,8 @@ pub(crate) fn of_path(path: &Path) -> io::Result<(FileSystem, Option<PathBuf>)> 
 struct Found {
     file_system: FileSystem,
     mount: Option<Mount>,
+    /// 0 if it is not known.
+    block_size: u64,
     direct_alignment: Option<u64>,
 }
 
@@ -75,6 +80,7 @@ fn find(fd: BorrowedFd<'_>) -> io::Result<Found> {
     Ok(Found {
         file_system: kind::classify(magic, kind),
         mount,
+        block_size: extended.block_size,
         // Whole pages, so that a direct transfer never shares a page of the
         // cache with a neighbour's buffered one.
         direct_alignment: (alignment > 0).then(|| alignment.max(sys::page_size())),

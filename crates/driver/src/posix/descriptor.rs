@@ -50,7 +50,8 @@ impl Descriptor {
         lists: ListMethod,
     ) -> io::Result<Self> {
         let (buffered, access) = open_buffered(path, how, lists)?;
-        if sys::is_directory(buffered.as_fd())? {
+        // The kernel itself refuses to open one for writing.
+        if how.access == Access::Read && sys::is_directory(buffered.as_fd())? {
             return Err(io::Error::from_raw_os_error(libc::EISDIR));
         }
         let wanted = how.reads == IoMode::Direct || how.writes == IoMode::Direct;

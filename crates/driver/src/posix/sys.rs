@@ -274,10 +274,12 @@ pub(crate) fn magic(fd: BorrowedFd<'_>) -> io::Result<u32> {
     Ok(status.f_type as u32)
 }
 
-/// Fields of `statx` that `fstat` lacks; zero where the kernel does not report
+/// Fields of `statx` about a file system; zero where the kernel does not report
 /// them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extended {
+    /// Preferred transfer size in bytes.
+    pub(crate) block_size: u64,
     /// Mount number in the mount table.
     pub(crate) mount: u64,
     /// Memory alignment for direct transfers.
@@ -303,12 +305,13 @@ fn extended_status(fd: BorrowedFd<'_>, mask: u32, sync: c_int) -> io::Result<lib
     Ok(unsafe { status.assume_init() })
 }
 
-/// Queries the fields of `statx` that `fstat` lacks.
+/// Queries what `statx` knows about a file system.
 pub(crate) fn extended(fd: BorrowedFd<'_>) -> io::Result<Extended> {
     let mask = libc::STATX_MNT_ID | libc::STATX_DIOALIGN;
     let status = extended_status(fd, mask, libc::AT_STATX_SYNC_AS_STAT)?;
     let reported = |bit: u32, value| if status.stx_mask & bit != 0 { value } else { 0 };
     Ok(Extended {
+        block_size: u64::from(status.stx_blksize),
         mount: if status.stx_mask & libc::STATX_MNT_ID != 0 {
             status.stx_mnt_id
         } else {
@@ -331,18 +334,31 @@ pub(crate) struct Identity {
 
 /// Queries what identifies a file.
 pub(crate) fn identity(fd: BorrowedFd<'_>) -> io::Result<Identity> {
-    let status = status(fd)?;
-    let born = extended_status(fd, libc::STATX_BTIME, libc::AT_STATX_SYNC_AS_STAT).ok();
-    let born = born.filter(|found| found.stx_mask & libc::STATX_BTIME != 0);
+    let mask = libc::STATX_INO | libc::STATX_BTIME;
+    let found = match extended_status(fd, mask, libc::AT_STATX_SYNC_AS_STAT) {
+        Ok(found) if found.stx_mask & libc::STATX_INO != 0 => found,
+        // Kernels before 4.11, and libraries that keep descriptors of their own.
+        _ => {
+            let status = status(fd)?;
+            return Ok(Identity {
+                device: status.st_dev,
+                inode: status.st_ino,
+                born: 0,
+            });
+        }
+    };
     let nanoseconds = |time: libc::statx_timestamp| {
         time.tv_sec
             .wrapping_mul(1_000_000_000)
             .wrapping_add(i64::from(time.tv_nsec))
     };
     Ok(Identity {
-        device: status.st_dev,
-        inode: status.st_ino,
-        born: born.map_or(0, |found| nanoseconds(found.stx_btime)),
+        device: libc::makedev(found.stx_dev_major, found.stx_dev_minor),
+        inode: found.stx_ino,
+        born: match found.stx_mask & libc::STATX_BTIME {
+            0 => 0,
+            _ => nanoseconds(found.stx_btime),
+        },
     })
 }
 

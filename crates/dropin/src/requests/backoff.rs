@@ -4,11 +4,28 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pario_mpi::{Moved, MpiTransport, progress_registered};
+
 /// How long to yield before the first sleep, and after each message.
 pub(super) const YIELD_FOR: Duration = Duration::from_micros(50);
 const FIRST_SLEEP: Duration = Duration::from_micros(100);
 /// Messages of the program itself wait no longer than this.
 pub(super) const LONGEST_SLEEP: Duration = Duration::from_millis(1);
+
+/// Waits for one operation on a thread that may call the MPI: `wait_for` waits no
+/// longer than it is told, and says whether the operation is over.
+pub(super) fn until_over(transport: &MpiTransport, wait_for: impl Fn(Duration) -> bool) {
+    let mut backoff = Backoff::new();
+    while !wait_for(Duration::ZERO) {
+        let moved = progress_registered().or(transport.make_progress());
+        if moved == Moved::Something {
+            backoff.restart();
+        }
+        backoff.rest(|bound| {
+            wait_for(bound);
+        });
+    }
+}
 
 /// One wait.
 #[derive(Debug)]

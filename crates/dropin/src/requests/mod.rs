@@ -19,7 +19,7 @@ mod table;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pario_mpi::{Host, Moved, MpiTransport, ProgressRegistration, Request};
+use pario_mpi::{Host, MpiTransport, ProgressRegistration, Request};
 
 use crate::failure::Failure;
 use crate::files::OpenFile;
@@ -27,7 +27,6 @@ use crate::files::OpenFile;
 pub(crate) use ours::{Delivery, ParioRequests};
 pub(crate) use table::is_any_outstanding;
 
-use backoff::Backoff;
 use started::Started;
 
 /// A split collective call between its begin and its end.
@@ -52,16 +51,7 @@ impl ActiveSplit {
                 return;
             }
         }
-        let mut backoff = Backoff::new();
-        while !self.split.wait_for(Duration::ZERO) {
-            let moved = pario_mpi::progress_registered().or(transport.make_progress());
-            if moved == Moved::Something {
-                backoff.restart();
-            }
-            backoff.rest(|bound| {
-                self.split.wait_for(bound);
-            });
-        }
+        backoff::until_over(transport, |bound| self.split.wait_for(bound));
         // What the call said last may still be here, and other ranks wait for
         // it.
         transport.make_progress();

@@ -112,14 +112,15 @@ impl ParioRequests {
         }
     }
 
-    /// Waits until all of them are over and the host knows.
-    pub(crate) fn wait(&self) -> Result<(), Failure> {
-        // Mostly they are over by now, and the host's own messages can do
-        // without attention.
-        if !self.all_over() {
-            self.poll(|| self.all_over().then_some(()))?;
+    /// Waits until all of them are over and tells the host. The last comes first:
+    /// operations of a file mostly end in their order, so that there is one wait
+    /// for all of them, and one look at each.
+    fn wait(&self) -> Result<(), Failure> {
+        // Until the first that is not over soon.
+        let _ = self.found.iter().rev().all(|(_, it)| it.hasten());
+        for (_, started) in self.found.iter().rev() {
+            started.wait();
         }
-        // Some may have ended after the last look.
         self.announce()
     }
 
@@ -130,10 +131,6 @@ impl ParioRequests {
             .try_for_each(|(_, started)| started.announce(self.host))
     }
 
-    fn all_over(&self) -> bool {
-        self.found.iter().all(|(_, started)| started.is_over())
-    }
-
     /// Completes requests by a function of the host's that blocks, once pario's
     /// are over; by `test` while other operations need this rank's attention.
     pub(crate) fn block(
@@ -141,8 +138,6 @@ impl ParioRequests {
         block: impl FnOnce() -> c_int,
         test: impl FnMut() -> Option<c_int>,
     ) -> Result<c_int, Failure> {
-        // Until the first that is not over soon.
-        let _ = self.found.iter().all(|(_, started)| started.hasten());
         self.wait()?;
         match is_weak() {
             true => self.poll(test),

@@ -12,7 +12,7 @@ use crate::errhandler;
 use crate::failure::Failure;
 use crate::files::{self, FileId, Found, OpenFile};
 
-use super::backoff::YIELD_FOR;
+use super::backoff::{self, YIELD_FOR};
 
 /// An operation behind a request of the host's.
 #[derive(Debug)]
@@ -153,6 +153,11 @@ impl Started {
             request.progress();
         }
         self.wait_for(YIELD_FOR)
+    }
+
+    /// Waits until the operation is over, while messages move on.
+    pub(super) fn wait(&self) {
+        backoff::until_over(&self.transport, |bound| self.wait_for(bound));
     }
 
     /// Lets the operation go on without anyone who waits for it. Its messages

@@ -3,10 +3,11 @@
 use std::{
     io,
     ops::{Deref, DerefMut},
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use super::page_aliasing::PAGE_BYTES;
+use crate::condition::Condition;
 
 /// Idle buffers a file keeps: one for each of the two steps of an access
 /// (conversion and sieving) is what a rank uses again and again.
@@ -28,7 +29,7 @@ const SLACK: usize = PAGE_BYTES + PHASE;
 #[derive(Debug)]
 pub(crate) struct Buffers {
     state: Mutex<State>,
-    returned: Condvar,
+    returned: Condition,
 }
 
 #[derive(Debug)]
@@ -36,7 +37,6 @@ struct State {
     bound: u64,
     used: u64,
     idle: Vec<Vec<u8>>,
-    waiting: usize,
 }
 
 impl State {
@@ -52,11 +52,10 @@ impl Buffers {
             bound,
             used: 0,
             idle: Vec::new(),
-            waiting: 0,
         };
         Buffers {
             state: Mutex::new(state),
-            returned: Condvar::new(),
+            returned: Condition::default(),
         }
     }
 
@@ -77,15 +76,9 @@ impl Buffers {
     /// A buffer of at least so many bytes, with any content.
     pub(crate) fn take(&self, bytes: u64) -> io::Result<Staging<'_>> {
         let len = usize::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let mut state = self.state();
-        while !state.has_room(bytes) {
-            state.waiting += 1;
-            state = self
-                .returned
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-            state.waiting -= 1;
-        }
+        let mut state = self
+            .returned
+            .wait_while(self.state(), |state| !state.has_room(bytes));
         let fitting = state.idle.iter().position(|idle| idle.len() >= len + SLACK);
         let idle = fitting.map(|index| state.idle.swap_remove(index));
         let memory = match idle {
@@ -145,10 +138,7 @@ impl Drop for Staging<'_> {
         if self.memory.len() <= IDLE_BYTES_MAX + SLACK && state.idle.len() < IDLE_BUFFERS_MAX {
             state.idle.push(std::mem::take(&mut self.memory));
         }
-        // Waking costs a system call, even of nobody.
-        if state.waiting > 0 {
-            self.owner.returned.notify_all();
-        }
+        self.owner.returned.notify_all();
     }
 }
 

@@ -15,14 +15,13 @@ use std::{
 use super::{
     CollectiveContext,
     deferred::{Deferred, DeferredCall},
-    independent::CallSettings,
     queue::{Queue, Urgency},
     run_ordered, run_prepared,
 };
 use crate::{
     Error, ErrorKind, Result, Status,
     buffer::Memory,
-    file::Inner,
+    file::{CallSettings, Inner},
     operation::{Call, Operation, Position},
     request::{Completion, InFlight, KeepAlive, Placement},
 };
@@ -58,13 +57,13 @@ pub(crate) fn start_all(
     memory: Memory,
     keep: KeepAlive,
 ) -> Result<InFlight> {
-    let settings = CallSettings::now(file);
-    let is_large = memory.bytes() > file.hints().pario_inline_bytes;
+    let settings = file.settings();
+    let is_large = memory.bytes() > settings.hints.pario_inline_bytes;
     let work = match call.position {
         // Its offset is found out together.
         Position::Ordered(_) => Work::Ordered(memory),
         _ => {
-            let prepared = Operation::prepare(file, call, memory);
+            let prepared = Operation::prepare_on(&settings, file, call, memory);
             match file.background.next_deferred(file, call, &settings) {
                 Some(call_state) => Work::Deferred(prepared, Arc::new(call_state)),
                 None => Work::Together(prepared),
@@ -116,28 +115,28 @@ enum Work {
 struct Started {
     file: Arc<Inner>,
     call: Call,
-    settings: CallSettings,
+    settings: Arc<CallSettings>,
     keep: KeepAlive,
     urgency: Urgency,
 }
 
 impl Started {
     fn begin(self, work: Work) -> Result<InFlight> {
-        let (request, under_way) = self.file.pending.start();
         if let Work::Deferred(prepared, call_state) = &work
             && call_state.is_first()
             && let Some(result) = can_run_inline(prepared)
         {
             call_state.finish(&result);
             let completion = Completion::awaiting(call_state.clone());
-            completion.complete(result, || drop(under_way));
+            completion.complete(result, || ());
             return Ok(InFlight {
                 completion: Arc::new(completion),
-                _pending: request,
+                _pending: self.file.pending.request(),
                 carried_out: Placement::Inline,
                 unreported: self.call.unreported(&self.file),
             });
         }
+        let (request, under_way) = self.file.pending.start();
         let queue = &self.file.background.queue;
         let completion = Arc::new(match &work {
             Work::Deferred(_, call_state) => {

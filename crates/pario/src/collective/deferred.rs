@@ -23,8 +23,12 @@ use std::{
 
 use pario_transport::{Backoff, Event, Rank, Segment, Tag, Transport, TransportError, Waiter};
 
-use super::independent::{CallSettings, IndependentPath};
-use crate::{Error, Result, Status, file::Inner, request::Agreement};
+use super::independent::IndependentPath;
+use crate::{
+    Error, Result, Status,
+    file::{CallSettings, Inner},
+    request::Agreement,
+};
 
 const FAILURE: Tag = Tag(7);
 
@@ -126,6 +130,7 @@ impl Deferred {
         Some(DeferredCall {
             deferred: self.clone(),
             number: state.started,
+            is_first: state.finished + 1 == state.started,
             file: file.clone(),
             name,
             looks: AtomicU32::new(1),
@@ -203,9 +208,14 @@ impl Deferred {
             state.unannounced.pop_front();
         }
         if let Some(number) = finished {
-            self.word(me).store(number, Ordering::Release);
-            self.event().notify();
+            self.publish(number);
         }
+    }
+
+    /// Tells the other ranks that this one has finished all calls up to one.
+    fn publish(&self, number: u64) {
+        self.word(self.comm.rank()).store(number, Ordering::Release);
+        self.event().notify();
     }
 
     /// Tells what could not be told before; whether that is everything.
@@ -230,6 +240,8 @@ impl Deferred {
 pub(super) struct DeferredCall {
     deferred: Arc<Deferred>,
     number: u64,
+    /// Whether this rank had finished all calls before it when it began.
+    is_first: bool,
     file: Arc<Inner>,
     name: &'static str,
     /// How often someone has looked in vain.
@@ -239,7 +251,7 @@ pub(super) struct DeferredCall {
 impl DeferredCall {
     /// Whether this rank has finished all calls before it.
     pub(super) fn is_first(&self) -> bool {
-        self.deferred.state().finished + 1 == self.number
+        self.is_first
     }
 
     /// Tells the other ranks what came of the call on this one, which has
@@ -248,6 +260,10 @@ impl DeferredCall {
         let deferred = &*self.deferred;
         let me = deferred.comm.rank();
         let mut state = deferred.state();
+        if result.is_ok() && state.unannounced.is_empty() {
+            state.finished = self.number;
+            return deferred.publish(self.number);
+        }
         let failure = result.as_ref().err().map(|error| {
             let mut message = self.number.to_le_bytes().to_vec();
             message.extend(error.to_wire());

@@ -15,10 +15,7 @@ use pario_hints::Hints;
 use pario_plan::{Direction, Tuning};
 use pario_transport::{Rank, Transport};
 
-use crate::{
-    file::{Atomicity, Inner},
-    view::FlattenedView,
-};
+use crate::file::{Atomicity, CallSettings, Inner};
 
 /// What such a call is told to be.
 pub(super) const REASON: &str =
@@ -32,7 +29,7 @@ pub(super) struct IndependentPath {
 }
 
 impl IndependentPath {
-    /// Whether a call on these terms is independent.
+    /// Whether a call on these settings is independent.
     pub(super) fn is_independent(
         &mut self,
         file: &Inner,
@@ -53,25 +50,6 @@ impl IndependentPath {
                 self.known = Some((hints.clone(), free));
                 free
             }
-        }
-    }
-}
-
-/// What the ranks had agreed on when a call began. It is another when the turn
-/// of a call in the background comes, and not at the same time on all ranks.
-#[derive(Debug)]
-pub(super) struct CallSettings {
-    view: Arc<FlattenedView>,
-    hints: Arc<Hints>,
-    atomicity: Atomicity,
-}
-
-impl CallSettings {
-    pub(super) fn now(file: &Inner) -> CallSettings {
-        CallSettings {
-            view: file.view(),
-            hints: file.hints(),
-            atomicity: file.atomicity(),
         }
     }
 }

@@ -46,11 +46,10 @@ use pario_transport::Transport;
 use crate::{
     Error, Result, Status,
     buffer::Memory,
-    file::Inner,
+    file::{CallSettings, Inner},
     operation::{Call, Operation},
 };
 use entry::Entry;
-use independent::CallSettings;
 pub use planning::plan_facts;
 use planning::{Exchange, Holes};
 use write_guard::CollectiveWriteGuard;
@@ -123,10 +122,11 @@ pub(crate) fn run(
     call: Call,
     memory: Memory,
 ) -> Result<Status> {
+    let settings = file.settings();
     let prepared = file
         .check_no_split()
-        .and_then(|()| Operation::prepare(file, call, memory));
-    run_prepared(file, context, call, &CallSettings::now(file), prepared)
+        .and_then(|()| Operation::prepare_on(&settings, file, call, memory));
+    run_prepared(file, context, call, &settings, prepared)
 }
 
 /// `settings` are those that the call began with.

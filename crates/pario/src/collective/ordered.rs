@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{CollectiveContext, independent::CallSettings, run_prepared};
+use super::{CollectiveContext, run_prepared};
 use crate::{
     Error, Result, Status,
     access::MemoryData,
@@ -29,8 +29,9 @@ pub(crate) fn run_ordered(
         position: Position::Ordered(offset),
         ..call
     };
-    let prepared = Operation::prepare(file, call, memory);
-    run_prepared(file, context, call, &CallSettings::now(file), prepared)
+    let settings = file.settings();
+    let prepared = Operation::prepare_on(&settings, file, call, memory);
+    run_prepared(file, context, call, &settings, prepared)
 }
 
 /// Where this rank's part starts: behind the parts of the ranks before it.

@@ -143,8 +143,11 @@ impl Queue {
 
     /// Lets the thread end when there is nothing left to do.
     pub(super) fn close(&self) {
-        self.jobs().closed = true;
-        self.changed.notify_one();
+        let mut jobs = self.jobs();
+        jobs.closed = true;
+        if jobs.thread != ThreadState::NotStarted {
+            self.changed.notify_one();
+        }
     }
 
     /// What the thread does.
@@ -166,31 +169,33 @@ impl Queue {
     /// Waits for a call that is due; false when the file is gone.
     fn await_due(&self) -> bool {
         let mut idle_looks = 0;
+        let mut look_after = LOOK_EVERY;
         let mut jobs = self.jobs();
         loop {
             let now = Instant::now();
-            let wait = match jobs.waiting.front() {
+            match jobs.waiting.front() {
                 Some(job) if jobs.hurry || job.due <= now => {
                     jobs.hurry = false;
                     return true;
                 }
-                Some(job) => job.due - now,
+                // Mostly the program is about to take it. While calls keep coming,
+                // looking at the moment when each is due would take the core from
+                // ranks many times per millisecond.
+                Some(_) => idle_looks = 0,
                 None if jobs.closed => return false,
-                None => LOOK_EVERY,
-            };
-            idle_looks = match jobs.waiting.is_empty() {
-                true => idle_looks + 1,
-                false => 0,
-            };
+                None => idle_looks += 1,
+            }
             if idle_looks > IDLE_LOOKS {
                 jobs.thread = ThreadState::Asleep;
                 let woken = self.changed.wait(jobs);
                 jobs = woken.unwrap_or_else(PoisonError::into_inner);
                 jobs.thread = ThreadState::Looking;
                 idle_looks = 0;
+                look_after = GRACE;
                 continue;
             }
-            let woken = self.changed.wait_timeout(jobs, wait);
+            let woken = self.changed.wait_timeout(jobs, look_after);
+            look_after = LOOK_EVERY;
             jobs = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }

@@ -3,7 +3,7 @@
 use std::{
     path::PathBuf,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -13,7 +13,10 @@ use pario_driver::{Driver, Handle};
 use pario_hints::Hints;
 use pario_transport::Transport;
 
-use super::Atomicity;
+use super::{
+    Atomicity,
+    settings::{CallSettings, CurrentSettings},
+};
 use crate::{
     Error, ErrorKind, Mode, Result, Unreported,
     access::Buffers,
@@ -56,29 +59,24 @@ pub(crate) struct Inner {
 /// What calls change.
 #[derive(Debug)]
 pub(crate) struct State {
-    pub(crate) hints: RwLock<Arc<Hints>>,
-    pub(crate) view: RwLock<Arc<FlattenedView>>,
+    pub(crate) settings: CurrentSettings,
     /// The individual pointer, in etypes.
     pub(crate) pointer: Mutex<u64>,
-    pub(crate) atomicity: RwLock<Atomicity>,
     pub(crate) closed: AtomicBool,
 }
 
 impl Inner {
+    /// What a call that begins now goes by.
+    pub(crate) fn settings(&self) -> Arc<CallSettings> {
+        self.state.settings.get()
+    }
+
     pub(crate) fn hints(&self) -> Arc<Hints> {
-        self.state
-            .hints
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.settings().hints.clone()
     }
 
     pub(crate) fn view(&self) -> Arc<FlattenedView> {
-        self.state
-            .view
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.settings().view.clone()
     }
 
     pub(crate) fn pointer(&self) -> MutexGuard<'_, u64> {
@@ -89,11 +87,7 @@ impl Inner {
     }
 
     pub(crate) fn atomicity(&self) -> Atomicity {
-        *self
-            .state
-            .atomicity
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.settings().atomicity
     }
 
     /// Names the call, the file and the rank in an error.

@@ -1,6 +1,6 @@
 //! Size, storage, durability, hints and atomicity.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use pario_driver::{Facts, Handle};
 use pario_hints::Info;
@@ -69,11 +69,7 @@ impl File {
         agree::gather(&*inner.comm, mine)
             .and_then(|all| agree::same(&all, "the atomicity"))
             .map_err(|error| inner.name_error(error, "set_atomicity"))?;
-        *inner
-            .state
-            .atomicity
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = atomicity;
+        inner.state.settings.change(|it| it.atomicity = atomicity);
         Ok(())
     }
 
@@ -114,11 +110,8 @@ impl File {
             .map_err(|error| inner.name_error(error, "set_info"))?;
         inner.buffers.set_bound(hints.pario_inflight_bytes);
         advise(&*inner.handle, &hints);
-        *inner
-            .state
-            .hints
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = Arc::new(hints);
+        let hints = Arc::new(hints);
+        inner.state.settings.change(|it| it.hints = hints);
         Ok(())
     }
 

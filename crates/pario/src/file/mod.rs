@@ -9,11 +9,13 @@ mod open;
 mod pointers;
 mod rank_views;
 mod same_file;
+mod settings;
 mod usable;
 mod views;
 
 pub use collective::Split;
 pub(crate) use inner::Inner;
+pub(crate) use settings::CallSettings;
 
 use std::{path::Path, sync::Arc};
 

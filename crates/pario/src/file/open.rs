@@ -1,10 +1,9 @@
 //! Opening, closing and deleting: collective, agreed, one creator.
 
 use std::{
-    io,
     path::Path,
     sync::{
-        Arc, Mutex, RwLock,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -14,9 +13,10 @@ use pario_hints::{Hints, Info, Sources};
 use pario_transport::{Rank, Transport};
 
 use super::{
-    Atomicity, File, Inner, hints,
+    File, Inner, hints,
     inner::State,
     same_file,
+    settings::CurrentSettings,
     usable::{usable, usable_alone},
 };
 use crate::{
@@ -175,13 +175,20 @@ fn open_together(
         check_reachable(&*comm, &resolved)?;
         Ok(resolved)
     });
+    // One name mostly leads to one driver on all ranks: then an error is told
+    // with what becomes of opening. Of several names, each has to lead somewhere
+    // before a file is created.
+    let resolved = match names {
+        Names::Equal => resolved,
+        Names::Different => Ok(agree::agree(&*comm, resolved)?),
+    };
+    let how = open_how(mode, &hints);
+    let handle = open_everywhere(&*comm, &resolved, &how, names)?;
     let Resolved {
         driver,
         path: driver_path,
         reason,
-    } = agree::agree(&*comm, resolved)?;
-    let how = open_how(mode, &hints);
-    let handle = open_everywhere(&*comm, &*driver, &driver_path, &how, names)?;
+    } = resolved?;
     advise(&*handle, &hints);
     hints::report_striping(&*comm, mode, &hints, handle.facts());
     let ready = prepare(&comm, mode, &hints, &*handle, &driver_path);
@@ -210,10 +217,8 @@ fn open_together(
             pending: Pending::default(),
             unreported: Unreported::default(),
             state: State {
-                hints: RwLock::new(Arc::new(hints)),
-                view: RwLock::new(Arc::new(view)),
+                settings: CurrentSettings::new(view, hints),
                 pointer: Mutex::new(start),
-                atomicity: RwLock::new(Atomicity::NonAtomic),
                 closed: AtomicBool::new(false),
             },
         }),
@@ -318,61 +323,57 @@ fn open_how(mode: Mode, hints: &Hints) -> OpenHow {
     }
 }
 
-/// Rank 0 creates the file, then the others open it: one create, no race.
+/// Rank 0 creates the file, then the others open it: one create, no race. Where no
+/// file is to be created, all open it at once.
 fn open_everywhere(
     comm: &dyn Transport,
-    driver: &dyn Driver,
-    path: &Path,
+    resolved: &Result<Resolved>,
     how: &OpenHow,
     names: Names,
 ) -> Result<Arc<dyn Handle>> {
-    let root = comm.rank() == ROOT;
-    let first = if root {
-        Some(driver.open(path, how))
-    } else {
-        None
+    let open = |how: &OpenHow| {
+        let Resolved { driver, path, .. } = resolved.as_ref().map_err(Error::clone)?;
+        Ok(driver.open(path, how)?)
     };
-    let created = match &first {
-        Some(Err(error)) => Err(copy_of(error)),
-        _ => Ok(()),
+    let opened: Result<Arc<dyn Handle>> = match (how.create, comm.rank()) {
+        (Create::Never, _) => open(how),
+        (_, ROOT) => {
+            let opened = open(how);
+            let told = opened.as_ref().map(|_| Vec::new()).map_err(Error::clone);
+            agree::told_by(comm, ROOT, || told)?;
+            opened
+        }
+        _ => {
+            agree::told_by(comm, ROOT, || Ok(Vec::new()))?;
+            open(&how.clone().create(Create::Never))
+        }
     };
-    agree::agree(comm, created)?;
-    let opened = match first {
-        Some(opened) => opened,
-        None => driver.open(path, &how.clone().create(Create::Never)),
+    let described = match (&opened, resolved) {
+        (Ok(handle), Ok(resolved)) if comm.size() > 1 => {
+            same_file::describe(&**handle, &resolved.path)
+        }
+        (Err(error), _) => Err(error.clone()),
+        _ => Ok(Vec::new()),
     };
-    let described = match &opened {
-        Ok(handle) if comm.size() > 1 => same_file::describe(&**handle, path),
-        Ok(_) => Ok(Vec::new()),
-        Err(error) => Err(copy_of(error)),
-    };
-    let agreed = match (agree::gather(comm, described), &opened) {
-        (Ok(all), Ok(handle)) if comm.size() > 1 => same_file::Check {
+    let agreed = match (agree::gather(comm, described), &opened, resolved) {
+        (Ok(all), Ok(handle), Ok(resolved)) if comm.size() > 1 => same_file::Check {
             comm,
             handle: &**handle,
             names,
             access: how.access,
-            path,
+            path: &resolved.path,
         }
         .run(&all),
-        (gathered, _) => gathered.map(drop),
+        (gathered, ..) => gathered.map(drop),
     };
     match (agreed, opened) {
-        (Ok(()), Ok(handle)) => Ok(handle),
-        (Ok(()), Err(error)) => Err(error.into()),
+        (Ok(()), opened) => opened,
         (Err(error), opened) => {
             if let Ok(handle) = opened {
                 let _ = handle.close();
             }
             Err(error)
         }
-    }
-}
-
-fn copy_of(error: &io::Error) -> Error {
-    match error.raw_os_error() {
-        Some(code) => io::Error::from_raw_os_error(code).into(),
-        None => io::Error::new(error.kind(), error.to_string()).into(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Setting and asking for the view.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use pario_transport::Rank;
 
@@ -123,11 +123,7 @@ impl Inner {
         let (rank_views, hinting) = rank_views::exchange(&*self.comm, &mine, hinting, before)?;
         let view = Arc::new(mine?.with_rank_views(rank_views));
         let mut pointer = self.pointer();
-        *self
-            .state
-            .view
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = view;
+        self.state.settings.change(|it| it.view = view);
         *pointer = 0;
         self.shared_pointer.advance_generation();
         Ok(hinting)

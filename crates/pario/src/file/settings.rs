@@ -1,0 +1,43 @@
+//! What the ranks agreed on, in force for the calls that begin now.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use pario_hints::Hints;
+
+use super::Atomicity;
+use crate::view::FlattenedView;
+
+/// What a call goes by from its beginning to its end. It is another when the
+/// turn of a call in the background comes, and not at the same time on all ranks.
+#[derive(Clone, Debug)]
+pub(crate) struct CallSettings {
+    pub(crate) view: Arc<FlattenedView>,
+    pub(crate) hints: Arc<Hints>,
+    pub(crate) atomicity: Atomicity,
+}
+
+/// The settings of a file, which calls change. They are kept together, so that a
+/// call takes one lock and one reference for all of them.
+#[derive(Debug)]
+pub(crate) struct CurrentSettings(RwLock<Arc<CallSettings>>);
+
+impl CurrentSettings {
+    pub(super) fn new(view: FlattenedView, hints: Hints) -> CurrentSettings {
+        CurrentSettings(RwLock::new(Arc::new(CallSettings {
+            view: Arc::new(view),
+            hints: Arc::new(hints),
+            atomicity: Atomicity::NonAtomic,
+        })))
+    }
+
+    pub(super) fn get(&self) -> Arc<CallSettings> {
+        let settings = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        settings.clone()
+    }
+
+    /// Changes them for the calls that follow.
+    pub(super) fn change(&self, change: impl FnOnce(&mut CallSettings)) {
+        let mut settings = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut settings));
+    }
+}
