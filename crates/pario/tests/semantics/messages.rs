@@ -329,7 +329,7 @@ fn an_open_that_fails_says_why() {
         (folder.path(), READ, &[], ErrorKind::BadFile, &["directory"]),
         (&below_a_file, NEW, &[], ErrorKind::BadFile, &["directory"]),
         (&long, NEW, &[], ErrorKind::BadFile, &["too long"]),
-        (&odd, NEW, &[], ErrorKind::BadFile, &["zero byte"]),
+        (&odd, NEW, &[], ErrorKind::BadFile, &["NUL byte"]),
     ];
     for (path, mode, hints, kind, says) in cases {
         let error = open_error(path, mode, &info(hints));
