@@ -1,11 +1,10 @@
-//! Facts about a file system that users may pretend, for tests and
-//! experiments.
+//! Facts about a file system that users can set, for tests and experiments.
 
-/// Striping that a file is treated as having.
+/// The striping that a file is assumed to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AssumedStriping {
-    /// Bytes in a row on one server.
+    /// Bytes per stripe.
     pub unit: u64,
-    /// Servers.
+    /// Number of servers.
     pub count: u64,
 }
