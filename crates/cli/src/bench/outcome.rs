@@ -19,11 +19,11 @@ pub(crate) struct Outcome {
 /// Why a rank stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stop {
-    /// Data is not what it should be.
+    /// The data is wrong.
     Wrong(String),
     /// The method cannot be used here.
     Unavailable(String),
-    /// Other ranks are gone; they know why.
+    /// Other ranks have exited; they report the reason.
     Lost(String),
     Failed(String),
 }
@@ -57,7 +57,7 @@ pub(crate) fn encode(result: &RankResult) -> Vec<u8> {
 pub(crate) fn decode(bytes: &[u8]) -> RankResult {
     serde_json::from_slice(bytes).unwrap_or_else(|error| {
         Err(Stop::Failed(format!(
-            "a rank's result is unusable: {error}"
+            "cannot parse a rank's result: {error}"
         )))
     })
 }

@@ -1,4 +1,4 @@
-//! `pario bench compare`: access patterns of the literature through the C interface of every MPI on
+//! `pario bench compare`: access patterns from the literature through the C interface of every MPI on
 //! this machine, with the MPI's own MPI-IO and with pario.
 
 pub(crate) mod figures;
@@ -31,7 +31,7 @@ use patterns::Pattern;
 use protocol::Line;
 use report::Document;
 
-/// The largest factor on the data, where counts still fit the C interface.
+/// The largest factor on the data for which counts still fit the C interface.
 const SCALE_MAX: f64 = 32.0;
 
 /// Which calls carry the data.
@@ -75,19 +75,19 @@ pub(crate) struct Arguments {
     /// Factor on the data per rank, which is 64 MB for most patterns at 1
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_scale)]
     scale: f64,
-    /// Number of times each contender is run; the best counts
+    /// Number of times each contender runs; the best counts
     #[arg(long, value_name = "NUMBER", aliases = ["repeat", "rounds"], default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
-    /// Folder for the files; may be repeated [default: the system's folder for temporary files]
-    #[arg(long, value_name = "FOLDER")]
+    /// Directory for the files; may be repeated [default: the system's temporary directory]
+    #[arg(long, value_name = "DIR")]
     dir: Vec<PathBuf>,
-    /// An additional MPI: a folder that has bin/mpirun, or a launcher; may be repeated
+    /// An additional MPI: a directory that has bin/mpirun, or a launcher; may be repeated
     #[arg(long, value_name = "PREFIX")]
     mpi: Vec<OsString>,
     /// Do not search for MPIs: compare only those of --mpi
     #[arg(long, requires = "mpi")]
     no_search: bool,
-    /// A hint that every contender opens files with; may be repeated
+    /// A hint for every contender; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = crate::facts::parse_hint)]
     hint: Vec<(String, String)>,
     /// The drop-in library [default: that of PARIO_LIBRARY, or of this installation]
@@ -137,7 +137,7 @@ impl Comparison {
         (doubtful > 0).then(|| {
             format!(
                 "{doubtful} of {} figures are doubtful: their repeats differ widely or are very \
-                 short; quiet the machine, or raise --repeats or --scale",
+                 short; use an idle machine, or raise --repeats or --scale",
                 samples().count()
             )
         })
@@ -237,7 +237,7 @@ fn introduce(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
 }
 
 impl Arguments {
-    /// A folder of our own in each folder that is measured.
+    /// A scratch directory in each directory that is measured.
     fn folders(&self) -> Result<Vec<Scratch>, Failure> {
         match self.dir.is_empty() {
             true => Ok(vec![Scratch::new(None)?]),
@@ -245,8 +245,8 @@ impl Arguments {
         }
     }
 
-    /// Fails unless memory and folders suffice for every pattern. What all ranks need on this machine
-    /// is estimated from the first and the last one: in some patterns only the first have data.
+    /// Fails unless memory and directories suffice for every pattern. The need of all ranks on this machine
+    /// is estimated from the first and the last rank: in some patterns only the first ones have data.
     fn check_capacity(&self, patterns: &[&Pattern], folders: &[Scratch]) -> Result<(), Failure> {
         let cases = patterns
             .iter()
@@ -282,7 +282,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Lets all contenders run in turn.
+    /// Runs all contenders, interleaved.
     fn measure(&self, comparison: &mut Comparison) -> Section {
         let place = (
             self.folder.parent().display().to_string(),
@@ -302,7 +302,7 @@ impl Case<'_> {
                 let name = full_name(&comparison.mpis[contender.mpi], contender.side);
                 progress.set_message(format!("{} ranks, {name}", self.ranks));
                 self.run(contender, repeat, comparison, &mut section, &progress);
-                // Runs that fail report less.
+                // Failed runs report less.
                 done += figures;
                 progress.set_position(done);
             }

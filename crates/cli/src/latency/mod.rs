@@ -27,7 +27,7 @@ use calls::Row;
 use figures::{Latencies, Section};
 use report::Document;
 
-/// The most bytes of a call: larger ones measure bandwidth.
+/// Maximum bytes per call: larger calls measure bandwidth.
 const SIZE_MAX: u64 = 16 << 20;
 
 /// What to measure.
@@ -42,16 +42,16 @@ pub(crate) struct Arguments {
     /// Bytes per rank, per call, as in 8,64K
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,8,4K,64K", value_parser = parse_size)]
     size: Vec<u64>,
-    /// Number of times each contender is run; the best counts
+    /// Number of times each contender runs; the best counts
     #[arg(long, value_name = "NUMBER", aliases = ["repeat", "rounds"], default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
     /// Time of each call in each repeat
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     time: u64,
-    /// Folder for the file [default: the system's folder for temporary files]
-    #[arg(long, value_name = "FOLDER")]
+    /// Directory for the file [default: the system's directory for temporary files]
+    #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// An additional MPI: a folder that has bin/mpirun, or a launcher; may be repeated
+    /// An additional MPI: a directory that has bin/mpirun, or a launcher; may be repeated
     #[arg(long, value_name = "PREFIX")]
     mpi: Vec<OsString>,
     /// Do not search for MPIs: measure only those of --mpi
@@ -114,8 +114,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
 }
 
 impl Arguments {
-    /// Fails unless the machine has memory for the buffers of the calls in flight, and the folder space
-    /// for their data.
+    /// Fails unless the machine has memory for the buffers of the calls in flight and the directory has
+    /// space for their data.
     fn check_capacity(&self, rows: &[Row], scratch: &Scratch) -> Result<(), Failure> {
         let per_rank = rows.iter().map(|it| it.bytes * it.in_flight as u64);
         let ranks = self.ranks.iter().max().copied().unwrap_or(0);
@@ -137,7 +137,7 @@ impl Arguments {
         }
         .map_err(Failure::Output)?;
         if self.csv {
-            // Lines of values have no place for them.
+            // CSV cannot hold them.
             let faults = latencies
                 .faults
                 .iter()
@@ -149,7 +149,7 @@ impl Arguments {
     }
 }
 
-/// What all runs have in common.
+/// What all runs share.
 struct Case<'a> {
     arguments: &'a Arguments,
     library: &'a Path,
@@ -157,7 +157,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Lets both sides run in turn, under every MPI with every number of ranks.
+    /// Runs both sides, interleaved, under every MPI with every number of ranks.
     fn measure(&self, mpis: &[Mpi], rows: &[Row], latencies: &mut Latencies) {
         let repeats = self.arguments.repeats;
         let sections = mpis.len() * self.arguments.ranks.len();

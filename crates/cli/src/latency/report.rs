@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::measure::{Doubt, print_doubts};
 use crate::output::{Table, or_dash};
 
-/// Prints a table per section, what the columns mean, and what went wrong.
+/// Prints a table per section, the meaning of the columns, and the failures.
 pub(super) fn table(latencies: &Latencies, out: &mut impl Write) -> io::Result<()> {
     for (name, value) in &latencies.machine.facts {
         writeln!(out, "{name}: {value}")?;
@@ -27,7 +27,7 @@ pub(super) fn table(latencies: &Latencies, out: &mut impl Write) -> io::Result<(
     }
     writeln!(
         out,
-        "\nmicroseconds per call: the best of {} and, in brackets, their median; ratio: the MPI's \
+        "\nmicroseconds per call: the best of {} and, in parentheses, their median; ratio: the MPI's \
          own best time relative to pario's",
         match latencies.repeats {
             1 => "1 run".to_owned(),

@@ -26,8 +26,8 @@ pub(crate) struct Arguments {
     /// The library whose MPI-IO is used [default: the MPI's own]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
-    /// The folder of the file
-    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    /// The directory of the file
+    #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
     /// Which calls
     #[arg(long, value_delimiter = ',')]
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     let (host, world) = (runtime.host(), runtime.world());
     let outcome = measure_all(host, world, arguments, out);
     if let Err(failure) = &outcome {
-        // The others wait for this rank: end them all.
+        // The others wait for this rank: abort them all.
         eprintln!("pario: {failure}");
         let _ = host.abort(world, 1);
     }
@@ -94,7 +94,7 @@ fn measure_all(
             in_flight: row.in_flight,
             seconds,
             fault: (is_parios != wants_pario)
-                .then(|| "the file was not opened by the library that is measured".to_owned()),
+                .then(|| "the library being measured did not open the file".to_owned()),
         };
         if worker.rank == 0 {
             writeln!(out, "{}", Line::Latency(latency)).map_err(Failure::Output)?;
@@ -125,7 +125,7 @@ impl Worker {
             .open(self.world, &self.path)
             .map_err(failed)?;
         let is_parios = file.is_parios();
-        // A few to get going, which also tell how many the time is enough for.
+        // A few warm-up calls, which also determine how many fit into the time.
         let few = self.timed(&file, row, 2)?;
         let batches = (self.time.as_secs_f64() / few.max(1e-9)).clamp(1.0, 1000.0) as u64;
         let seconds = self.timed(&file, row, batches)?;
@@ -133,7 +133,7 @@ impl Worker {
         Ok((seconds / row.in_flight as f64, is_parios))
     }
 
-    /// Seconds per batch of as many calls as are in flight together, the same on all ranks.
+    /// Seconds per batch of calls that are in flight together, the same on all ranks.
     fn timed(&self, file: &OpenFile<'_>, row: Row, batches: u64) -> Result<f64, Failure> {
         let mut body = self.body(file, row)?;
         file.seek(0).map_err(failed)?;
@@ -154,7 +154,7 @@ impl Worker {
     fn body<'a>(&'a self, file: &'a OpenFile<'_>, row: Row) -> Result<Body<'a>, Failure> {
         let mut buffer = vec![0u8; row.bytes as usize];
         let in_flight = row.in_flight as u64;
-        // Ranks write next to each other, over the same megabytes again and again.
+        // Ranks write next to each other, over the same megabytes repeatedly.
         let offset = move |rank: u64, ranks: u64, number: u64| {
             (((number % 64) * ranks + rank) * row.bytes).cast_signed()
         };

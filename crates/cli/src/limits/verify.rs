@@ -1,4 +1,4 @@
-//! Whether a file is what a pattern writes.
+//! Verifies that a file matches a pattern.
 
 use std::ops::Range;
 

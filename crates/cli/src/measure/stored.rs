@@ -1,4 +1,4 @@
-//! The file that a job leaves: what must be in it. It is compared part by part, because it may be
+//! The file that a job writes: its expected contents. It is compared part by part, because it may be
 //! larger than memory.
 
 use std::fs::File;
@@ -14,11 +14,11 @@ use super::{Fault, Place};
 use crate::failure::Failure;
 use crate::workload::Job;
 
-/// Bytes that are compared at a time. Where a file has holes, each part visits all pieces of the
+/// Bytes compared at a time. If a file has holes, each part visits all pieces of the
 /// job.
 const PART: u64 = 128 << 20;
 
-/// What must be where nothing was written.
+/// The expected bytes where nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holes {
     /// Zeroes.
@@ -36,9 +36,9 @@ pub(crate) struct Stored<'a> {
     pub(crate) bytes: u64,
     /// Where the last of them ends.
     end: u64,
-    /// Pieces of the rank that has most.
+    /// Pieces of the rank that has the most.
     pub(crate) pieces: u64,
-    /// A part of the file; kept, because fresh memory is slow.
+    /// A part of the file; kept, because allocating memory is slow.
     part: Vec<u8>,
 }
 
@@ -104,8 +104,8 @@ impl<'a> Stored<'a> {
         rank.unwrap_or_else(|panic| panic!("{panic}"))
     }
 
-    /// Compares a file of some length: values of the round where the job writes. What is wrong first,
-    /// by parts.
+    /// Compares a file of a given length with the values of the round where the job writes. Returns the first
+    /// fault, part by part.
     fn first_fault<E>(
         &mut self,
         round: u64,
@@ -131,8 +131,8 @@ impl<'a> Stored<'a> {
         }))
     }
 
-    /// The first wrong byte of a part that starts there. What was compared is cleared, so that
-    /// holes remain.
+    /// The first wrong byte of a part that starts at an offset. Compared pieces are cleared, so that
+    /// only holes remain.
     fn first_wrong(&self, part: &mut [u8], start: u64, round: u64) -> Option<WrongByte> {
         let end = start + part.len() as u64;
         let mut wrong = None;

@@ -1,11 +1,11 @@
 //! Axes of plots.
 
-/// How values become positions.
+/// How values are mapped to positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// From zero on, evenly.
     Linear,
-    /// Equal factors are equal distances.
+    /// Logarithmic.
     Logarithmic,
     /// The same, with 1 on the axis.
     Ratio,
