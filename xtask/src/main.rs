@@ -1,4 +1,5 @@
-//! The project's development tasks: `cargo xtask test`, `fuzz-mpi`, `lint`, `docs`, `hosts`, `install`.
+//! The project's development tasks: `cargo xtask test`, `fuzz-mpi`, `lint`, `docs`, `hosts`,
+//! `install`.
 //!
 //! No dependencies, so that it builds in a second and on a machine with only Rust.
 
@@ -46,9 +47,7 @@ fn main() -> ExitCode {
             print!("{USAGE}");
             Ok(())
         }
-        _ => Err(format!(
-            "unknown command {arguments:?}\n\n{USAGE}"
-        )),
+        _ => Err(format!("unknown command {arguments:?}\n\n{USAGE}")),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -40,7 +40,8 @@ impl Effort {
 /// Minutes that a long run spends on random cases under real MPIs.
 const LONG_MINUTES: &str = "60";
 
-/// Runs random cases under real MPIs for that many minutes in total, for hosts and ranks that match `name`.
+/// Runs random cases under real MPIs for that many minutes in total, for hosts and ranks that match
+/// `name`.
 pub(crate) fn fuzz_mpi(minutes: &str, name: &str) -> Outcome {
     if minutes.parse::<u64>().is_err() {
         return Err(format!("`{minutes}` is not a number of minutes"));

@@ -46,8 +46,7 @@ pub(crate) fn miri() -> Outcome {
         "--toolchain",
         NIGHTLY,
     ];
-    shell::run(program("rustup", &add))
-        .map_err(|error| format!("cannot install Miri: {error}"))
+    shell::run(program("rustup", &add)).map_err(|error| format!("cannot install Miri: {error}"))
 }
 
 /// Makes sure that cargo-fuzz and the C++ compiler that libFuzzer is built with are installed.

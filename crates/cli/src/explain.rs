@@ -93,7 +93,9 @@ fn accesses(target: &Target, call: u64) -> Result<(String, Vec<Access>), String>
     let calls = job.calls();
     if call >= calls {
         let name = target.workload.name;
-        return Err(format!("{name} has only {calls} calls: there is no call {call}"));
+        return Err(format!(
+            "{name} has only {calls} calls: there is no call {call}"
+        ));
     }
     let access = |rank| {
         let step = job.step(rank, call).map_err(|error| error.to_string())?;

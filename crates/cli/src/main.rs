@@ -36,8 +36,8 @@ struct Arguments {
 enum Command {
     /// Run an MPI program with pario in place of its MPI-IO: pario run -- mpirun -n 4 ./program
     Run(run::Arguments),
-    /// Execute a program in one rank with pario in place of its MPI-IO, for launchers that `run` does
-    /// not recognise: launcher -n 4 pario exec -- ./program
+    /// Execute a program in one rank with pario in place of its MPI-IO, for launchers that `run`
+    /// does not recognise: launcher -n 4 pario exec -- ./program
     Exec(run::Arguments),
     /// Check MPIs, file systems, limits and environment: what would be used, what is missing
     Doctor(doctor::Arguments),

@@ -14,8 +14,8 @@ const ANY_LIBRARY: &str = "libc.so.6";
 
 const PARIO: &str = env!("CARGO_BIN_EXE_pario");
 
-/// Prints the variables of a rank and of its launcher. Like every rank here it lives for a moment: on a
-/// busy machine Hydra itself is now and then killed by SIGPIPE if its only rank ends at once.
+/// Prints the variables of a rank and of its launcher. Like every rank here it lives for a moment:
+/// on a busy machine Hydra itself is now and then killed by SIGPIPE if its only rank ends at once.
 const TELL: &str = "echo \"rank: $LD_PRELOAD $PARIO_HINTS $PARIO_VERBOSE\"; \
                     tr '\\0' '\\n' < /proc/$PPID/environ | grep ^LD_PRELOAD; sleep 0.2";
 

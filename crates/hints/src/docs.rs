@@ -100,9 +100,7 @@ fn moment_sentence(moment: Moment) -> &'static str {
 
 fn scope_sentence(scope: Scope) -> &'static str {
     match scope {
-        Scope::File => {
-            "One value per file: if ranks differ, rank 0's is used, with a warning"
-        }
+        Scope::File => "One value per file: if ranks differ, rank 0's is used, with a warning",
         Scope::Rank => "Each rank may have its own value",
     }
 }

@@ -17,8 +17,8 @@ const IRREGULAR_BLOCKS: usize = 1_000_000;
 /// Random look-ups per repeat.
 const LOOKUPS: u64 = 200_000;
 
-/// Pieces whose copies are timed, and the data bytes of each copy: with gaps twice that, well beyond
-/// a second-level cache.
+/// Pieces whose copies are timed, and the data bytes of each copy: with gaps twice that, well
+/// beyond a second-level cache.
 const PIECE_LENGTHS: [u64; 3] = [8, 64, 4096];
 const COPY_BYTES: usize = 16 << 20;
 

@@ -31,8 +31,8 @@ const SCALE_MAX: f64 = 4096.0;
 /// Which calls of which ranks.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Subject {
-    /// Workloads, with parameters as in btio,hpio:region=64,spacing=0; `all` for all; may be repeated
-    /// [default: dist3d; see `pario bench workloads`]
+    /// Workloads, with parameters as in btio,hpio:region=64,spacing=0; `all` for all; may be
+    /// repeated [default: dist3d; see `pario bench workloads`]
     #[arg(long, short, value_name = "LIST")]
     workload: Vec<String>,
     /// Number of ranks [default: 4, or that of the MPI]

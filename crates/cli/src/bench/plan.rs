@@ -1,5 +1,5 @@
-//! Planning: the cost of a collective call's plan per rank, in time and memory, as ranks, aggregators
-//! and pieces grow. All ranks plan the same, so one process can represent any number.
+//! Planning: the cost of a collective call's plan per rank, in time and memory, as ranks,
+//! aggregators and pieces grow. All ranks plan the same, so one process can represent any number.
 
 use std::hint::black_box;
 use std::io::{self, Write};

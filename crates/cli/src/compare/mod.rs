@@ -1,5 +1,5 @@
-//! `pario bench compare`: access patterns from the literature through the C interface of every MPI on
-//! this machine, with the MPI's own MPI-IO and with pario.
+//! `pario bench compare`: access patterns from the literature through the C interface of every MPI
+//! on this machine, with the MPI's own MPI-IO and with pario.
 
 pub(crate) mod figures;
 pub(crate) mod launch;
@@ -245,8 +245,9 @@ impl Arguments {
         }
     }
 
-    /// Fails unless memory and directories suffice for every pattern. The need of all ranks on this machine
-    /// is estimated from the first and the last rank: in some patterns only the first ones have data.
+    /// Fails unless memory and directories suffice for every pattern. The need of all ranks on this
+    /// machine is estimated from the first and the last rank: in some patterns only the first ones
+    /// have data.
     fn check_capacity(&self, patterns: &[&Pattern], folders: &[Scratch]) -> Result<(), Failure> {
         let cases = patterns
             .iter()

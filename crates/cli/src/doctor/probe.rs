@@ -74,6 +74,5 @@ pub(super) fn probe(library: &Path) -> Result<Probed, String> {
     command.args(["doctor", "--probe"]).arg(library);
     let mut text = String::new();
     Running::start(&mut command)?.finish(TIME_MAX, &mut |line| text += line)?;
-    serde_json::from_str(&text)
-        .map_err(|_| "it was loaded, but did not identify itself".to_owned())
+    serde_json::from_str(&text).map_err(|_| "it was loaded, but did not identify itself".to_owned())
 }

@@ -109,10 +109,7 @@ impl Report {
             }
             writeln!(out)?;
         }
-        writeln!(
-            out,
-            "!: works with limitations; X: required, but missing"
-        )
+        writeln!(out, "!: works with limitations; X: required, but missing")
     }
 }
 

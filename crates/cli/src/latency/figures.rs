@@ -126,8 +126,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Two sizes of one call: of the first the MPI's own takes 4 µs and pario 2 µs, the second has no
-    /// times.
+    /// Two sizes of one call: of the first the MPI's own takes 4 µs and pario 2 µs, the second has
+    /// no times.
     pub(in crate::latency) fn latencies() -> Latencies {
         let calls = calls::named(&["write_at".to_owned()]).unwrap();
         let mut section = Section::new("MPI, A", 2, &calls::rows(&calls, &[0, 8]));

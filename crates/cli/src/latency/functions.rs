@@ -69,8 +69,8 @@ pub(super) struct Functions {
 impl Functions {
     pub(super) fn new(host: &'static Host, source: Source) -> Result<Functions, String> {
         let find = |name: &str| source.find(name);
-        // SAFETY: the signatures are those of the standard, except for handles, which are 64 bits in a
-        // register whatever their width in C.
+        // SAFETY: the signatures are those of the standard, except for handles, which are 64 bits
+        // in a register whatever their width in C.
         unsafe {
             Ok(Functions {
                 host,
@@ -109,8 +109,8 @@ impl Functions {
             Form::Blocking(place) | Form::Nonblocking(place) | Form::Split(place) => place,
             _ => return Err(format!("{} moves no data", call.name)),
         };
-        // SAFETY: as in `new`. Functions that begin a split call do not take the last argument and are
-        // not affected by one in a register.
+        // SAFETY: as in `new`. Functions that begin a split call do not take the last argument and
+        // are not affected by one in a register.
         let start = unsafe {
             match place {
                 Place::Offset => Start::At(mem::transmute::<*mut c_void, At>(address)),

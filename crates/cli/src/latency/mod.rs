@@ -1,5 +1,5 @@
-//! `pario bench latency`: microseconds per call of every family of file functions, with the MPI's own
-//! MPI-IO and with pario, under every MPI on this machine.
+//! `pario bench latency`: microseconds per call of every family of file functions, with the MPI's
+//! own MPI-IO and with pario, under every MPI on this machine.
 
 mod calls;
 mod figures;
@@ -114,8 +114,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
 }
 
 impl Arguments {
-    /// Fails unless the machine has memory for the buffers of the calls in flight and the directory has
-    /// space for their data.
+    /// Fails unless the machine has memory for the buffers of the calls in flight and the directory
+    /// has space for their data.
     fn check_capacity(&self, rows: &[Row], scratch: &Scratch) -> Result<(), Failure> {
         let per_rank = rows.iter().map(|it| it.bytes * it.in_flight as u64);
         let ranks = self.ranks.iter().max().copied().unwrap_or(0);

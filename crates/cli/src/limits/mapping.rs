@@ -25,7 +25,8 @@ pub(super) fn untouched(length: usize) -> io::Result<MmapMut> {
 #[cfg(target_arch = "x86_64")]
 const STORE: usize = 16;
 
-/// Copies with stores that bypass the cache. Bytes that do not fill an aligned store are copied normally.
+/// Copies with stores that bypass the cache. Bytes that do not fill an aligned store are copied
+/// normally.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn copy_non_temporal(to: &mut [u8], from: &[u8]) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};

@@ -1,6 +1,6 @@
-//! `pario bench limits`: how fast the machine itself writes and reads one file, without MPI-IO. The design of
-//! collective I/O depends on such facts: whether two writers are faster than one, what a small call
-//! or a mapping costs.
+//! `pario bench limits`: how fast the machine itself writes and reads one file, without MPI-IO. The
+//! design of collective I/O depends on such facts: whether two writers are faster than one, what a
+//! small call or a mapping costs.
 
 mod contenders;
 mod huge_pages;
@@ -35,8 +35,8 @@ const SIZE_MIN: u64 = 8 << 20;
 /// Files that exist at the same time: one that is read, one that is written.
 const FILES: u64 = 2;
 
-/// Memory in use at the same time, in file sizes: what is written, what is read into, what the kernel
-/// copies from.
+/// Memory in use at the same time, in file sizes: what is written, what is read into, what the
+/// kernel copies from.
 const BUFFERS: u64 = 3;
 
 /// What to measure.

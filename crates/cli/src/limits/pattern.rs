@@ -5,8 +5,8 @@ use std::ops::Range;
 /// Small pieces cover this fraction of the file only: all of it would take too long.
 const SMALL_PART: usize = 4;
 
-/// Pieces at equal distances, from the start of the file. Byte `n` of the file belongs to byte `n` of
-/// the memory, so that a misplaced piece is detected.
+/// Pieces at equal distances, from the start of the file. Byte `n` of the file belongs to byte `n`
+/// of the memory, so that a misplaced piece is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
     piece: usize,

@@ -153,8 +153,8 @@ impl Session {
         }
     }
 
-    /// Verifies the whole written file, then clears it: what one run leaves must not be mistaken for
-    /// what the next one writes.
+    /// Verifies the whole written file, then clears it: what one run leaves must not be mistaken
+    /// for what the next one writes.
     fn check_written(&mut self, contender: &Contender) -> Result<(), Failure> {
         let path = &self.written;
         let read = File::open(path).and_then(|file| {

@@ -1,6 +1,6 @@
 //! Whether memory and directory suffice for a run. Memory that runs out makes the kernel kill this
-//! program or another, and a mapping that finds no space raises a fatal signal: so both are compared
-//! with the free amounts before anything is allocated.
+//! program or another, and a mapping that finds no space raises a fatal signal: so both are
+//! compared with the free amounts before anything is allocated.
 
 use std::path::Path;
 
@@ -42,7 +42,8 @@ pub(crate) struct Need {
 }
 
 impl Need {
-    /// Fails unless a directory has space for the files, and the machine for all that stays in memory.
+    /// Fails unless a directory has space for the files, and the machine for all that stays in
+    /// memory.
     pub(crate) fn check(&self, folder: &Path) -> Result<(), Failure> {
         self.check_space(machine::free_space(folder)?, folder)?;
         self.check_memory(machine::free_memory())

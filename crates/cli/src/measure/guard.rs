@@ -1,9 +1,9 @@
 //! Removes the files of an interrupted run.
 //!
-//! A shell waits on a pipe that is closed when this process and all ranks forked from it have exited,
-//! for whatever reason: SIGINT, SIGTERM, SIGKILL or SIGBUS. It then terminates the launcher that was
-//! running, if any, and removes the directory. It has its own process group, so that Ctrl-C does
-//! not reach it.
+//! A shell waits on a pipe that is closed when this process and all ranks forked from it have
+//! exited, for whatever reason: SIGINT, SIGTERM, SIGKILL or SIGBUS. It then terminates the launcher
+//! that was running, if any, and removes the directory. It has its own process group, so that
+//! Ctrl-C does not reach it.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;

@@ -82,7 +82,8 @@ impl Memory {
         }
     }
 
-    /// Fails unless all buffers have the values of a round, with the bytes between pieces unchanged.
+    /// Fails unless all buffers have the values of a round, with the bytes between pieces
+    /// unchanged.
     pub(crate) fn check(&self, job: &dyn Job, round: u64) -> Result<(), Fault> {
         let calls = (0..).zip(&self.buffers);
         let mut faults =

@@ -1,5 +1,6 @@
 //! The contiguous share of a rank that plain POSIX calls move: the baseline for contenders. It
-//! is as large as the rank's data, but a large share goes through a smaller buffer in several calls.
+//! is as large as the rank's data, but a large share goes through a smaller buffer in several
+//! calls.
 
 use std::fs::File;
 use std::io;

@@ -1,5 +1,5 @@
-//! The file that a job writes: its expected contents. It is compared part by part, because it may be
-//! larger than memory.
+//! The file that a job writes: its expected contents. It is compared part by part, because it may
+//! be larger than memory.
 
 use std::fs::File;
 use std::ops::Range;
@@ -104,8 +104,8 @@ impl<'a> Stored<'a> {
         rank.unwrap_or_else(|panic| panic!("{panic}"))
     }
 
-    /// Compares a file of a given length with the values of the round where the job writes. Returns the first
-    /// fault, part by part.
+    /// Compares a file of a given length with the values of the round where the job writes. Returns
+    /// the first fault, part by part.
     fn first_fault<E>(
         &mut self,
         round: u64,
@@ -131,8 +131,8 @@ impl<'a> Stored<'a> {
         }))
     }
 
-    /// The first wrong byte of a part that starts at an offset. Compared pieces are cleared, so that
-    /// only holes remain.
+    /// The first wrong byte of a part that starts at an offset. Compared pieces are cleared, so
+    /// that only holes remain.
     fn first_wrong(&self, part: &mut [u8], start: u64, round: u64) -> Option<WrongByte> {
         let end = start + part.len() as u64;
         let mut wrong = None;

@@ -1,8 +1,8 @@
 //! Launchers, and how each passes environment variables to ranks.
 //!
-//! Setting the environment of the launcher itself is not enough: Open MPI's does not pass it to other
-//! nodes, and others can be configured not to. Nor is it desirable: the launcher and its helpers are
-//! not MPI programs.
+//! Setting the environment of the launcher itself is not enough: Open MPI's does not pass it to
+//! other nodes, and others can be configured not to. Nor is it desirable: the launcher and its
+//! helpers are not MPI programs.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -102,8 +102,8 @@ impl Launcher {
         }
     }
 
-    /// The command line of a launcher whose ranks get these variables. The library is appended to a value of
-    /// LD_PRELOAD that the line already has.
+    /// The command line of a launcher whose ranks get these variables. The library is appended to a
+    /// value of LD_PRELOAD that the line already has.
     pub(super) fn pass_on(self, variables: &Variables, words: &[OsString]) -> Line {
         let programs = words.split(|word| word == SEPARATOR);
         let mut line = Line::default();
@@ -221,8 +221,8 @@ fn export(line: &mut Line, variables: &Variables) {
     line.words.insert(at, option);
 }
 
-/// Removes the launcher's last `--export=value` or `--export value` from a command line; returns its position
-/// and value.
+/// Removes the launcher's last `--export=value` or `--export value` from a command line; returns
+/// its position and value.
 fn take_export(words: &mut Vec<OsString>) -> Option<(usize, String)> {
     let own = before_program(words);
     let rest = |word: &OsString| {

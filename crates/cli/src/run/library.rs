@@ -11,7 +11,8 @@ pub(crate) const NAME: &str = "libpario.so";
 /// The variable that gives its path.
 pub(crate) const VARIABLE: &str = "PARIO_LIBRARY";
 
-/// Where the library is, relative to this command: in an installation, or in cargo's target directory.
+/// Where the library is, relative to this command: in an installation, or in cargo's target
+/// directory.
 const PLACES: [&str; 3] = ["../lib", "../lib64", "."];
 
 /// The library: the one that is `asked` for, the one given by the environment, or the one that

@@ -63,6 +63,10 @@ mod tests {
         assert_eq!(find(shell.as_os_str()), Some(shell));
         assert_eq!(find(OsStr::new("no-such-program")), None);
         assert_eq!(find(OsStr::new("./sh")), None);
-        assert_eq!(find(OsStr::new("/etc")), None, "a directory is not a program");
+        assert_eq!(
+            find(OsStr::new("/etc")),
+            None,
+            "a directory is not a program"
+        );
     }
 }

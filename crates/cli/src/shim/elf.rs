@@ -2,8 +2,8 @@
 //! section that lists the libraries it needs.
 //!
 //! Numbers follow the System V ABI, chapters 4 and 5. The file is one loaded segment, writable
-//! because linkers store addresses in the dynamic section, and has no section headers: those are for
-//! the link editor.
+//! because linkers store addresses in the dynamic section, and has no section headers: those are
+//! for the link editor.
 
 use std::fmt;
 

@@ -10,8 +10,8 @@ const NUMBER_MAX: u64 = 1 << 40;
 pub(crate) struct Parameters(BTreeMap<String, String>);
 
 impl Parameters {
-    /// Parses `name=value,name=value`; every name must be one of the `known` ones, which come with their
-    /// meanings.
+    /// Parses `name=value,name=value`; every name must be one of the `known` ones, which come with
+    /// their meanings.
     pub(crate) fn parse(text: &str, known: &[(&str, &str)]) -> Result<Self, String> {
         let mut parameters = Parameters::default();
         for assignment in text.split(',').filter(|text| !text.is_empty()) {

@@ -14,7 +14,8 @@ pub(super) const STRIDED: Workload = Workload {
     },
 };
 
-/// Section 1 of Zhang 2009, whose segments of 32 KiB to 1 MiB resonate at 64 KiB, the striping unit.
+/// Section 1 of Zhang 2009, whose segments of 32 KiB to 1 MiB resonate at 64 KiB, the striping
+/// unit.
 pub(super) const DEMO: Workload = Workload {
     name: "demo",
     about: "four interleaved segments per rank, per call: the resonance demonstration (Zhang 2009)",

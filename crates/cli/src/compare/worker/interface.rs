@@ -58,8 +58,8 @@ impl Interface {
             Mode::Coll => ("MPI_File_write_all", "MPI_File_read_all"),
             Mode::Indep => ("MPI_File_write", "MPI_File_read"),
         };
-        // SAFETY: the signatures are those of the standard, except for handles, which are 64 bits in a
-        // register on every MPI that `Host` accepts.
+        // SAFETY: the signatures are those of the standard, except for handles, which are 64 bits
+        // in a register on every MPI that `Host` accepts.
         let transfer = |address| unsafe { mem::transmute::<*mut c_void, Transfer>(address) };
         Ok(Interface {
             host,

@@ -28,8 +28,8 @@ fn write(stage: &Stage<'_>, file: &File, writers: usize) -> io::Result<Duration>
     })
 }
 
-/// pwritev: a call writes a piece of the file from several parts of memory. They are adjacent: what is
-/// measured is the kernel's work per part, not cache misses.
+/// pwritev: a call writes a piece of the file from several parts of memory. They are adjacent: what
+/// is measured is the kernel's work per part, not cache misses.
 pub(in crate::limits) fn vectored(stage: &Stage<'_>, part_bytes: usize) -> Outcome {
     let file = stage.open()?;
     let time = together(stage.shares(1), |share: Range<usize>| {

@@ -1,5 +1,5 @@
-//! Methods to move bytes between memory and a file; `contenders.rs` lists what is measured with each.
-//! Opening the file is not timed; everything else is, unless a method says otherwise.
+//! Methods to move bytes between memory and a file; `contenders.rs` lists what is measured with
+//! each. Opening the file is not timed; everything else is, unless a method says otherwise.
 
 pub(super) mod calls;
 pub(super) mod kernel_copy;

@@ -1,7 +1,7 @@
 //! Writes through io_uring, several at a time.
 //!
-//! One of the files that may contain `unsafe`: requests refer to memory that the kernel reads until their
-//! completion is reaped.
+//! One of the files that may contain `unsafe`: requests refer to memory that the kernel reads until
+//! their completion is reaped.
 #![allow(unsafe_code)]
 
 use std::fs::File;
