@@ -82,7 +82,7 @@ fn environment(name: &str) -> Outcome {
     fs::write(&stamp, wanted).map_err(|error| format!("cannot write {}: {error}", stamp.display()))
 }
 
-/// Where the virtual environments are.
+/// The directory of the virtual environments.
 fn folder() -> PathBuf {
     shell::target_folder().join("hosts")
 }

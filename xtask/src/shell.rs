@@ -14,7 +14,7 @@ pub(crate) fn root() -> &'static Path {
         .expect("xtask is a directory of the workspace")
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target directory.
 pub(crate) fn target_folder() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root().join("target"), |folder| root().join(folder))

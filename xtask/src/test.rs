@@ -8,7 +8,7 @@ use crate::{hosts, readme, tools};
 /// The fuzz targets' directory.
 const FUZZ_FOLDER: &str = "crates/layout/fuzz";
 
-/// How much is run.
+/// How much to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
     /// For every change: a few minutes.
@@ -53,7 +53,7 @@ pub(crate) fn fuzz_mpi(minutes: &str, name: &str) -> Outcome {
     shell::run(command)
 }
 
-/// What ran so far.
+/// The results so far.
 #[derive(Default)]
 struct Tally {
     passed: u64,

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::measure::Direction;
 use crate::output::{check_folder, save};
 
-/// Which call to explain.
+/// The options of `pario explain`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     Ok(())
 }
 
-/// What the ranks of a workload move in a call.
+/// The accesses of all ranks in a call of a workload.
 fn accesses(target: &Target, call: u64) -> Result<(String, Vec<Access>), String> {
     let job = target.job()?;
     let calls = job.calls();

@@ -71,7 +71,7 @@ pub struct Definition {
     pub name: &'static str,
     /// Other names that users may use.
     pub aliases: &'static [&'static str],
-    /// What it does, in sentences.
+    /// Its description, in sentences.
     pub doc: &'static [&'static str],
     /// Its section in the documentation.
     pub group: Group,

@@ -37,7 +37,7 @@ impl Calls {
     }
 }
 
-/// What a word of a method means.
+/// The meaning of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
     /// Forces nothing.
@@ -99,7 +99,7 @@ pub(crate) struct Forced {
 }
 
 impl Forced {
-    /// What hints force.
+    /// The choices that hints force.
     fn by(hints: &Info) -> Forced {
         let value = |name| hints.get(name).filter(|value| *value != "automatic");
         let access = ["pario_write_method", "pario_read_method"];
@@ -165,7 +165,7 @@ pub(crate) struct Method {
 }
 
 impl Method {
-    /// What the others are compared with.
+    /// The baseline.
     pub(crate) fn raw() -> Method {
         Method {
             calls: Calls::Raw,
@@ -275,7 +275,7 @@ impl Method {
         Ok(self)
     }
 
-    /// What it does, as words.
+    /// Its words.
     fn words(&self) -> Vec<String> {
         let forced = self.forced.words(self.calls);
         let calls = WORDS

@@ -39,7 +39,7 @@ use crate::measure::{Samples, Scratch, print_doubts, progress_bar};
 use crate::output::{self, check_folder};
 use crate::workload::WORKLOADS;
 
-/// What to measure.
+/// The command line of `pario bench`.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
@@ -174,7 +174,7 @@ fn check_outputs(options: &Options, targets: &[Target]) -> Result<(), Failure> {
     folder.map_or(Ok(()), |folder| check_folder(folder, &names))
 }
 
-/// What follows all measurements.
+/// Prints what follows all measurements.
 fn finish(
     options: &Options,
     comparisons: &[Comparison],

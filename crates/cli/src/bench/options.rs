@@ -28,7 +28,7 @@ const QUICK_REPEATS: u32 = 2;
 /// The largest factor on the data per rank.
 const SCALE_MAX: f64 = 4096.0;
 
-/// Which calls of which ranks.
+/// The workloads and ranks.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Subject {
     /// Workloads, with parameters as in btio,hpio:region=64,spacing=0; `all` for all; may be
@@ -79,7 +79,7 @@ pub(crate) struct Options {
     /// Number of times each method runs; the best counts
     #[arg(long, value_name = "NUMBER", aliases = ["repeat", "rounds"], default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
-    /// Directory for the files [default: the system's directory for temporary files]
+    /// Directory for the files [default: the system's temporary directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// Offset of every buffer from the start of a page; malloc's large blocks have 16

@@ -1,4 +1,4 @@
-//! What a rank measured: when it worked, what moved, or why it stopped.
+//! The outcome of a rank: its times and transfers, or why it stopped.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) enum Stop {
     Failed(String),
 }
 
-/// What a rank returns.
+/// The outcome of a rank.
 pub(crate) type RankResult = Result<Outcome, Stop>;
 
 impl From<pario::Error> for Stop {

@@ -21,7 +21,7 @@ pub(crate) struct Side {
     pub(crate) open_close: Samples,
     /// The share of the time in which data moved between memory and file.
     pub(crate) transfer_share: Option<f64>,
-    /// Why the method cannot do this here.
+    /// Why the method does not support this.
     pub(crate) unavailable: Option<String>,
 }
 

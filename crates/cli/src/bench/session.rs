@@ -27,7 +27,7 @@ pub(crate) enum Cache {
     Cold,
 }
 
-/// What all rounds of a job share.
+/// The state that all rounds of a job share.
 pub(crate) struct Session<'a> {
     job: &'a dyn Job,
     world: &'a World,

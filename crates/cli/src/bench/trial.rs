@@ -223,7 +223,7 @@ fn view(step: &Step) -> View {
     View::new(step.displacement, &step.etype, &step.filetype)
 }
 
-/// When transfers were under way, on the shared clock.
+/// The times of transfers, on the shared clock.
 fn transfers(began: u64, log: &Log) -> Vec<Range<u64>> {
     let nanoseconds = |time: std::time::Duration| time.as_nanos() as u64;
     log.take()

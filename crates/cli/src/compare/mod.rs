@@ -34,7 +34,7 @@ use report::Document;
 /// The largest factor on the data for which counts still fit the C interface.
 const SCALE_MAX: f64 = 32.0;
 
-/// Which calls carry the data.
+/// Which calls move the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Mode {
     /// Collective calls
@@ -60,7 +60,7 @@ impl Mode {
     }
 }
 
-/// What to compare.
+/// The options of `pario bench compare`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Numbers of ranks, as in 2,4
@@ -116,7 +116,7 @@ pub(crate) struct Comparison {
     mpis: Vec<Mpi>,
     patterns: Vec<&'static Pattern>,
     sections: Vec<Section>,
-    /// What could not be used.
+    /// Launchers that could not be used.
     notes: Vec<String>,
     /// Wrong bytes and runs that failed, each once.
     faults: Vec<String>,
@@ -130,7 +130,7 @@ impl Comparison {
         }
     }
 
-    /// How many figures are doubtful, and what to do.
+    /// The number of doubtful figures, and what to do.
     fn doubts(&self) -> Option<String> {
         let samples = || self.sections.iter().flat_map(Section::samples);
         let doubtful = samples().filter(|it| it.doubt().is_some()).count();

@@ -57,7 +57,7 @@ pub(crate) enum Search {
 pub(crate) struct Found {
     /// MPIs, each library once.
     pub(crate) mpis: Vec<Mpi>,
-    /// What cannot be used, and why.
+    /// Launchers that cannot be used, and why.
     pub(crate) notes: Vec<String>,
 }
 
@@ -148,7 +148,7 @@ fn in_path() -> Vec<Candidate> {
     launchers.into_iter().map(candidate).collect()
 }
 
-/// What the user gave: the directory of an MPI, or a launcher.
+/// The MPI given by the user as its directory or a launcher.
 fn named_candidate(name: &OsString) -> Result<Candidate, String> {
     let path = Path::new(name);
     if !path.is_dir() {

@@ -13,7 +13,7 @@ pub(crate) struct Pattern {
     choices: fn(Size) -> String,
 }
 
-/// How much is moved.
+/// The size of a pattern.
 #[derive(Clone, Copy, Debug)]
 struct Size {
     /// Bytes of a rank, about.

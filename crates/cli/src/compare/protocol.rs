@@ -40,13 +40,13 @@ pub(crate) struct Latency {
     pub(crate) fault: Option<String>,
 }
 
-/// Which MPI a worker runs under.
+/// The MPI that a worker runs under.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Described {
     /// The binary interface.
     pub(crate) flavour: String,
     pub(crate) library: String,
-    /// What it calls itself, in one line.
+    /// Its version string, in one line.
     pub(crate) version: String,
 }
 

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output;
 use report::{Report, Section};
 
-/// What to check.
+/// The options of `pario doctor`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Directories whose files will be read and written [default: the current one]

@@ -17,7 +17,7 @@ use crate::output;
 /// A library that takes longer to load is considered hung.
 const TIME_MAX: Duration = Duration::from_secs(20);
 
-/// What an MPI library is.
+/// The description of an MPI library.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Probed {
     /// Its binary interface in words.

@@ -77,7 +77,7 @@ impl Section {
     }
 }
 
-/// Everything.
+/// The whole report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Report {
     /// The number of required items that are missing.

@@ -44,7 +44,7 @@ const fn call(name: &'static str, form: Form) -> Call {
 /// Requests in flight at a time, for calls that return one.
 pub(super) const IN_FLIGHT: [usize; 3] = [1, 16, 256];
 
-/// All of them. Writes come before the reads that need their data.
+/// All calls. Writes come before the reads that need their data.
 pub(super) const CALLS: [Call; 32] = {
     use Form::{Blocking, Nonblocking, Split};
     use Place::{Offset, Pointer};

@@ -1,4 +1,4 @@
-//! What was measured.
+//! The times.
 
 use serde::Serialize;
 
@@ -105,7 +105,7 @@ pub(super) struct Latencies {
     pub(super) file_system: String,
     pub(super) repeats: u32,
     pub(super) sections: Vec<Section>,
-    /// What could not be used.
+    /// Launchers that could not be used.
     pub(super) notes: Vec<String>,
     /// Runs that failed.
     pub(super) faults: Vec<String>,

@@ -30,7 +30,7 @@ use report::Document;
 /// Maximum bytes per call: larger calls measure bandwidth.
 const SIZE_MAX: u64 = 16 << 20;
 
-/// What to measure.
+/// The options of `pario bench latency`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Numbers of ranks, as in 2,4
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     /// Time of each call in each repeat
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     time: u64,
-    /// Directory for the file [default: the system's directory for temporary files]
+    /// Directory for the file [default: the system's temporary directory]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// An additional MPI: a directory that has bin/mpirun, or a launcher; may be repeated

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// The subcommand of `pario bench` that starts it.
 pub(super) const NAME: &str = "latency-worker";
 
-/// What a worker does; `pario bench latency` starts it.
+/// The options of a worker; `pario bench latency` starts it.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The MPI's library [default: that of the launcher]
@@ -150,7 +150,7 @@ impl Worker {
         Ok(slowest.map_err(failed)?[0] as f64 / 1e9 / batches as f64)
     }
 
-    /// What is timed.
+    /// The timed part.
     fn body<'a>(&'a self, file: &'a OpenFile<'_>, row: Row) -> Result<Body<'a>, Failure> {
         let mut buffer = vec![0u8; row.bytes as usize];
         let in_flight = row.in_flight as u64;

@@ -1,4 +1,4 @@
-//! What is measured.
+//! The contenders.
 
 use super::method::Method;
 use super::method::calls::{Counted, direct, preallocated, pwrite, vectored};
@@ -32,7 +32,7 @@ pub(super) struct Contender {
     pub(super) method: Method,
 }
 
-/// What a contender does, and with which files.
+/// What a contender does, and on which files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Writes a new file, then overwrites it.
@@ -103,7 +103,7 @@ const BATCHES: Pace = Pace {
 const DENSE_4K: Pattern = Pattern::dense(4 * KIB);
 const DENSE_256K: Pattern = Pattern::dense(256 * KIB);
 
-/// All of them, in the order of tables. The others are compared with the first.
+/// All contenders, in the order of tables. The others are compared with the first.
 pub(super) const CONTENDERS: &[Contender] = &[
     write("pwrite, one writer", LARGE, |stage| pwrite(stage, 1)),
     write("pwrite, two writers", LARGE, |stage| pwrite(stage, 2)),

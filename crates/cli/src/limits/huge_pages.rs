@@ -1,4 +1,4 @@
-//! What the kernel reports about huge pages.
+//! Huge pages: the kernel's settings and counts.
 
 use std::fs;
 use std::io;

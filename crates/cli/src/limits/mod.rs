@@ -39,10 +39,10 @@ const FILES: u64 = 2;
 /// kernel copies from.
 const BUFFERS: u64 = 3;
 
-/// What to measure.
+/// The options of `pario bench limits`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Directory for the files [default: the system's directory for temporary files]
+    /// Directory for the files [default: the system's temporary directory]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Size of the file, a multiple of 1M, at least 8M
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     json: JsonOption,
 }
 
-/// What was measured.
+/// The results.
 struct Limits {
     machine: Machine,
     /// The directory that was measured.

@@ -1,4 +1,4 @@
-//! Which bytes of the file a contender moves.
+//! The bytes of the file that a contender moves.
 
 use std::ops::Range;
 

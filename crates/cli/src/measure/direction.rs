@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// Which way the data goes.
+/// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Direction {

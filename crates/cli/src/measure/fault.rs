@@ -38,7 +38,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// A byte, the first one.

@@ -11,7 +11,7 @@ use crate::workload::{Job, Step};
 /// The value of bytes between pieces, which reads must not change.
 pub(super) const GAP: u8 = 0xa5;
 
-/// What a rank needs for its calls, allocated before the clock starts.
+/// The memory of a rank's calls, allocated before the clock starts.
 pub(crate) struct Memory {
     rank: u32,
     /// The arguments of each call.

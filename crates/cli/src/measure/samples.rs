@@ -40,7 +40,7 @@ impl Doubt {
         }
     }
 
-    /// What the mark means and what to do about it; `size` is the option that makes runs longer.
+    /// The meaning of the mark and what to do about it; `size` is the option that makes runs longer.
     fn advice(self, size: &str) -> String {
         match self {
             Doubt::Spread => format!(

@@ -27,14 +27,14 @@ pub(crate) enum Holes {
     Undefined,
 }
 
-/// What a job writes, by the formula of its pieces.
+/// The bytes that a job writes, by the formula of its pieces.
 pub(crate) struct Stored<'a> {
     job: &'a dyn Job,
     ranks: u32,
     holes: Holes,
-    /// How many bytes; no byte is written twice.
+    /// The number of bytes; no byte is written twice.
     pub(crate) bytes: u64,
-    /// Where the last of them ends.
+    /// The end of the last one.
     end: u64,
     /// Pieces of the rank that has the most.
     pub(crate) pieces: u64,
@@ -73,7 +73,7 @@ impl<'a> Stored<'a> {
         bytes.min(PART)
     }
 
-    /// What is wrong with a file, read as any other program would read it.
+    /// The first fault of a file, read as any other program would read it.
     pub(crate) fn check(&mut self, path: &Path, round: u64) -> Result<Option<Fault>, Failure> {
         let mut compare = || {
             let file = File::open(path)?;
@@ -83,7 +83,7 @@ impl<'a> Stored<'a> {
         compare().map_err(Failure::storage("read", path))
     }
 
-    /// What is wrong with a file of the driver `mem`, which no other program can read.
+    /// The first fault of a file of the driver `mem`, which no other program can read.
     pub(crate) fn check_in_memory(
         &mut self,
         path: &Path,
@@ -151,7 +151,7 @@ impl<'a> Stored<'a> {
         }
     }
 
-    /// What the job writes; a single range if it leaves no holes.
+    /// The ranges that the job writes; a single one if it leaves no holes.
     fn ranges(&self, each: &mut dyn FnMut(Range<u64>)) {
         match self.bytes == self.end {
             true => each(0..self.end),
@@ -192,7 +192,7 @@ mod tests {
         file
     }
 
-    /// What is wrong with a file, compared in parts of several sizes.
+    /// The first fault of a file, compared in parts of several sizes.
     fn fault(stored: &mut Stored<'_>, file: &[u8]) -> Option<Fault> {
         let mut compare = |part: Vec<u8>| {
             stored.part = part;

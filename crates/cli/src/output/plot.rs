@@ -48,7 +48,7 @@ pub(crate) struct RowLine {
     pub(crate) marks: [Mark; 2],
 }
 
-/// What is drawn in a line.
+/// The marks of a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mark {
     /// A bar from a base to a value, red if the value is less.

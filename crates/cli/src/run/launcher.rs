@@ -288,7 +288,7 @@ fn has_common_name(program: &Path) -> bool {
     COMMON_NAMES.iter().any(|common| name.starts_with(common))
 }
 
-/// What a launcher prints as its version; nothing if it fails.
+/// The version output of a launcher; empty if it fails.
 pub(crate) fn version_text(program: &Path) -> String {
     let asked = Command::new(program)
         .arg("--version")

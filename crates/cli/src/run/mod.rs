@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use launcher::Launcher;
 use variables::Variables;
 
-/// What to start.
+/// The options of `pario run` and `pario exec`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// A hint for every file; may be repeated [see `pario hints`]

@@ -24,7 +24,7 @@ pub(super) enum Verbosity {
     AsBefore,
 }
 
-/// What every rank needs.
+/// The variables that every rank needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Variables {
     library: OsString,
@@ -85,7 +85,7 @@ impl Variables {
         })
     }
 
-    /// All of them, LD_PRELOAD first.
+    /// All variables, LD_PRELOAD first.
     pub(super) fn all(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         let preload = (OsStr::new(PRELOAD), self.preload.as_os_str());
         std::iter::once(preload).chain(self.others())

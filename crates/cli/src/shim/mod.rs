@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::run::library;
 use elf::Kind;
 
-/// What to create.
+/// The options of `pario shim`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The MPI's own library, as in /usr/lib/libmpi.so.12

@@ -31,7 +31,7 @@ const RAW_OFFSET: usize = 0;
 /// The subcommand of `pario bench` that starts it.
 pub(crate) const NAME: &str = "compare-worker";
 
-/// What a worker does; `pario bench compare` starts it.
+/// The options of a worker; `pario bench compare` starts it.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Report which MPI this is, and exit
@@ -257,7 +257,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// What is timed: from open to close.
+    /// The timed part: from open to close.
     fn transfer(
         &self,
         path: &CString,

@@ -92,7 +92,7 @@ pub(super) fn map(file: &File, length: usize) -> Result<MmapMut, Stop> {
     map_file(file, length).map_err(Stop::failed("map"))
 }
 
-/// How much of a mapping is in huge pages; unavailable if nothing is.
+/// The share of a mapping in huge pages; unavailable if it is zero.
 fn huge_note(mapping: &[u8]) -> Result<String, Stop> {
     let bytes = huge_pages::of(mapping).map_err(Stop::failed("inspect the mapping of"))?;
     match bytes * 100 / mapping.len() as u64 {

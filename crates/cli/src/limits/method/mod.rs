@@ -21,7 +21,7 @@ pub(super) type Method = fn(&mut Stage<'_>) -> Outcome;
 
 pub(super) type Outcome = Result<Timing, Stop>;
 
-/// What a method works with.
+/// The inputs of a method.
 pub(super) struct Stage<'a> {
     /// The file. Methods that write create it.
     pub(super) path: &'a Path,

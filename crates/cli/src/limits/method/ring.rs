@@ -147,7 +147,7 @@ fn is_transient(error: &io::Error) -> bool {
     )
 }
 
-/// What a write has left to do.
+/// The remainder of a write.
 fn rest((bytes, offset): Piece<'_>, result: i32) -> io::Result<Option<Piece<'_>>> {
     match usize::try_from(result) {
         Err(_) => Err(io::Error::from_raw_os_error(-result)),
