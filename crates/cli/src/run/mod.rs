@@ -74,7 +74,7 @@ impl Arguments {
     }
 }
 
-/// Unknown hints are an error here: the library's warnings are easily missed in a program's output.
+/// Invalid hints are an error here: the library's warnings are easily missed in a program's output.
 fn check_hints(hints: &[(String, String)]) -> Result<(), String> {
     if let Some((name, _)) = hints.iter().find(|(name, _)| !facts::is_hint(name)) {
         return Err(facts::unknown_hint(name));
