@@ -26,7 +26,8 @@ pub(crate) struct Arguments {
     /// pario_assume_… simulate others]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Plot which bytes go to which aggregator in which round, as SVG files in this directory
+    /// Plot which rank's bytes go to which aggregator in which round, as SVG files in this
+    /// directory
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
 }

@@ -44,7 +44,7 @@ impl SecondJob {
     pub(crate) fn start(folder: &Path, ranks: u32, pause_ms: u64) -> Result<Self, Failure> {
         let started = std::env::current_exe().and_then(|program| {
             Command::new(program)
-                .args(["bench", "beside", "--ranks", &ranks.to_string()])
+                .args(["bench", "second-job", "--ranks", &ranks.to_string()])
                 .args(["--pause", &pause_ms.to_string(), "--dir"])
                 .arg(folder)
                 .stdin(Stdio::piped())
