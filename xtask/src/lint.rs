@@ -1,9 +1,9 @@
-//! Everything that can be judged without running the code.
+//! All checks that do not run the code.
 
 use crate::shell::{self, Outcome, cargo, program};
 use crate::{docs, readme, unsafe_files};
 
-/// The fuzz targets are a workspace of their own, which `--workspace` does not reach.
+/// The fuzz targets are a separate workspace, which `--workspace` does not include.
 const FUZZ_MANIFEST: &str = "crates/layout/fuzz/Cargo.toml";
 
 /// Runs all checks, stopping at the first that fails.
@@ -38,7 +38,7 @@ pub(crate) fn run() -> Outcome {
     Ok(())
 }
 
-/// Adds rustfmt and clippy if a minimal toolchain came without them.
+/// Adds rustfmt and clippy if a minimal toolchain lacks them.
 fn components() -> Outcome {
     for (component, subcommand) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
         if !shell::succeeds(cargo(&[subcommand, "--version"])) {

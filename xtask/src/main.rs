@@ -1,6 +1,7 @@
-//! The project's chores: `cargo xtask test`, `fuzz-mpi`, `lint`, `docs`, `hosts`, `install`.
+//! The project's development tasks: `cargo xtask test`, `fuzz-mpi`, `lint`, `docs`, `hosts`,
+//! `install`.
 //!
-//! No dependencies, so that it builds in a second and on a machine that has nothing but Rust.
+//! No dependencies, so that it builds in a second and on a machine with only Rust.
 
 mod docs;
 mod hosts;
@@ -22,11 +23,11 @@ Commands:
   test --long   the same with hundreds of thousands of random cases and longer fuzzing
   test --full   the same with every program under every MPI; writes docs/hosts.md
   fuzz-mpi --minutes N [NAME]
-                random cases under real MPIs, with their own MPI-IO and with pario; NAME picks hosts and ranks
-  hosts         install the MPIs and libraries that tests run under, those of PyPI below target/hosts
+                random cases under real MPIs, with their own MPI-IO and with pario; NAME selects hosts and ranks
+  hosts         install the MPIs and libraries for the tests, those from PyPI below target/hosts
   lint          formatting, clippy, rustdoc, the list of unsafe files, generated pages
-  docs          regenerate the pages that come from code (docs/hints.md)
-  install DIR   build and lay down bin, lib, manual pages, completions and pkg-config file below DIR
+  docs          regenerate the pages that are generated from code (docs/hints.md)
+  install DIR   build and install command, library, manual pages, completions and pkg-config file below DIR
 ";
 
 fn main() -> ExitCode {
@@ -46,9 +47,7 @@ fn main() -> ExitCode {
             print!("{USAGE}");
             Ok(())
         }
-        _ => Err(format!(
-            "cannot tell what to do from {arguments:?}\n\n{USAGE}"
-        )),
+        _ => Err(format!("unknown command {arguments:?}\n\n{USAGE}")),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! README.md: its program and its commands are those that are tested.
+//! README.md: its program and commands are tested.
 
 use std::fs;
 
@@ -13,21 +13,21 @@ pub(crate) fn read() -> Outcome<String> {
         .map_err(|error| format!("cannot read README.md: {error}"))
 }
 
-/// Fails unless README.md shows the example as it is.
+/// Fails unless README.md shows the current example.
 pub(crate) fn check_example() -> Outcome {
     let example = fs::read_to_string(root().join(EXAMPLE))
         .map_err(|error| format!("cannot read {EXAMPLE}: {error}"))?;
     if read()?.contains(&format!("```rust\n{example}```")) {
-        println!("README.md shows {EXAMPLE} as it is");
+        println!("README.md shows the current {EXAMPLE}");
         Ok(())
     } else {
         Err(format!(
-            "README.md does not show {EXAMPLE} as it is now: copy it there"
+            "README.md does not show the current {EXAMPLE}: copy it there"
         ))
     }
 }
 
-/// Lines a reader would type: those behind `$ ` in the `console` blocks.
+/// The commands that a reader would type: lines after `$ ` in `console` blocks.
 pub(crate) fn commands(readme: &str) -> Vec<&str> {
     let mut commands = Vec::new();
     let mut in_console = false;

@@ -4,23 +4,23 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The outcome of a chore; the error is a sentence for the user.
+/// The outcome of a task; the error is a sentence for the user.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// The root of the workspace.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
-        .expect("xtask is a folder of the workspace")
+        .expect("xtask is a directory of the workspace")
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target directory.
 pub(crate) fn target_folder() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
 
-/// The cargo that started us, at the root of the workspace.
+/// The cargo that started us, run at the root of the workspace.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
@@ -28,14 +28,14 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// A program by name, at the root of the workspace.
+/// A program by name, run at the root of the workspace.
 pub(crate) fn program(name: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(name);
     command.args(arguments).current_dir(root());
     command
 }
 
-/// The command as one would type it.
+/// The command as typed.
 pub(crate) fn describe(command: &Command) -> String {
     let name = Path::new(command.get_program())
         .file_name()
@@ -52,7 +52,7 @@ pub(crate) fn describe(command: &Command) -> String {
     })
 }
 
-/// Runs a command with its output on ours; fails unless it succeeds.
+/// Runs a command and shows its output; fails unless it succeeds.
 pub(crate) fn run(mut command: Command) -> Outcome {
     let text = describe(&command);
     println!("$ {text}");
@@ -66,7 +66,7 @@ pub(crate) fn run(mut command: Command) -> Outcome {
     }
 }
 
-/// Whether a command succeeds, showing nothing of it.
+/// Whether a command succeeds; its output is discarded.
 pub(crate) fn succeeds(mut command: Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -76,7 +76,7 @@ pub(crate) fn succeeds(mut command: Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// What a command prints; fails unless it succeeds.
+/// The output of a command; fails unless it succeeds.
 pub(crate) fn output(mut command: Command) -> Outcome<String> {
     let text = describe(&command);
     let output = command
@@ -86,10 +86,10 @@ pub(crate) fn output(mut command: Command) -> Outcome<String> {
     if !output.status.success() {
         return Err(format!("`{text}` failed ({})", output.status));
     }
-    String::from_utf8(output.stdout).map_err(|_| format!("`{text}` printed what is not UTF-8"))
+    String::from_utf8(output.stdout).map_err(|_| format!("the output of `{text}` is not UTF-8"))
 }
 
-/// What a command prints if it can be started and succeeds, showing nothing of it.
+/// The output of a command if it can be started and succeeds; its errors are discarded.
 pub(crate) fn quiet_output(mut command: Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -104,7 +104,7 @@ pub(crate) fn run_inspected(mut command: Command, mut inspect: impl FnMut(&str))
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("cannot start `{text}`: {error}"))?;
-    let stdout = child.stdout.take().expect("stdout was asked to be piped");
+    let stdout = child.stdout.take().expect("stdout is piped");
     for line in BufReader::new(stdout).split(b'\n') {
         let line = line.map_err(|error| format!("cannot read the output of `{text}`: {error}"))?;
         let line = String::from_utf8_lossy(&line);

@@ -5,22 +5,22 @@ use std::time::{Duration, Instant};
 use crate::shell::{self, Outcome, cargo};
 use crate::{hosts, readme, tools};
 
-/// The fuzz targets' folder.
+/// The fuzz targets' directory.
 const FUZZ_FOLDER: &str = "crates/layout/fuzz";
 
-/// How much is run.
+/// How much to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// What every change must pass: a few minutes.
+    /// For every change: a few minutes.
     Normal,
-    /// What a release must pass: hundreds of thousands of random cases, long fuzzing.
+    /// For a release: hundreds of thousands of random cases, long fuzzing.
     Long,
-    /// What a release must pass too: every program under every MPI and many numbers of ranks.
+    /// Also for a release: every program under every MPI and with many numbers of ranks.
     Full,
 }
 
 impl Effort {
-    /// Random cases a property test runs; `None` leaves each test its own default.
+    /// Random cases per property test; `None` leaves each test its default.
     fn cases(self) -> Option<u32> {
         match self {
             Effort::Normal | Effort::Full => None,
@@ -40,7 +40,8 @@ impl Effort {
 /// Minutes that a long run spends on random cases under real MPIs.
 const LONG_MINUTES: &str = "60";
 
-/// Runs random cases under real MPIs for so many minutes in all, those whose names contain `name`.
+/// Runs random cases under real MPIs for that many minutes in total, for hosts and ranks that match
+/// `name`.
 pub(crate) fn fuzz_mpi(minutes: &str, name: &str) -> Outcome {
     if minutes.parse::<u64>().is_err() {
         return Err(format!("`{minutes}` is not a number of minutes"));
@@ -52,7 +53,7 @@ pub(crate) fn fuzz_mpi(minutes: &str, name: &str) -> Outcome {
     shell::run(command)
 }
 
-/// What ran so far.
+/// The results so far.
 #[derive(Default)]
 struct Tally {
     passed: u64,
@@ -68,7 +69,7 @@ enum Step {
     Skipped(String),
 }
 
-/// Runs all steps, even after one failed, and sums up.
+/// Runs all steps, even after one has failed, and prints a summary.
 pub(crate) fn run(effort: Effort) -> Outcome {
     let started = Instant::now();
     let mut tally = Tally::default();
@@ -106,7 +107,7 @@ fn step(tally: &mut Tally, name: &str, work: impl FnOnce(&mut Tally) -> Outcome<
     }
 }
 
-/// Where nothing can be installed the rest still runs, but not on CI, where it would go unseen.
+/// If nothing can be installed the rest still runs, except on CI, where this would go unnoticed.
 fn install_hosts(_: &mut Tally) -> Outcome<Step> {
     match hosts::install() {
         Err(reason) if !on_ci() => Ok(Step::Skipped(reason)),
@@ -126,7 +127,7 @@ fn programs(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
         return Ok(Step::Skipped(reason));
     }
     shell::run(cargo(&["build", "--release"]))?;
-    // Of the workspace rather than of one package: what the step before built serves again.
+    // For the workspace rather than one package, to reuse what the previous step has built.
     let mut command = cargo(&["test", "--workspace", "--test", "hosts"]);
     match effort {
         Effort::Normal => {}
@@ -211,7 +212,7 @@ fn fuzz(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
     Ok(Step::Done)
 }
 
-/// Runs what README.md tells its reader to type, apart from this very command.
+/// Runs the commands of README.md, except for this one.
 fn readme_commands(tally: &mut Tally) -> Outcome<Step> {
     for command in readme::commands(&readme::read()?) {
         let Some(arguments) = command.strip_prefix("cargo run ") else {
@@ -226,7 +227,7 @@ fn readme_commands(tally: &mut Tally) -> Outcome<Step> {
 }
 
 impl Tally {
-    /// Adds a closing line of the test runner: `test result: ok. 3 passed; 0 failed; ...`.
+    /// Adds a summary line of the test runner: `test result: ok. 3 passed; 0 failed; ...`.
     fn count(&mut self, line: &str) {
         let Some(summary) = line.trim().strip_prefix("test result: ") else {
             return;

@@ -1,6 +1,6 @@
-//! What tests need beyond stable Rust: found if present, installed if that is possible.
+//! What tests need in addition to stable Rust: installed if it is missing and that is possible.
 //!
-//! Each function answers with the reason when the tool cannot be had; the step that wanted it
+//! Each function returns the reason if the tool is not available; the step that needs it
 //! is then skipped with that reason, because a machine without a network can still run the rest.
 
 use std::process::Command;
@@ -14,7 +14,7 @@ const NIGHTLY: &str = "nightly";
 pub(crate) fn nightly_cargo(arguments: &[&str]) -> Command {
     let mut command = program("rustup", &["run", NIGHTLY, "cargo"]);
     command.args(arguments);
-    // Set by the cargo that runs us; it would win over the toolchain named here.
+    // Set by the cargo that runs us; it would override the toolchain named here.
     command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
     command
 }
@@ -29,7 +29,7 @@ pub(crate) fn nightly() -> Outcome {
     }
     let install = ["toolchain", "install", NIGHTLY, "--profile", "minimal"];
     shell::run(program("rustup", &install))
-        .map_err(|error| format!("no nightly toolchain could be installed: {error}"))
+        .map_err(|error| format!("cannot install a nightly toolchain: {error}"))
 }
 
 /// Makes sure that Miri is installed.
@@ -46,12 +46,11 @@ pub(crate) fn miri() -> Outcome {
         "--toolchain",
         NIGHTLY,
     ];
-    shell::run(program("rustup", &add))
-        .map_err(|error| format!("Miri could not be installed: {error}"))
+    shell::run(program("rustup", &add)).map_err(|error| format!("cannot install Miri: {error}"))
 }
 
 /// Makes sure that cargo-fuzz and the C++ compiler that libFuzzer is built with are installed.
-/// Answers with the folder to add to the search path.
+/// Returns the directory to add to PATH.
 pub(crate) fn cargo_fuzz() -> Outcome<std::path::PathBuf> {
     nightly()?;
     cxx_compiler()?;
@@ -62,7 +61,7 @@ pub(crate) fn cargo_fuzz() -> Outcome<std::path::PathBuf> {
     }
     let mut install = shell::cargo(&["install", "--quiet", "--locked", "--root"]);
     install.arg(&tools).arg("cargo-fuzz");
-    shell::run(install).map_err(|error| format!("cargo-fuzz could not be installed: {error}"))?;
+    shell::run(install).map_err(|error| format!("cannot install cargo-fuzz: {error}"))?;
     Ok(folder)
 }
 
@@ -74,7 +73,7 @@ fn cxx_compiler() -> Outcome {
     apt_install(&["g++"])
 }
 
-/// Installs Debian packages, as root or through a sudo that asks nothing.
+/// Installs Debian packages, as root or with a sudo that needs no password.
 pub(crate) fn apt_install(packages: &[&str]) -> Outcome {
     let as_root: &[&str] = if shell::succeeds(program("test", &["-w", "/var/lib/dpkg/status"])) {
         &["env"]
@@ -84,7 +83,7 @@ pub(crate) fn apt_install(packages: &[&str]) -> Outcome {
     let apt = |arguments: &[&str]| {
         let mut command = program(as_root[0], &as_root[1..]);
         command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]);
-        // Another apt-get may be at work, for example the one that keeps a machine up to date.
+        // Another apt-get may be running, for example for unattended upgrades.
         command.args(["--option", "DPkg::Lock::Timeout=300"]);
         command.args(arguments);
         shell::run(command)
@@ -95,6 +94,6 @@ pub(crate) fn apt_install(packages: &[&str]) -> Outcome {
         .and_then(|()| apt(&install))
         .map_err(|error| {
             let names = packages.join(", ");
-            format!("{names} could not be installed from Debian's packages: {error}")
+            format!("cannot install Debian's packages {names}: {error}")
         })
 }

@@ -1,8 +1,8 @@
-//! Unsafe code lives in few files, each named in `xtask/unsafe-files.txt` with its reason.
+//! Unsafe code is confined to a few files, each listed in `xtask/unsafe-files.txt` with its reason.
 //!
 //! The workspace denies `unsafe_code`, so a file that contains any must lift the lint; the
-//! compiler finds the code, this check finds the exceptions and that no crate left the lints out.
-//! Files of tests need the attribute but no entry.
+//! compiler finds the code, this check finds the exceptions and crates that omit the lints.
+//! Test files need the attribute but no entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ use crate::shell::Outcome;
 
 const LIST: &str = "xtask/unsafe-files.txt";
 
-/// Attributes that lift the lint, in the only forms the check accepts or knows to refuse.
+/// Attributes that lift the lint.
 const LIFTS: [&str; 2] = ["allow(unsafe_code", "expect(unsafe_code"];
 
 /// Fails if a file lifts the lint without being listed, or is listed without lifting it, or if a

@@ -1,4 +1,4 @@
-//! `cargo xtask install` into a folder of its own: what is there works from there.
+//! `cargo xtask install` into a separate directory: the installation works from there.
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
@@ -22,7 +22,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Runs the installed command with nothing of the build's environment.
+/// Runs the installed command without the build's environment.
 fn pario(prefix: &Path, arguments: &[&str]) -> Output {
     Command::new(prefix.join("bin/pario"))
         .args(arguments)
@@ -41,7 +41,7 @@ fn the_installed_tree_works() {
     let expected = concat!("pario ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(text(&version.stdout), expected);
 
-    // The command finds the library beside it, and the dynamic linker takes it.
+    // The command finds the library next to it, and the dynamic linker loads it.
     let preload = format!("LD_PRELOAD={}", library.display());
     let run = pario(&prefix, &["run", "--", "env"]);
     assert!(
@@ -49,7 +49,7 @@ fn the_installed_tree_works() {
         "{}",
         text(&run.stdout)
     );
-    assert_eq!(text(&run.stderr), "", "the dynamic linker complains");
+    assert_eq!(text(&run.stderr), "", "the dynamic linker reports an error");
     let maps = pario(&prefix, &["run", "--", "cat", "/proc/self/maps"]);
     assert!(text(&maps.stdout).contains(library.to_str().unwrap()));
     let doctor = pario(&prefix, &["doctor"]);
@@ -90,7 +90,7 @@ fn the_installed_tree_works() {
     fs::remove_dir_all(&prefix).unwrap();
 }
 
-/// Launchers of MPIs and their libraries.
+/// MPI launchers and their libraries.
 const MPIS: [(&str, &str); 2] = [
     ("mpirun.mpich", "libmpich.so.12"),
     ("mpirun.openmpi", "libmpi.so.40"),
@@ -143,7 +143,7 @@ fn programs_use_it(prefix: &Path) {
     }
 }
 
-/// Where an MPI's library is, as the doctor finds it.
+/// The path of an MPI's library, as found by `pario doctor`.
 fn loaded_file(prefix: &Path, library: &str) -> Option<String> {
     let report = text(&pario(prefix, &["doctor"]).stdout);
     let words = report

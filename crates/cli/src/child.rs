@@ -1,4 +1,4 @@
-//! Programs that are started, listened to, and ended if they take too long.
+//! Child programs: their output is read, and they are terminated if they take too long.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a program may take to end after SIGTERM: launchers end their ranks first.
+/// How long a program may take to exit after SIGTERM: launchers terminate their ranks first.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How often an ending program is checked.
+/// How often a terminating program is checked.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Lines of standard error that are kept.
 const ERROR_LINES: usize = 40;
 
-/// A line of a program.
+/// A line of output.
 enum Line {
     Output(String),
     Error(String),
@@ -31,7 +31,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a program whose output is listened to.
+    /// Starts a program whose output is read.
     pub(crate) fn start(command: &mut Command) -> Result<Running, String> {
         let mut child = command
             .stdin(Stdio::null())
@@ -52,8 +52,8 @@ impl Running {
         self.child.id()
     }
 
-    /// Passes on every line of output until the program ends. Fails with the reason if the program
-    /// does, or if it takes too long; it has ended in any case.
+    /// Passes on every line of output until the program exits. Fails with the reason if the program
+    /// fails or takes too long; it has exited in either case.
     pub(crate) fn finish(
         mut self,
         time_max: Duration,
@@ -86,7 +86,7 @@ impl Running {
     }
 }
 
-/// Sends every line of a pipe on, until it ends or nobody receives them.
+/// Forwards every line of a pipe, until it ends or the receiver is dropped.
 fn listen(pipe: Option<impl Read + Send + 'static>, kind: fn(String) -> Line, to: Sender<Line>) {
     let Some(pipe) = pipe else { return };
     thread::spawn(move || {
@@ -100,11 +100,11 @@ fn listen(pipe: Option<impl Read + Send + 'static>, kind: fn(String) -> Line, to
     });
 }
 
-/// Ends a program: by SIGTERM, so that a launcher ends its ranks, then by SIGKILL.
+/// Terminates a program: by SIGTERM, so that a launcher terminates its ranks, then by SIGKILL.
 fn terminate(child: &mut Child) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {
-        // It may have ended by itself just now.
+        // It may just have exited by itself.
         let _ = kill_process(pid, Signal::TERM);
     }
     let asked = Instant::now();
@@ -118,7 +118,7 @@ fn terminate(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// What this command said on standard error, or else the last line of whatever was said.
+/// What this command printed to standard error, or the last line that anything printed there.
 fn reason(errors: &VecDeque<String>, status: ExitStatus) -> String {
     let own = errors.iter().find_map(|line| line.strip_prefix("pario: "));
     let last = || {

@@ -1,4 +1,4 @@
-//! `pario explain`: how a collective call would be carried out, and why not in another way.
+//! `pario explain`: how a collective call would be carried out, and why.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::measure::{DIRECTIONS, Direction};
 use crate::output::{check_folder, save};
 
-/// Which call to explain.
+/// The options of `pario explain`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -22,12 +22,13 @@ pub(crate) struct Arguments {
     /// Number of the call in the workload, from 0
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     call: u64,
-    /// Folder whose file system is planned for [default: a local file system; hints named
+    /// Directory whose file system to plan for [default: a local file system; hints named
     /// pario_assume_… simulate others]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Plot which rank's bytes go to which aggregator in which round, as SVG files in this folder
-    #[arg(long, value_name = "FOLDER")]
+    /// Plot which rank's bytes go to which aggregator in which round, as SVG files in this
+    /// directory
+    #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
 }
 
@@ -87,18 +88,20 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     Ok(())
 }
 
-/// What the ranks of a workload move in a call.
+/// The accesses of all ranks in a call of a workload.
 fn accesses(target: &Target, call: u64) -> Result<(String, Vec<Access>), String> {
     let job = target.job()?;
     let calls = job.calls();
     if call >= calls {
         let name = target.workload.name;
-        return Err(format!("{name} has {calls} calls: there is no call {call}"));
+        return Err(format!(
+            "{name} has only {calls} calls: there is no call {call}"
+        ));
     }
     let access = |rank| {
         let step = job.step(rank, call).map_err(|error| error.to_string())?;
         step.access()
-            .ok_or_else(|| format!("rank {rank} reaches past the last byte of any file"))
+            .ok_or_else(|| format!("rank {rank} reaches beyond the largest file offset"))
     };
     let accesses = (0..target.setting.ranks)
         .map(access)

@@ -8,13 +8,13 @@ use pario_plan::Facts;
 use crate::failure::Failure;
 use crate::measure::Scratch;
 
-/// Facts about the files of a folder for ranks on these nodes.
+/// Facts about the files of a directory for ranks on these nodes.
 pub(crate) fn of_folder(folder: &Path, nodes: &[u32]) -> Result<Facts, Failure> {
     let scratch = Scratch::unguarded(Some(folder))?;
     Ok(pario::plan_facts(scratch.facts(), nodes.to_vec()))
 }
 
-/// Hints in force if these are passed at open, and a warning for each that cannot be used.
+/// The hints in force if these are passed at open, and a warning for each that cannot be used.
 pub(crate) fn hints(given: &[(String, String)]) -> Result<(Hints, Vec<String>), String> {
     let mut info = Info::new();
     for (name, value) in given {
@@ -34,7 +34,7 @@ pub(crate) fn unknown_hint(name: &str) -> String {
     format!("unknown hint `{name}`; see `pario hints`")
 }
 
-/// A hint as it is given on a command line, `name=value`.
+/// A hint as on the command line, `name=value`.
 pub(crate) fn parse_hint(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),

@@ -1,22 +1,22 @@
-//! Why a command failed, in words for its user, and its exit code.
+//! Why a command failed, as a message for the user, and its exit status.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Exit code of a run that found wrong data.
+/// Exit status of a run that found wrong data.
 const WRONG_DATA: u8 = 1;
-/// Exit code where something that is needed is missing.
+/// Exit status if something required is missing.
 const MISSING: u8 = 1;
-/// Exit code of a run that could not be done; clap uses it for wrong arguments too.
+/// Exit status of a run that could not be carried out; clap uses it for invalid arguments, too.
 const NOT_DONE: u8 = 2;
 
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What was written or read is not what it should be.
+    /// Written or read data is wrong.
     Wrong { method: String, fault: String },
-    /// Arguments that are not usable together.
+    /// Arguments that do not work together.
     Arguments(String),
     /// An operation on a file failed, "cannot …".
     File {
@@ -30,9 +30,9 @@ pub(crate) enum Failure {
     Method { method: String, reason: String },
     /// Standard output cannot be written.
     Output(io::Error),
-    /// Needed things are missing; they have been named.
+    /// Required items are missing; they have been listed.
     Missing { count: usize },
-    /// Contenders failed or moved wrong bytes; they have been named.
+    /// Contenders failed or moved wrong bytes; they have been listed.
     Faults { count: usize },
     /// A rank failed, as all ranks know.
     Rank {
@@ -70,7 +70,7 @@ impl Failure {
         }
     }
 
-    /// The code that the process exits with.
+    /// The exit status of the process.
     pub(crate) fn code(&self) -> u8 {
         match self {
             Failure::Wrong { .. } | Failure::Faults { .. } => WRONG_DATA,
@@ -118,7 +118,7 @@ fn advice(error: &io::Error) -> Option<&'static str> {
         io::ErrorKind::PermissionDenied
         | io::ErrorKind::ReadOnlyFilesystem
         | io::ErrorKind::NotFound
-        | io::ErrorKind::NotADirectory => Some("choose a writable folder with --dir"),
+        | io::ErrorKind::NotADirectory => Some("choose a writable directory with --dir"),
         _ => None,
     }
 }

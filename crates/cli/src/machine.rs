@@ -1,4 +1,4 @@
-//! What is known about this machine: what it is, and what is free. Its name is left out: pages are
+//! This machine: what it is, and what is free. Its host name is omitted, because pages are
 //! published.
 
 use std::fs;
@@ -25,7 +25,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// This one, now.
+    /// This machine, now.
     pub(crate) fn this() -> Machine {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let processors = thread::available_parallelism().map_or(1, usize::from);
@@ -49,14 +49,14 @@ impl Machine {
     }
 }
 
-/// The value of the first line that has a name.
+/// The value of the first line with this name.
 fn field(text: &str, name: &str, separator: char) -> Option<String> {
     let mut lines = text.lines().filter_map(|line| line.split_once(separator));
     let (_, value) = lines.find(|(key, _)| key.trim() == name)?;
     Some(value.trim().to_owned())
 }
 
-/// Bytes of memory that the kernel counts under a name, if it does.
+/// Bytes of memory that the kernel reports under a name, if it does.
 fn memory(name: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let kibibytes = field(&text, name, ':')?;
@@ -64,20 +64,20 @@ fn memory(name: &str) -> Option<u64> {
     Some(kibibytes.saturating_mul(1024))
 }
 
-/// Bytes of memory that programs can have without pushing others out; `None` where the kernel does
-/// not say.
+/// Bytes of memory available without swapping; `None` if the kernel does
+/// not report it.
 pub(crate) fn free_memory() -> Option<u64> {
     memory("MemAvailable")
 }
 
-/// Bytes that we may use in a folder; `None` where the file system does not say.
+/// Free bytes in a directory; `None` if the file system does not report them.
 pub(crate) fn free_space(folder: &Path) -> Result<Option<u64>, Failure> {
     let found = rustix::fs::statvfs(folder);
     let failed = Failure::storage("determine the free space of", folder);
     Ok(available(&found.map_err(|errno| failed(errno.into()))?))
 }
 
-/// Bytes that a file system has for us; `None` where it does not say.
+/// Free bytes of a file system; `None` if it does not report them.
 pub(crate) fn available(found: &StatVfs) -> Option<u64> {
     // A tmpfs without a limit has no blocks at all.
     (found.f_blocks > 0).then(|| found.f_bavail.saturating_mul(found.f_frsize))

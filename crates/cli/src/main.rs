@@ -24,7 +24,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use failure::Failure;
 
-/// MPI-IO in front of any MPI: run programs with it, measure it, and see what can be tuned
+/// MPI-IO for any MPI: run programs with it, measure it, and tune it
 #[derive(Parser)]
 #[command(name = "pario", version)]
 struct Arguments {
@@ -36,23 +36,23 @@ struct Arguments {
 enum Command {
     /// Run an MPI program with pario in place of its MPI-IO: pario run -- mpirun -n 4 ./program
     Run(run::Arguments),
-    /// Execute one rank's program with pario in place of its MPI-IO, for launchers that `run` does
-    /// not recognise: launcher -n 4 pario exec -- ./program
+    /// Execute a program in one rank with pario in place of its MPI-IO, for launchers that `run`
+    /// does not recognise: launcher -n 4 pario exec -- ./program
     Exec(run::Arguments),
-    /// Report which MPIs, file systems and limits there are, what would be used, and what is missing
+    /// Check MPIs, file systems, limits and environment: what would be used, what is missing
     Doctor(doctor::Arguments),
     /// Measure: write and read workloads with every method, verify every byte, compare speeds
     Bench(bench::Arguments),
-    /// Show how a collective call would be carried out, and why not in another way
+    /// Show how a collective call would be carried out, and why
     Explain(explain::Arguments),
-    /// Print the reference of hints: names, defaults, allowed values
+    /// Print the hints reference: names, defaults, allowed values
     Hints,
     /// Create a library to load in place of libmpi, for programs that look up its functions by name
     #[command(alias = "stub")]
     Shim(shim::Arguments),
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     Completions(pages::Completions),
-    /// Write the manual pages to a folder
+    /// Write the manual pages to a directory
     Man(pages::Manual),
 }
 
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     };
     match outcome.and_then(|()| out.flush().map_err(Failure::Output)) {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader has seen enough, as in `pario hints | head`.
+        // The reader has closed the pipe, as in `pario hints | head`.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }

@@ -1,4 +1,4 @@
-//! `pario completions` and `pario man`: what an installation has besides programs.
+//! `pario completions` and `pario man`: shell completions and manual pages.
 
 use std::fs;
 use std::io::Write;
@@ -6,17 +6,17 @@ use std::path::PathBuf;
 
 use crate::failure::Failure;
 
-/// For which shell.
+/// The options of `pario completions`.
 #[derive(clap::Args)]
 pub(crate) struct Completions {
     /// The shell
     shell: clap_complete::Shell,
 }
 
-/// Where to.
+/// The options of `pario man`.
 #[derive(clap::Args)]
 pub(crate) struct Manual {
-    /// Folder for the pages, one per command; created if necessary
+    /// Directory for the pages, one page per command; created if necessary
     folder: PathBuf,
 }
 

@@ -50,7 +50,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The drop-in library, built as the tests are: they depend on no package that has it.
+/// The drop-in library, built like the tests, which do not depend on its package.
 fn dropin() -> PathBuf {
     let arguments = [
         "build",
@@ -117,7 +117,7 @@ fn every_pattern_has_the_right_bytes_under_an_mpi() {
     );
 }
 
-/// What a rank reports of its MPI.
+/// What a rank reports about its MPI.
 const MPI: &str = "pario-compare {\"mpi\": {\"flavour\": \"MPICH\", \"library\": \"/lib/none.so\", \
                    \"version\": \"MPICH Version: 9.9\"}}";
 
@@ -199,7 +199,7 @@ fn runs_that_fail_or_report_too_little_are_failures() {
     assert!(out.contains("reported 0 figures instead of 2"), "{out}");
 }
 
-/// A launcher that outlives the command once kept writing files.
+/// A launcher that outlived the command once kept writing files.
 #[test]
 fn an_interrupted_comparison_leaves_neither_files_nor_ranks() {
     let bin = tempfile::tempdir().unwrap();
@@ -266,5 +266,5 @@ fn what_is_missing_is_named() {
         "unknown workload `tiles`",
     );
     let mpi = ["--library", PARIO, "--no-search", "--mpi", "/nowhere/mpi"];
-    refused(&mpi, "neither a folder with bin/mpirun nor a launcher");
+    refused(&mpi, "neither a directory with bin/mpirun nor a launcher");
 }

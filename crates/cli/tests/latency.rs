@@ -24,7 +24,7 @@ fn latency(arguments: &[&str], folder: &Path) -> Output {
         .unwrap()
 }
 
-/// The drop-in library, built as the tests are: they depend on no package that has it.
+/// The drop-in library, built like the tests, which do not depend on its package.
 fn dropin() -> PathBuf {
     let arguments = ["build", "--quiet", "--profile", "test", "--package"];
     let built = Command::new(env!("CARGO"))
@@ -36,7 +36,7 @@ fn dropin() -> PathBuf {
     Path::new(PARIO).with_file_name("libpario.so")
 }
 
-/// Every call has a figure of the MPI and one of pario, none of which is nothing.
+/// Every call has a non-zero figure for the MPI and one for pario.
 #[test]
 fn every_call_is_timed_under_an_mpi() {
     let Some(launcher) = LAUNCHERS.iter().find(|launcher| works(launcher)) else {
@@ -63,7 +63,7 @@ fn every_call_is_timed_under_an_mpi() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// Sizes that C's counts or the machine's memory cannot hold are refused before anything runs.
+/// Sizes that exceed C's counts or the machine's memory are rejected before anything runs.
 #[test]
 fn sizes_have_an_upper_bound() {
     let folder = tempfile::tempdir().unwrap();

@@ -14,8 +14,8 @@ const ANY_LIBRARY: &str = "libc.so.6";
 
 const PARIO: &str = env!("CARGO_BIN_EXE_pario");
 
-/// Tells what a rank has, and what its launcher has. Like every rank here it lives for a moment: on a
-/// busy machine Hydra itself is now and then killed by SIGPIPE if its only rank ends at once.
+/// Prints the variables of a rank and of its launcher. Like every rank here it lives for a moment:
+/// on a busy machine Hydra itself is now and then killed by SIGPIPE if its only rank ends at once.
 const TELL: &str = "echo \"rank: $LD_PRELOAD $PARIO_HINTS $PARIO_VERBOSE\"; \
                     tr '\\0' '\\n' < /proc/$PPID/environ | grep ^LD_PRELOAD; sleep 0.2";
 
@@ -26,7 +26,7 @@ fn text(bytes: &[u8]) -> String {
 fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     command
-        // Open MPI asks root for the first two, and everyone with few processors for the rest.
+        // Open MPI needs the first two as root, and the rest with few processors.
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
@@ -142,7 +142,7 @@ fn a_clean_environment_does_not_matter() {
     let library = library.to_str().unwrap();
     let expected = format!("rank: {library}");
     for launcher in launchers() {
-        // The launcher passes nothing on, but `exec` needs nothing.
+        // The launcher passes no variables on, but `exec` needs none.
         let output = command(&launcher)
             .args([
                 "-n",
@@ -200,7 +200,7 @@ fn what_is_missing_is_explained() {
         ),
         (
             &["run", "--library", library, "no-such-launcher"],
-            "in no folder of PATH",
+            "not in PATH",
         ),
         (
             &["run", "--library", library, "./mpirun"],
@@ -335,5 +335,5 @@ fn pages_are_made() {
     let pages = folder.path().join("man1");
     printed(&command(PARIO).arg("man").arg(&pages).output().unwrap());
     let page = std::fs::read_to_string(pages.join("pario-doctor.1")).unwrap();
-    assert!(page.contains("FOLDER"), "{page}");
+    assert!(page.contains("DIR"), "{page}");
 }

@@ -1,12 +1,12 @@
 //! `cb_config_list`: how many aggregators each node may have.
 //!
-//! A list of `node:count` parted by commas. A node is a host name, its number, or
-//! `*` for every node that is not named itself; a count is a number or `*` for
-//! all its ranks; without a count it is one. Nodes are asked in the order of the
+//! A comma-separated list of `node:count`. A node is a host name, a node number, or
+//! `*` for every node that is not listed; a count is a number or `*` for
+//! all its ranks; the default is one. Nodes are considered in the order of the
 //! list.
 //!
-//! Which node a host name stands for is not known from the list alone:
-//! [`ConfigList::locate`] is told.
+//! The list alone does not determine which node has a host name:
+//! [`ConfigList::locate`] resolves the names.
 
 use std::{fmt, str::FromStr};
 
@@ -34,7 +34,7 @@ enum Node {
 }
 
 impl Node {
-    /// Whether it is this node itself, not as one of all.
+    /// Whether the entry names this node, rather than matching all.
     fn names(&self, node: u32) -> bool {
         match self {
             Node::Any => false,
@@ -50,7 +50,7 @@ enum Most {
     Count(u32),
 }
 
-/// Why a text is no such list.
+/// An invalid entry of a `cb_config_list`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigListError {
     entry: String,
@@ -60,7 +60,7 @@ impl fmt::Display for ConfigListError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:?} is not an entry of cb_config_list: allowed are {}",
+            "invalid entry {:?} in cb_config_list; allowed: {}",
             self.entry,
             ConfigList::ALLOWED
         )
@@ -132,11 +132,11 @@ impl fmt::Display for ConfigList {
 }
 
 impl ConfigList {
-    /// What a list may hold, as the end of a sentence.
-    pub(crate) const ALLOWED: &'static str = "entries node:count separated by commas, with the \
-        name or number of a node or *, and a number or *, as in *:1 or node7:2,node9:*";
+    /// The allowed values, as the end of a sentence.
+    pub(crate) const ALLOWED: &'static str = "a comma-separated list of node:count, where node is \
+        a host name, a node number or *, and count is a number or *, as in *:1 or node7:2,node9:*";
 
-    /// Whether there are host names in it, which have to be [located].
+    /// Whether it contains host names, which have to be [located].
     ///
     /// [located]: ConfigList::locate
     pub fn has_hosts(&self) -> bool {
@@ -144,7 +144,7 @@ impl ConfigList {
         entries.any(|entry| matches!(entry.node, Node::Host { .. }))
     }
 
-    /// Says which node has which host name.
+    /// Resolves host names to nodes.
     pub fn locate<'a>(&mut self, hosts: impl Iterator<Item = (u32, &'a str)> + Clone) {
         for entry in &mut self.entries {
             if let Node::Host { name, nodes } = &mut entry.node {
@@ -156,8 +156,8 @@ impl ConfigList {
         }
     }
 
-    /// The ranks of each node that may aggregate, the lowest of the node;
-    /// nodes in the order of the list. `nodes` are names and ranks.
+    /// The ranks that may aggregate, the lowest of each node; nodes in the order of
+    /// the list. `nodes` are node numbers and their ranks.
     pub fn eligible(&self, nodes: &[(u32, Vec<u32>)]) -> Vec<(u32, Vec<u32>)> {
         let named = |node: u32| self.entries.iter().any(|entry| entry.node.names(node));
         let mut chosen: Vec<(u32, Vec<u32>)> = Vec::new();
@@ -183,8 +183,8 @@ impl ConfigList {
     }
 }
 
-/// Whether two names are of one host: the same but for case, or one is without
-/// the domain of the other.
+/// Whether two names denote the same host: they are equal apart from case, or one
+/// omits the domain of the other.
 fn is_same_host(one: &str, other: &str) -> bool {
     let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
     let qualified = one.contains('.') && other.contains('.');

@@ -1,21 +1,21 @@
-//! What is known of a hint besides its value.
+//! The definition of a hint: everything but its value.
 
 use crate::table::Hints;
 use std::fmt;
 
-/// Whose value counts where ranks differ.
+/// Whose value is used if ranks differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The file has one value: rank 0's, with a warning where another differs.
+    /// The file has one value: rank 0's, with a warning if another rank's differs.
     File,
-    /// Each rank has its own.
+    /// Each rank has its own value.
     Rank,
 }
 
 /// When a user may set a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// At open; later calls leave it as it is.
+    /// Only at open.
     Open,
     /// At open and in every later call that takes an info.
     Always,
@@ -26,17 +26,17 @@ pub enum Moment {
 /// The section of the documentation that a hint belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// How pieces reach the file.
+    /// Access to scattered pieces.
     Noncontiguous,
     /// Nonblocking operations.
     Nonblocking,
     /// How collective calls move data.
     Collective,
-    /// Facts that a file system is treated as having.
+    /// Assumed facts about the file system.
     Assumptions,
     /// How the file is opened, cached and closed.
     File,
-    /// Facts, no effect.
+    /// Facts without effect.
     Information,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for Group {
             Group::Noncontiguous => "Non-contiguous access",
             Group::Nonblocking => "Nonblocking operations",
             Group::Collective => "Collective calls",
-            Group::Assumptions => "Pretended facts",
+            Group::Assumptions => "Assumed facts",
             Group::File => "The file",
             Group::Information => "Information",
         })
@@ -69,13 +69,13 @@ impl fmt::Display for Group {
 pub struct Definition {
     /// The name that `get_info` reports.
     pub name: &'static str,
-    /// Other names that users may give it.
+    /// Other names that users may use.
     pub aliases: &'static [&'static str],
-    /// What it does, in sentences.
+    /// Its description, in sentences.
     pub doc: &'static [&'static str],
-    /// Where it stands in the documentation.
+    /// Its section in the documentation.
     pub group: Group,
-    /// Whose value counts.
+    /// Whose value is used.
     pub scope: Scope,
     /// When it can be set.
     pub moment: Moment,
@@ -86,12 +86,12 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// The values that it allows, as the end of a sentence.
+    /// The allowed values, as the end of a sentence.
     pub fn allowed(&self) -> String {
         (self.allowed)()
     }
 
-    /// Its value in `hints`, `None` where it has none.
+    /// Its value in `hints`; `None` if it is not set.
     pub fn value(&self, hints: &Hints) -> Option<String> {
         (self.get)(hints)
     }

@@ -1,4 +1,4 @@
-//! The documentation page, from the definitions.
+//! The documentation page, generated from the definitions.
 
 use crate::definition::{Definition, Group, Moment, Scope};
 use crate::table::Hints;
@@ -9,42 +9,40 @@ const INTRODUCTION: &str = "\
 
 <!-- Generated from crates/hints/src/table.rs by `cargo xtask docs` -->
 
-A hint tells pario something about a file or asks for a way to treat it. Hints
-are given as keys and values in the info argument of a call, in a file, or in
-the environment. The results of correct programs do not depend on them.
+A hint gives pario information about a file or controls how it is accessed. Hints
+are key-value pairs in the info argument of a call, in a file, or in
+the environment. They do not affect the results of correct programs.
 
-Where several give the same hint, the strongest counts, from the weakest:
+Precedence, from lowest to highest:
 
 1. the default;
-2. the hints file that `ROMIO_HINTS` names (`/etc/romio-hints` without it): the
-   preferences of a machine or a user, which a program that knows better
-   overrides, as in ROMIO;
+2. the hints file named by `ROMIO_HINTS` (`/etc/romio-hints` if it is not set):
+   preferences of a machine or user, which programs may override, as in ROMIO;
 3. the info argument of the call;
-4. the variable `PARIO_HINTS`: who sets it for one run means that run, and may
-   have no other way to try a hint on a program.
+4. the environment variable `PARIO_HINTS`: a value set for one run takes precedence,
+   and it may be the only means to try a hint on a program.
 
-`PARIO_HINTS` holds `key=value` pairs separated by `;`, or, without any `=`, the
-name of a file. `ROMIO_FSTYPE_FORCE=ufs` is `pario_driver=ufs` there. Files hold
-one hint per line, `key value` or `key=value`; `#` starts a comment. In the file
-of `ROMIO_HINTS`, the first of several lines with the same key counts, as in ROMIO.
-Words are read without regard to case. A hint that pario does not know is ignored; a malformed
-value of one that it knows is ignored with a warning. The info that a file
-returns lists the hints in force.
+`PARIO_HINTS` holds `key=value` pairs separated by `;` or, if it contains no `=`, the
+name of a file. `ROMIO_FSTYPE_FORCE=ufs` acts like `PARIO_HINTS=pario_driver=ufs`. Files
+hold one hint per line, `key value` or `key=value`; `#` starts a comment. If a key occurs
+more than once in the `ROMIO_HINTS` file, the first line is used, as in ROMIO.
+Values are case-insensitive. Unknown hints are ignored; malformed values of known hints
+are ignored with a warning. `MPI_File_get_info` returns the hints in force.
 ";
 
-/// Names that exist elsewhere and do nothing here.
+/// Hints of other implementations that have no effect in pario.
 const WITHOUT_EFFECT: &str = "
-## Hints of others that have no effect
+## Other implementations' hints without effect
 
-Programs and libraries may set them; they are ignored without a word.
+Programs and libraries may set these; pario ignores them silently.
 
 | hint | why |
 |---|---|
-| `start_iodevice`, `romio_lustre_co_ratio` | striping is set when a file is created, by the file system's own tools; pario reads it from the file |
-| `romio_cb_fr_types`, `romio_min_fdomain_size` | `pario_partition` says how the file is divided |
-| `romio_aggregator_list`, `io_node_list`, `num_io_nodes` | `cb_nodes` and `cb_config_list` say who aggregates |
+| `start_iodevice`, `romio_lustre_co_ratio` | striping is set when a file is created, with the file system's own tools; pario queries it |
+| `romio_cb_fr_types`, `romio_min_fdomain_size` | `pario_partition` controls how the file is divided |
+| `romio_aggregator_list`, `io_node_list`, `num_io_nodes` | `cb_nodes` and `cb_config_list` select the aggregators |
 | `cb_block_size`, `chunked`, `chunked_item`, `chunked_size` | layouts are taken from the views |
-| `romio_synchronized_flush`, `romio_visibility_immediate` | data is handed to the file system in every call |
+| `romio_synchronized_flush`, `romio_visibility_immediate` | every call passes its data to the file system |
 ";
 
 /// The page `docs/hints.md`.
@@ -102,9 +100,7 @@ fn moment_sentence(moment: Moment) -> &'static str {
 
 fn scope_sentence(scope: Scope) -> &'static str {
     match scope {
-        Scope::File => {
-            "One value for the file: where ranks differ, rank 0's counts, with a warning"
-        }
+        Scope::File => "One value per file: if ranks differ, rank 0's is used, with a warning",
         Scope::Rank => "Each rank may have its own value",
     }
 }

@@ -1,4 +1,4 @@
-//! The values that a hint allows: how they are read, written and described.
+//! The allowed values of a hint: how they are parsed, formatted and described.
 
 use crate::config_list::ConfigList;
 use crate::style::AccessStyle;
@@ -18,7 +18,7 @@ pub(crate) trait Domain {
     type Value;
     /// The value that `text` names, if it is allowed.
     fn parse(&self, text: &str) -> Option<Self::Value>;
-    /// How `value` is written; `None` for a hint that is not set.
+    /// `value` as text; `None` for a hint that is not set.
     fn format(&self, value: &Self::Value) -> Option<String>;
     /// What is allowed, as the end of a sentence.
     fn allowed(&self) -> String;
@@ -57,7 +57,7 @@ fn parse_bytes(text: &str) -> Option<u64> {
     parse_digits(digits)?.checked_mul(unit)
 }
 
-/// `str::parse` would also take a sign.
+/// `str::parse` would also accept a sign.
 fn parse_digits(text: &str) -> Option<u64> {
     text.bytes()
         .all(|byte| byte.is_ascii_digit())
@@ -117,8 +117,7 @@ impl Domain for Flag {
     }
 }
 
-/// ROMIO's `enable` or `disable`; its `automatic` leaves the choice to pario,
-/// which is `disable`.
+/// ROMIO's `enable` or `disable`; `automatic` means `disable` in pario.
 pub(crate) struct Switch;
 
 impl Domain for Switch {
@@ -249,8 +248,8 @@ impl Domain for Permissions {
 
 /// A short name: letters, digits, `_`, `-` and `+`.
 ///
-/// What follows a colon is left out: ROMIO reports `UFS: Generic ROMIO driver`
-/// and names drivers in prefixes like `ufs:`.
+/// Everything from a colon on is dropped: ROMIO reports `UFS: Generic ROMIO driver`
+/// and names drivers by prefixes like `ufs:`.
 pub(crate) struct Name;
 
 impl Name {
@@ -273,7 +272,7 @@ impl Domain for Name {
 
     fn allowed(&self) -> String {
         format!(
-            "a name of 1 to {} letters, digits, _, - and +",
+            "a name of 1 to {} letters, digits, `_`, `-` or `+`",
             Name::MAX_LEN
         )
     }
@@ -336,7 +335,7 @@ impl Domain for Nodes {
     }
 }
 
-/// Bytes and servers, parted by a comma.
+/// Bytes and servers, separated by a comma.
 pub(crate) struct Striping;
 
 impl Striping {
@@ -361,14 +360,14 @@ impl Domain for Striping {
 
     fn allowed(&self) -> String {
         format!(
-            "unit,count: {}; {} of servers",
+            "unit,count: {}; servers, {}",
             Striping::UNIT.allowed(),
             Striping::COUNT.allowed()
         )
     }
 }
 
-/// A hint that need not have a value.
+/// A hint that may be unset.
 pub(crate) struct Maybe<D>(pub(crate) D);
 
 impl<D: Domain> Domain for Maybe<D> {

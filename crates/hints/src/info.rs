@@ -9,9 +9,9 @@ pub const MAX_VALUE_LEN: usize = 1024;
 
 /// An ordered list of unique keys with their values.
 ///
-/// Keys keep the order in which they were first set, which is the order that
-/// `MPI_Info_get_nthkey` counts in. As the standard says for Fortran, spaces
-/// around keys and values are not part of them.
+/// Keys keep the order in which they were first set, which is the order of
+/// `MPI_Info_get_nthkey`. Leading and trailing spaces of keys and values are
+/// stripped, as the standard requires for Fortran.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Info {
     entries: Vec<(String, String)>,
@@ -23,7 +23,7 @@ impl Info {
         Info::default()
     }
 
-    /// Sets `key`, in its old place if the list has it already.
+    /// Sets `key`; a key that exists keeps its position.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), InfoError> {
         let key = check_key(key)?;
         let value = value.trim();
@@ -76,12 +76,12 @@ impl Info {
         self.entries.get(index).map(|(key, _)| key.as_str())
     }
 
-    /// How many keys the list has.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether the list has no key.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -93,7 +93,7 @@ impl Info {
             .map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// A list of the given pairs; a later one replaces an earlier one of the
+    /// A list of the given pairs; a later pair replaces an earlier one with the
     /// same key.
     pub fn from_pairs<'a>(
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -120,7 +120,7 @@ fn check_key(key: &str) -> Result<&str, InfoError> {
     Ok(key)
 }
 
-/// Why an [`Info`] refused a key or a value.
+/// Why an [`Info`] rejected a key or a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InfoError {
@@ -131,23 +131,23 @@ pub enum InfoError {
         /// Its length in bytes.
         len: usize,
     },
-    /// The key holds a NUL, which C cannot express.
+    /// The key contains a NUL, which C cannot express.
     KeyWithNul,
     /// The value is longer than [`MAX_VALUE_LEN`].
     ValueTooLong {
-        /// The key that it was for.
+        /// Its key.
         key: String,
         /// Its length in bytes.
         len: usize,
     },
-    /// The value holds a NUL, which C cannot express.
+    /// The value contains a NUL, which C cannot express.
     ValueWithNul {
-        /// The key that it was for.
+        /// Its key.
         key: String,
     },
     /// The list has no such key.
     NoSuchKey {
-        /// The key asked for.
+        /// The key requested.
         key: String,
     },
 }
@@ -159,13 +159,13 @@ impl fmt::Display for InfoError {
             InfoError::KeyTooLong { len } => {
                 write!(
                     f,
-                    "an info key of {len} bytes is longer than the {MAX_KEY_LEN} allowed"
+                    "an info key of {len} bytes is too long: at most {MAX_KEY_LEN} are allowed"
                 )
             }
             InfoError::KeyWithNul => write!(f, "an info key must not contain NUL"),
             InfoError::ValueTooLong { key, len } => write!(
                 f,
-                "the value of info key `{key}` has {len} bytes; {MAX_VALUE_LEN} are allowed"
+                "the value of info key `{key}` has {len} bytes: at most {MAX_VALUE_LEN} are allowed"
             ),
             InfoError::ValueWithNul { key } => {
                 write!(f, "the value of info key `{key}` must not contain NUL")

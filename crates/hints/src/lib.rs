@@ -1,10 +1,10 @@
-//! The hints of pario.
+//! pario's hints.
 //!
 //! A hint is defined once, as one entry of the table in `table.rs`: its name
 //! and aliases, type, default, allowed values, scope and documentation. The
 //! typed struct [`Hints`], parsing, the listing that `get_info` returns, the
 //! wire form, the explanation of where a value came from and `docs/hints.md`
-//! all come from that entry.
+//! are all derived from that entry.
 //!
 //! ```
 //! use pario_hints::{Hints, Info, Sources};
@@ -18,20 +18,20 @@
 //! # Ok::<(), pario_hints::InfoError>(())
 //! ```
 //!
-//! # Which value counts
+//! # Precedence
 //!
-//! From the weakest to the strongest:
+//! From lowest to highest:
 //!
 //! 1. the default;
-//! 2. the hints file that `ROMIO_HINTS` names (`/etc/romio-hints` without it):
-//!    a machine's or a user's preferences, which a program that knows better
-//!    overrides, exactly as in ROMIO;
+//! 2. the hints file named by `ROMIO_HINTS` (`/etc/romio-hints` if it is not
+//!    set): preferences of a machine or user, which programs may override,
+//!    exactly as in ROMIO;
 //! 3. the info argument of the call;
-//! 4. `PARIO_HINTS` in the environment, because who sets it for one run means
-//!    that run: it is the only way to try a hint on a program that cannot be
-//!    changed.
+//! 4. `PARIO_HINTS` in the environment: a value set for one run takes
+//!    precedence, and it is the only means to try a hint on a program that
+//!    cannot be changed.
 //!
-//! Where ranks differ in a hint of [`Scope::File`], rank 0's value counts
+//! If ranks differ in a hint of [`Scope::File`], rank 0's value is used
 //! ([`Hints::agree`]).
 
 mod config_list;

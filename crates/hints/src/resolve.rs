@@ -1,4 +1,4 @@
-//! From texts of several sources to the hints in force.
+//! Resolves hints from several sources to those in force.
 
 use crate::definition::{Definition, Moment, Scope};
 use crate::info::Info;
@@ -8,7 +8,7 @@ use crate::words::Buffering;
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// The hints that came out, and what was ignored on the way.
+/// Resolved hints, and the values that were ignored.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     /// The hints in force.
@@ -37,7 +37,7 @@ impl fmt::Display for Difference {
         let (own, other) = (text(&self.own), text(&self.other));
         write!(
             f,
-            "hint `{}` differs between ranks: {other} on rank 0, which counts, {own} on another",
+            "hint `{}` differs between ranks: {other} on rank 0, which is used, {own} on another",
             self.hint
         )
     }
@@ -66,9 +66,9 @@ impl Hints {
         Resolved { hints, warnings }
     }
 
-    /// Takes over from `info` what may still change after open.
+    /// Applies those hints of `info` that may change after open.
     ///
-    /// What the environment set stays: it is stronger than a call.
+    /// Values set by the environment stay: it takes precedence over a call.
     pub fn update(&mut self, info: &Info) -> Vec<Warning> {
         let mut warnings = Vec::new();
         for (key, value) in info.iter() {
@@ -84,18 +84,18 @@ impl Hints {
         warnings
     }
 
-    /// As in ROMIO, a file without independent accesses has its collective ones
-    /// buffered, even where another hint says otherwise.
+    /// As in ROMIO, a file without independent accesses uses collective
+    /// buffering, even if another hint disables it.
     fn follow_no_indep_rw(&mut self) {
         if self.romio_no_indep_rw {
-            self.adjust("romio_no_indep_rw asks for it", |hints| {
+            self.adjust("required by romio_no_indep_rw", |hints| {
                 hints.romio_cb_read = Buffering::Enable;
                 hints.romio_cb_write = Buffering::Enable;
             });
         }
     }
 
-    /// Sets one hint. Unknown ones are ignored, as the standard says.
+    /// Sets one hint. Unknown ones are ignored, as the standard requires.
     fn apply(&mut self, key: &str, value: &str, source: Source, warnings: &mut Vec<Warning>) {
         let Some(index) = Hints::position(key) else {
             return;
@@ -115,7 +115,7 @@ impl Hints {
         }
     }
 
-    /// Changes hints on pario's own account and notes the reason at those
+    /// Changes hints on pario's own initiative and records the reason for those
     /// that did change.
     pub fn adjust(
         &mut self,
@@ -132,7 +132,7 @@ impl Hints {
         }
     }
 
-    /// Takes over rank 0's hints: all of [`Scope::File`], none of
+    /// Adopts rank 0's hints: all of [`Scope::File`], none of
     /// [`Scope::Rank`]. Returns those in which this rank differed.
     pub fn agree(&mut self, rank_zero: &Hints) -> Vec<Difference> {
         let differences = self.differences(rank_zero);
@@ -144,7 +144,7 @@ impl Hints {
         }
         for difference in &differences {
             let index = Hints::position(difference.hint).expect("a difference names a known hint");
-            self.sources[index] = Source::Adjusted("rank 0's value counts".into());
+            self.sources[index] = Source::Adjusted("rank 0's value is used".into());
         }
         differences
     }
@@ -175,20 +175,20 @@ impl Hints {
 
     /// The hints in force, as `get_info` returns them.
     ///
-    /// Hints without a value are left out, and so is one whose value is too
-    /// long for an info (a file name may be).
+    /// Hints without a value are omitted, and so are values too long for an
+    /// info, such as a long file name.
     pub fn to_info(&self) -> Info {
         let mut info = Info::new();
         for definition in Hints::DEFINITIONS {
             if let Some(value) = definition.value(self) {
-                // A value that is too long is the only error possible here.
+                // The only possible error is a value that is too long.
                 let _ = info.set(definition.name, &value);
             }
         }
         info
     }
 
-    /// One line a hint: its value and where that came from.
+    /// One line per hint: its value and where that came from.
     pub fn explain(&self) -> String {
         let mut text = String::new();
         for (definition, source) in Hints::DEFINITIONS.iter().zip(&self.sources) {

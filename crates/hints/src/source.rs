@@ -1,4 +1,4 @@
-//! Where hints come from besides the call: the environment and files.
+//! Sources of hints other than the call: the environment and files.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -7,28 +7,28 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// The variable whose hints are stronger than the call's: `key=value` pairs
+/// The variable whose hints override the call's: `key=value` pairs
 /// separated by `;`, or the name of a file.
 const PARIO_VARIABLE: &str = "PARIO_HINTS";
 /// ROMIO's variable: the name of a file.
 const ROMIO_VARIABLE: &str = "ROMIO_HINTS";
 /// ROMIO's variable that names the driver of all files.
 const ROMIO_DRIVER_VARIABLE: &str = "ROMIO_FSTYPE_FORCE";
-/// The file that ROMIO reads where its variable is not set.
+/// The file that ROMIO reads if its variable is not set.
 const ROMIO_FILE: &str = "/etc/romio-hints";
-/// A larger hints file is something else, like the data file by mistake.
+/// A larger file is not a hints file; perhaps it is the data file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Where the value of a hint came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Nobody set it.
+    /// It was not set.
     Default,
-    /// The file that `ROMIO_HINTS` names, or `/etc/romio-hints`.
+    /// The file named by `ROMIO_HINTS`, or `/etc/romio-hints`.
     HintsFile,
     /// The info argument of a call.
     Call,
-    /// `PARIO_HINTS`, or the file that it names.
+    /// `PARIO_HINTS`, or the file named by it.
     Environment,
     /// pario itself changed it.
     Adjusted(Cow<'static, str>),
@@ -49,14 +49,14 @@ impl fmt::Display for Source {
 /// A value that was ignored, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// The hint, by the name that the user gave it, or the environment
-    /// variable that is at fault.
+    /// The hint, by the name that the user gave, or the environment
+    /// variable at fault.
     pub hint: String,
-    /// What the user gave.
+    /// The value that the user gave.
     pub value: String,
     /// What is allowed.
     pub allowed: String,
-    /// Who gave it.
+    /// Where it came from.
     pub source: Source,
 }
 
@@ -75,13 +75,13 @@ impl fmt::Display for Warning {
     }
 }
 
-/// As ROMIO, a process looks for the file once.
+/// As in ROMIO, a process looks for the file once.
 fn has_romio_file() -> bool {
     static EXISTS: LazyLock<bool> = LazyLock::new(|| Path::new(ROMIO_FILE).exists());
     *EXISTS
 }
 
-/// The hints that surround a call.
+/// Hints from outside the call.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     pub(crate) file: Vec<(String, String)>,
@@ -90,7 +90,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// No hints but the call's.
+    /// Only the call's hints.
     pub fn none() -> Sources {
         Sources::default()
     }
@@ -101,7 +101,7 @@ impl Sources {
         Sources::from_variables(|name| std::env::var_os(name))
     }
 
-    /// The same from any set of variables.
+    /// Like [`Sources::from_environment`], from any set of variables.
     pub fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Sources {
         let mut sources = Sources::none();
         match variable(ROMIO_VARIABLE) {

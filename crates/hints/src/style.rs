@@ -6,7 +6,7 @@ pub struct AccessStyle {
     words: u8,
 }
 
-/// What the operating system should be told about the coming accesses.
+/// Advice to the operating system about future accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Advice {
     /// Read ahead more than usual (`POSIX_FADV_SEQUENTIAL`).
@@ -39,7 +39,7 @@ impl AccessStyle {
         self.words == 0
     }
 
-    /// The words in force, in MPI's order.
+    /// The words that were given, in MPI's order.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         WORDS
             .into_iter()
@@ -48,15 +48,15 @@ impl AccessStyle {
             .map(|(_, word)| word)
     }
 
-    /// The advice to give for a file that is read and written like this.
+    /// The advice that follows from the words.
     ///
-    /// `sequential` next to `random` or `reverse_sequential` says nothing
-    /// about order, so no advice on order follows.
+    /// `sequential` together with `random` or `reverse_sequential` is
+    /// contradictory, so no advice on order follows.
     pub fn advice(self) -> Vec<Advice> {
         let mut advice = Vec::new();
         let forward = self.has("sequential");
-        // The kernel reads ahead forwards only: backwards it would fetch what
-        // has been read already.
+        // The kernel reads ahead forwards only: for backward accesses it would
+        // fetch data that has been read already.
         let jumping = self.has("random") || self.has("reverse_sequential");
         match (forward, jumping) {
             (true, false) => advice.push(Advice::Sequential),
@@ -79,9 +79,9 @@ impl AccessStyle {
             })
     }
 
-    /// The words of MPI, for the documentation.
+    /// The allowed values, for the documentation.
     pub(crate) fn allowed() -> String {
-        format!("words separated by commas, of {}", WORDS.join(", "))
+        format!("a comma-separated list of {}", WORDS.join(", "))
     }
 }
 

@@ -5,15 +5,15 @@
 //! entry: name, value (each: length u16, UTF-8) | source u8 [reason, if adjusted]
 //! ```
 //! All numbers are little-endian. Hints that nobody set have no entry, since all
-//! ranks know the defaults: mostly there is none. Values
-//! travel as text and are parsed like a user's, so no message can set a hint
-//! to what its definition does not allow.
+//! ranks know the defaults. Values
+//! are sent as text and parsed like a user's, so no message can set a hint
+//! to a value that its definition does not allow.
 
 use crate::source::Source;
 use crate::table::Hints;
 use std::fmt;
 
-/// The magic number carries the version of the form.
+/// The magic number includes the version of the wire form.
 const MAGIC: u32 = u32::from_le_bytes(*b"PHt1");
 /// The length of a text takes two bytes.
 const TEXT_BYTES_MAX: usize = u16::MAX as usize;
@@ -41,7 +41,7 @@ impl Hints {
         wire
     }
 
-    /// The hints from bytes that may come from anyone.
+    /// The hints from untrusted bytes.
     pub fn from_wire(wire: &[u8]) -> Result<Hints, WireError> {
         let mut reader = Reader { rest: wire };
         if reader.array().map(u32::from_le_bytes)? != MAGIC {
@@ -139,11 +139,11 @@ impl<'a> Reader<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WireError {
-    /// They do not begin like hints of this version.
+    /// The bytes do not begin like hints of this version.
     NotHints,
     /// They end too early.
     Truncated,
-    /// More follows, of that many bytes.
+    /// That many bytes follow the hints.
     Trailing(usize),
     /// A text is not UTF-8.
     NotText,
@@ -163,18 +163,22 @@ pub enum WireError {
 impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WireError::NotHints => write!(f, "the message does not hold hints of this version"),
-            WireError::Truncated => write!(f, "the message of hints ends too early"),
-            WireError::Trailing(len) => write!(f, "{len} bytes follow the message of hints"),
-            WireError::NotText => write!(f, "the message of hints holds text that is not UTF-8"),
-            WireError::UnknownHint(name) => write!(f, "the message holds an unknown hint `{name}`"),
+            WireError::NotHints => write!(f, "not a hints message of this version"),
+            WireError::Truncated => write!(f, "the hints message ends too early"),
+            WireError::Trailing(len) => write!(f, "{len} bytes follow the hints message"),
+            WireError::NotText => write!(f, "the hints message contains text that is not UTF-8"),
+            WireError::UnknownHint(name) => {
+                write!(f, "the hints message contains unknown hint `{name}`")
+            }
             WireError::BadValue { hint, value } => {
                 write!(
                     f,
-                    "the message sets hint `{hint}` to `{value}`, which it does not allow"
+                    "the hints message sets `{hint}` to `{value}`, which is not allowed"
                 )
             }
-            WireError::BadSource(code) => write!(f, "the message names an unknown source {code}"),
+            WireError::BadSource(code) => {
+                write!(f, "the hints message contains unknown source {code}")
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use pario_types::{Client, LockProtocol};
 
-/// A type whose values are words, matched without regard to case.
+/// A type whose values are words, matched case-insensitively.
 pub(crate) trait Word: Copy + PartialEq + 'static {
     /// Each value with the word that names it and other spellings of it.
     const WORDS: &'static [(Self, &'static str, &'static [&'static str])];
@@ -35,65 +35,65 @@ macro_rules! words {
 words! {
     /// Whether non-contiguous accesses may be sieved.
     Sieving {
-        /// Where the pattern suggests it and it is safe.
+        /// If the pattern suggests it and it is safe.
         Automatic = "automatic" | "auto",
-        /// Wherever it is safe, whatever the pattern.
+        /// Whenever it is safe, whatever the pattern.
         Enable = "enable" | "true",
         /// Never.
         Disable = "disable" | "false",
     }
-    /// How a non-contiguous access reaches the file.
+    /// How a non-contiguous access is carried out.
     AccessMethod {
-        /// One call a piece.
+        /// One call per piece.
         Direct = "direct",
         /// Vectored or batched calls.
         List = "list",
         /// Whole extents through a buffer.
         Sieve = "sieve",
     }
-    /// When a write may read, change and write back bytes that are not its own.
+    /// When a write may read, modify and write back bytes other than its own.
     Rmw {
-        /// Only where no one else can be writing (`UNIQUE_OPEN`).
+        /// Only where there can be no other writer (`UNIQUE_OPEN`).
         Never = "never",
-        /// Whenever it pays; in return every write on the handle locks its range.
+        /// Whenever it is faster; in return every write on the handle locks its range.
         Locked = "locked",
     }
-    /// What carries nonblocking operations.
+    /// What carries out nonblocking operations.
     AsyncMethod {
-        /// io_uring where the kernel offers it, otherwise threads.
+        /// io_uring if the kernel has it, otherwise threads.
         Automatic = "automatic" | "auto",
         /// io_uring.
         Uring = "uring" | "io_uring",
         /// I/O threads.
         Pool = "pool" | "threads",
     }
-    /// Where the shared file pointer lives.
+    /// Where the shared file pointer is kept.
     SharedPointer {
-        /// In memory where all ranks can reach it, otherwise in a file.
+        /// In memory if all ranks share it, otherwise in a file.
         Automatic = "automatic" | "auto",
         /// In memory that the ranks share.
         Memory = "memory",
-        /// In a locked file beside the data.
+        /// In a locked file next to the data.
         File = "file",
     }
-    /// Whether collective calls gather data in aggregators.
+    /// Whether collective calls use aggregators (collective buffering).
     Buffering {
-        /// Where the pattern suggests it.
+        /// If the pattern suggests it.
         Automatic = "automatic" | "auto",
         /// Always.
         Enable = "enable" | "true",
-        /// Never: every rank for itself.
+        /// Never: every rank accesses the file independently.
         Disable = "disable" | "false",
     }
-    /// How data gets from rank to rank in collective calls.
+    /// How data moves between ranks and aggregators in collective calls.
     Exchange {
-        /// Through memory that the ranks share.
+        /// Through shared memory.
         Shared = "shared",
-        /// A message from each rank to each owner that has something of it.
+        /// Messages between ranks and aggregators that have data to exchange.
         Messages = "messages",
-        /// A message from each rank to each owner in each round.
+        /// A message from each rank to each aggregator in each round.
         AllToAll = "alltoall" | "alltoallw",
-        /// By node first, then one message a node and owner.
+        /// Combined per node, then one message per node and aggregator.
         TwoLayer = "two-layer" | "two_layer",
     }
 }

@@ -1,4 +1,4 @@
-//! Which value counts, what is refused, and what is reported.
+//! Precedence, rejected values, and what is reported.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -473,7 +473,7 @@ fn rank_zero_counts_in_what_is_the_files() {
     assert_eq!(own.ind_rd_buffer_size, 2, "each rank its own");
     assert_eq!(
         own.source("file_perm"),
-        Some(&Source::Adjusted("rank 0's value counts".into()))
+        Some(&Source::Adjusted("rank 0's value is used".into()))
     );
     assert_eq!(own.source("direct_read"), Some(&Source::Call));
     assert_eq!(own.differences(&rank_zero), []);

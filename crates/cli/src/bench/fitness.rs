@@ -1,4 +1,4 @@
-//! Whether a method that is asked for can be used at all: pario would silently use another one.
+//! Whether a requested method can be used at all: pario would silently fall back to another one.
 
 use pario_hints::Hints;
 use pario_plan::{Access, Case, Facts, Fitness, History, Tuning, algorithm, partition};
@@ -8,7 +8,7 @@ use crate::facts;
 use crate::measure::{Direction, accesses};
 use crate::workload::Step;
 
-/// What verdicts rest on: the machine and the file system.
+/// What fitness depends on: the machine and the file system.
 pub(crate) struct MethodFitness(pub(crate) Facts);
 
 impl MethodFitness {

@@ -1,4 +1,4 @@
-//! Layouts: what building and looking up costs, and how fast small pieces are packed.
+//! Layouts: the cost of building and look-ups, and the speed of packing small pieces.
 
 use std::hint::black_box;
 use std::io::{self, Write};
@@ -14,15 +14,15 @@ use crate::output::Table;
 const VECTOR_BLOCKS: u64 = 1_000_000_000;
 const IRREGULAR_BLOCKS: usize = 1_000_000;
 
-/// Look-ups at random places per repeat.
+/// Random look-ups per repeat.
 const LOOKUPS: u64 = 200_000;
 
-/// Pieces whose copies are timed, and the data bytes of each copy: with gaps twice that, well beyond
-/// a second-level cache.
+/// Pieces whose copies are timed, and the data bytes of each copy: with gaps twice that, well
+/// beyond a second-level cache.
 const PIECE_LENGTHS: [u64; 3] = [8, 64, 4096];
 const COPY_BYTES: usize = 16 << 20;
 
-/// Measurements take turns; the best repeat counts.
+/// Measurements are interleaved; the best repeat counts.
 const REPEATS: usize = 9;
 
 /// Prints look-up and copy figures.
@@ -141,8 +141,8 @@ fn copies(out: &mut impl Write) -> Result<(), Failure> {
         .map_err(Failure::Output)
 }
 
-/// Times of memcpy, pack and unpack. Memory starts at a page, as that of large arrays mostly does:
-/// where a piece of 64 bytes starts within a cache line decides how many lines it touches.
+/// Times of memcpy, pack and unpack. Memory is page-aligned, like most large arrays:
+/// where a 64-byte piece starts within a cache line determines how many lines it touches.
 fn time_copies(length: u64) -> Result<[Samples; 3], Failure> {
     let refused = |error: String| Failure::Arguments(error);
     let count = COPY_BYTES as u64 / length;

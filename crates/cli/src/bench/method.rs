@@ -1,6 +1,6 @@
 //! Methods: which calls move the data, through which driver, with which hints.
 //!
-//! A method is written as words joined by `+`: an algorithm, a partition, an exchange, a way of
+//! A method is written as words joined by `+`: an algorithm, a partition, an exchange, a method of
 //! independent access, a kind of call, a driver. `two-phase+static-cyclic+messages` forces three
 //! choices and leaves the others to pario; `automatic` leaves all of them.
 
@@ -24,7 +24,7 @@ pub(crate) enum Calls {
     Independent,
     /// `iwrite_at`, `iread_at`.
     Nonblocking,
-    /// Not pario: each rank moves as many contiguous bytes with plain system calls.
+    /// Not pario: each rank moves the same amount contiguously with plain system calls.
     Raw,
 }
 
@@ -37,13 +37,13 @@ impl Calls {
     }
 }
 
-/// What a word of a method means.
+/// The meaning of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
     /// Forces nothing.
     Automatic,
     Calls(Calls),
-    /// Independent calls that access the file in this way.
+    /// Independent calls with this access method.
     Access(&'static str),
     Driver(&'static str),
     Algorithm(&'static str),
@@ -53,7 +53,7 @@ enum Word {
     Rmw,
 }
 
-/// The driver of methods that name none.
+/// The default driver.
 const POSIX: &str = "posix";
 
 /// Words other than the names of algorithms, partitions and exchanges.
@@ -73,7 +73,7 @@ const WORDS: &[(&str, Word)] = &[
     ("mem", Word::Driver("mem")),
 ];
 
-/// Methods that are compared by default, besides every algorithm.
+/// Methods that are compared by default, in addition to every algorithm.
 const USUAL: &[&str] = &[
     "automatic",
     "automatic+rmw",
@@ -99,7 +99,7 @@ pub(crate) struct Forced {
 }
 
 impl Forced {
-    /// What hints force.
+    /// The choices that hints force.
     fn by(hints: &Info) -> Forced {
         let value = |name| hints.get(name).filter(|value| *value != "automatic");
         let access = ["pario_write_method", "pario_read_method"];
@@ -121,7 +121,7 @@ impl Forced {
         self.algorithm.is_some() || self.partition.is_some() || self.exchange.is_some()
     }
 
-    /// Those that apply to some calls, as words.
+    /// The forced choices that apply to some calls, as words.
     fn words(&self, calls: Calls) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         if calls.is_collective() {
@@ -152,10 +152,10 @@ impl Forced {
     }
 }
 
-/// A way to write and read.
+/// How to write and read.
 #[derive(Clone, Debug)]
 pub(crate) struct Method {
-    /// Its name in tables: what really runs.
+    /// Its name in tables: what actually runs.
     pub(crate) name: String,
     pub(crate) calls: Calls,
     pub(crate) driver: String,
@@ -165,7 +165,7 @@ pub(crate) struct Method {
 }
 
 impl Method {
-    /// What the others are compared with.
+    /// The baseline.
     pub(crate) fn raw() -> Method {
         Method {
             calls: Calls::Raw,
@@ -222,7 +222,7 @@ impl Method {
             Word::Automatic => {}
             Word::Calls(calls) => self.calls = calls,
             Word::Access(method) => {
-                // A way does not exclude nonblocking calls.
+                // An access method does not exclude nonblocking calls.
                 if self.calls.is_collective() {
                     self.calls = Calls::Independent;
                 }
@@ -254,8 +254,8 @@ impl Method {
         }
     }
 
-    /// Adds hints of the command line. They and those of the environment may override what the
-    /// words say: the method is then named after what is in force.
+    /// Adds hints from the command line. They and those of the environment may override the
+    /// words: the method is then named after what is in force.
     pub(crate) fn with_hints(mut self, hints: &[(String, String)]) -> Result<Method, String> {
         let asked = self.words();
         self.hints.extend_from_slice(hints);
@@ -275,7 +275,7 @@ impl Method {
         Ok(self)
     }
 
-    /// What it does, as words.
+    /// Its words.
     fn words(&self) -> Vec<String> {
         let forced = self.forced.words(self.calls);
         let calls = WORDS
@@ -298,7 +298,7 @@ impl Method {
         self.calls.is_collective() && self.forced.is_collective()
     }
 
-    /// Whether pario could have chosen it by itself: it neither rests on a promise of the user nor
+    /// Whether pario could have chosen it by itself: it depends neither on a user's assurance nor
     /// on another driver.
     pub(crate) fn is_choosable(&self) -> bool {
         self.calls != Calls::Raw && self.driver == POSIX && !self.forced.is_rmw

@@ -1,5 +1,5 @@
-//! `pario bench`: methods write and read the workloads of the literature, every byte is verified, and
-//! speeds are compared with those of plain POSIX calls in the same folder.
+//! `pario bench`: methods write and read workloads from the literature, every byte is verified, and
+//! speeds are compared with those of plain POSIX calls in the same directory.
 
 mod cold;
 mod fitness;
@@ -39,7 +39,7 @@ use crate::measure::{Samples, Scratch, print_doubts, progress_bar};
 use crate::output::{self, check_folder};
 use crate::workload::WORKLOADS;
 
-/// What to measure.
+/// The command line of `pario bench`.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
@@ -55,9 +55,9 @@ enum Benchmark {
     Layout,
     /// Measure planning: time and memory as ranks, aggregators and pieces grow
     Plan,
-    /// Measure what the machine itself can do with one file, without MPI-IO
+    /// Measure how fast the machine itself writes and reads one file, without MPI-IO
     Limits(crate::limits::Arguments),
-    /// List the workloads and their choices
+    /// List the workloads and their parameters
     Workloads,
     /// Compare pario with the MPI-IO of every MPI on this machine
     Compare(Box<crate::compare::Arguments>),
@@ -100,7 +100,7 @@ fn list_workloads(out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Measures with the ranks that are asked for. Of an MPI's ranks one prints and reports failures.
+/// Measures with the requested ranks. Of an MPI's ranks, one prints and reports failures.
 fn measure(options: &Options, out: &mut impl Write) -> Result<(), Failure> {
     if options.kind() != Kind::Mpi {
         let world = options.own_world().map_err(Failure::Arguments)?;
@@ -166,7 +166,7 @@ fn measure_in(world: &World, options: &Options, out: &mut impl Write) -> Result<
         .map(drop)
 }
 
-/// Fails if files that are asked for cannot be written.
+/// Fails if a requested output file cannot be written.
 fn check_outputs(options: &Options, targets: &[Target]) -> Result<(), Failure> {
     options.json.check()?;
     let names: Vec<_> = targets.iter().map(report::plot_name).collect();
@@ -174,7 +174,7 @@ fn check_outputs(options: &Options, targets: &[Target]) -> Result<(), Failure> {
     folder.map_or(Ok(()), |folder| check_folder(folder, &names))
 }
 
-/// What follows all measurements.
+/// Prints what follows all measurements.
 fn finish(
     options: &Options,
     comparisons: &[Comparison],
@@ -260,7 +260,7 @@ fn introduce(
     };
     let cache = match (options.cache(), &scratch.facts().file_system) {
         (Cache::Warm, _) => "",
-        (Cache::Cold, FileSystem::Tmpfs) => "; tmpfs is the cache itself and cannot be cold",
+        (Cache::Cold, FileSystem::Tmpfs) => "; tmpfs is itself the cache and cannot be cold",
         (Cache::Cold, _) => ", read with a cold cache",
     };
     writeln!(

@@ -7,20 +7,20 @@ use pario_mpi::{InsideCall, MpiTransport, Runtime, Threads};
 
 use crate::failure::Failure;
 
-/// A started MPI.
+/// An initialised MPI.
 #[derive(Debug)]
 pub(crate) struct Mpi {
     pub(crate) comm: Arc<dyn Transport>,
     /// What it is, and how its ranks communicate.
     pub(crate) about: String,
-    /// This thread is the only one that calls the MPI where it has no more than one.
+    /// This thread is the only one that calls the MPI, unless the MPI supports several.
     _inside: InsideCall,
-    /// Dropped last: ends the MPI.
+    /// Dropped last: finalizes the MPI.
     _runtime: Runtime,
 }
 
 impl Mpi {
-    /// Starts the MPI. Collective.
+    /// Initialises the MPI. Collective.
     pub(crate) fn start() -> Result<Mpi, Failure> {
         let runtime = Runtime::start(Threads::Multiple).map_err(|error| failed(&error))?;
         let inside = InsideCall::enter();

@@ -1,4 +1,4 @@
-//! What to measure, as the user asks for it.
+//! The command-line options.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::workload::{self, ALL, Job, Setting, WORKLOADS, Workload};
 /// Default number of ranks.
 const RANKS: u32 = 4;
 
-/// The most ranks that a world may have.
+/// The maximum number of ranks.
 const RANKS_MAX: i64 = threads::World::RANKS_MAX as i64;
 
 /// The default workload.
@@ -25,20 +25,20 @@ const MAIN_WORKLOAD: &str = "dist3d";
 const QUICK_SCALE: f64 = 1.0 / 32.0;
 const QUICK_REPEATS: u32 = 2;
 
-/// The largest factor on the data of each rank.
+/// The largest factor on the data per rank.
 const SCALE_MAX: f64 = 4096.0;
 
-/// Which calls of which ranks.
+/// The workloads and ranks.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Subject {
-    /// Workloads, with choices as in btio,hpio:region=64,spacing=0; `all` for all; may be repeated
-    /// [default: dist3d; see `pario bench workloads`]
+    /// Workloads, with parameters as in btio,hpio:region=64,spacing=0; `all` for all; may be
+    /// repeated [default: dist3d; see `pario bench workloads`]
     #[arg(long, short, value_name = "LIST")]
     workload: Vec<String>,
-    /// Number of ranks [default: 4, or as many as the MPI has]
+    /// Number of ranks [default: 4, or that of the MPI]
     #[arg(long, short = 'n', value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=RANKS_MAX))]
     ranks: Option<u32>,
-    /// Number of simulated nodes [default: 1, or where the MPI's ranks are]
+    /// Number of simulated nodes [default: 1, or the nodes of the MPI's ranks]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=RANKS_MAX))]
     nodes: Option<u32>,
     /// Factor on the data per rank, about 8 MiB at 1
@@ -47,7 +47,7 @@ pub(crate) struct Subject {
     /// Cells of the array of dist3d: one size for a cube, or three, the last varying fastest
     #[arg(long, value_name = "CELLS")]
     size: Option<String>,
-    /// A hint that the file is opened with; may be repeated
+    /// A hint passed when the file is opened; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = facts::parse_hint)]
     hint: Vec<(String, String)>,
 }
@@ -67,20 +67,20 @@ pub(crate) struct Options {
         value_delimiter = ','
     )]
     method: Vec<String>,
-    /// What ranks are [default: mpi under an MPI's launcher, else threads]
+    /// What the ranks are [default: mpi under an MPI launcher, otherwise threads]
     #[arg(long, value_enum)]
     transport: Option<Kind>,
     /// Same as --transport mpi, for launchers that are not recognised
     #[arg(long, conflicts_with = "transport")]
     mpi: bool,
-    /// Measure each value of a choice, as in record=64,4K,64K,1M
+    /// Measure each value of a parameter, as in record=64,4K,64K,1M
     #[arg(long, value_name = "CHOICE=VALUES")]
     sweep: Option<String>,
-    /// Number of times each method is run; the best counts
+    /// Number of times each method runs; the best counts
     #[arg(long, value_name = "NUMBER", aliases = ["repeat", "rounds"], default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
-    /// Folder for the files [default: the system's folder for temporary files]
-    #[arg(long, value_name = "FOLDER")]
+    /// Directory for the files [default: the system's temporary directory]
+    #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// Offset of every buffer from the start of a page; malloc's large blocks have 16
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = parse_offset)]
@@ -88,7 +88,7 @@ pub(crate) struct Options {
     /// Drop the file from the kernel's cache before each read
     #[arg(long)]
     cold: bool,
-    /// Run a second job in the same folder at the same time, with this pause between its calls
+    /// Run a second job in the same directory at the same time, with this pause between its calls
     #[arg(long, value_name = "MILLISECONDS", num_args = 0..=1, default_missing_value = "0")]
     pub(crate) beside: Option<u64>,
     /// Little data and two repeats: a test rather than a measurement
@@ -99,8 +99,8 @@ pub(crate) struct Options {
     csv: bool,
     #[command(flatten)]
     pub(crate) json: JsonOption,
-    /// Plot speeds by method, and by value of a sweep, as SVG files in this folder
-    #[arg(long, value_name = "FOLDER")]
+    /// Plot speeds by method, and by value of a sweep, as SVG files in this directory
+    #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
 }
 
@@ -112,14 +112,14 @@ pub(crate) enum Format {
     Json,
 }
 
-/// One workload with its choices.
+/// One workload with its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) workload: &'static Workload,
-    /// The choices, as on the command line.
+    /// The parameters, as on the command line.
     pub(crate) choices: String,
     pub(crate) setting: Setting,
-    /// The choice that is swept and its value.
+    /// The parameter that is swept and its value.
     pub(crate) swept: Option<(String, String)>,
 }
 
@@ -141,7 +141,7 @@ impl Options {
         )
     }
 
-    /// The same options for the ranks that an MPI has.
+    /// The same options for the ranks of an MPI.
     pub(crate) fn for_ranks(&self, ranks: u32) -> Result<Options, String> {
         if self.subject.ranks.is_some_and(|asked| asked != ranks) {
             return Err(format!(
@@ -173,7 +173,7 @@ impl Options {
         if self.cold { Cache::Cold } else { Cache::Warm }
     }
 
-    /// How often each method is run.
+    /// How often each method runs.
     pub(crate) fn repeats(&self) -> u32 {
         if self.quick {
             QUICK_REPEATS
@@ -182,7 +182,7 @@ impl Options {
         }
     }
 
-    /// Factor on the data of each rank.
+    /// Factor on the data per rank.
     fn scale(&self) -> f64 {
         if self.quick {
             QUICK_SCALE
@@ -191,7 +191,7 @@ impl Options {
         }
     }
 
-    /// The methods asked for, with all hints. Those that hints turn into another one are left out.
+    /// The requested methods, with all hints. Those that hints turn into another one are omitted.
     pub(crate) fn methods(&self) -> Result<Vec<Method>, String> {
         let asked = match self.method.as_slice() {
             [] => method::usual(),
@@ -210,7 +210,7 @@ impl Options {
         Ok(methods)
     }
 
-    /// The workloads asked for, once for each value of a sweep.
+    /// The requested workloads, once per value of a sweep.
     pub(crate) fn targets(&self) -> Result<Vec<Target>, String> {
         let mut targets = Vec::new();
         for target in self.subject.targets()? {
@@ -239,12 +239,12 @@ impl Subject {
         self.nodes.unwrap_or(1)
     }
 
-    /// Hints that the file is opened with.
+    /// Hints passed when the file is opened.
     pub(crate) fn hints(&self) -> &[(String, String)] {
         &self.hint
     }
 
-    /// The workloads asked for.
+    /// The requested workloads.
     pub(crate) fn targets(&self) -> Result<Vec<Target>, String> {
         let mut names = workload::split_list(&self.workload);
         if names.is_empty() {
@@ -256,8 +256,8 @@ impl Subject {
         let is_main = |name: &String| name.split(':').next() == Some(MAIN_WORKLOAD);
         if self.size.is_some() && !names.iter().any(is_main) {
             return Err(format!(
-                "--size is for {MAIN_WORKLOAD}; other workloads have --scale and choices of their \
-                 own, see `pario bench workloads`"
+                "--size is for {MAIN_WORKLOAD}; other workloads have --scale and their own \
+                 parameters, see `pario bench workloads`"
             ));
         }
         names.iter().map(|name| self.target(name)).collect()
@@ -289,10 +289,10 @@ impl Target {
         self
     }
 
-    /// The same for each value of a choice, `choice=value,value`.
+    /// The same for each value of a parameter, `name=value,value`.
     fn swept_over(&self, sweep: &str) -> Result<Vec<Target>, String> {
         let (choice, values) = sweep.split_once('=').ok_or_else(|| {
-            format!("`{sweep}` is not a sweep: write choice=values, as in record=64,4K")
+            format!("`{sweep}` is not a sweep: write name=values, as in record=64,4K")
         })?;
         let target = |value: &str| {
             let mut target = self.clone();

@@ -1,4 +1,4 @@
-//! What a rank measured: when it worked, what moved, or why it stopped.
+//! The outcome of a rank: its times and transfers, or why it stopped.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -19,16 +19,16 @@ pub(crate) struct Outcome {
 /// Why a rank stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stop {
-    /// Data is not what it should be.
+    /// The data is wrong.
     Wrong(String),
     /// The method cannot be used here.
     Unavailable(String),
-    /// Other ranks are gone; they know why.
+    /// Other ranks have exited; they report the reason.
     Lost(String),
     Failed(String),
 }
 
-/// What a rank returns.
+/// The outcome of a rank.
 pub(crate) type RankResult = Result<Outcome, Stop>;
 
 impl From<pario::Error> for Stop {
@@ -57,7 +57,7 @@ pub(crate) fn encode(result: &RankResult) -> Vec<u8> {
 pub(crate) fn decode(bytes: &[u8]) -> RankResult {
     serde_json::from_slice(bytes).unwrap_or_else(|error| {
         Err(Stop::Failed(format!(
-            "a rank's result is unusable: {error}"
+            "cannot parse a rank's result: {error}"
         )))
     })
 }

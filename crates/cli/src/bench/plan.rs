@@ -1,5 +1,5 @@
-//! Planning: what a collective call's plan costs a rank, in time and memory, as ranks, aggregators
-//! and pieces grow. All ranks plan the same, so one process can represent any number.
+//! Planning: the cost of a collective call's plan per rank, in time and memory, as ranks,
+//! aggregators and pieces grow. All ranks plan the same, so one process can represent any number.
 
 use std::hint::black_box;
 use std::io::{self, Write};
@@ -22,15 +22,15 @@ const STRIPES: Striping = Striping {
     count: 64,
 };
 
-/// Bytes of a piece: eight, as in the hardest patterns.
+/// Bytes per piece: eight, as in the hardest patterns.
 const PIECE_BYTES: u64 = 8;
 
-/// What is constant while something else grows.
+/// The constants while another size grows.
 const RANKS: u32 = 1024;
 const AGGREGATORS: u32 = 16;
 const PIECES: u64 = 1_000_000;
 
-/// What grows.
+/// The sizes that grow.
 const MANY_RANKS: [u32; 4] = [16, 256, 4096, 65_536];
 const MANY_AGGREGATORS: [u32; 4] = [1, 16, 128, 1024];
 const MANY_PIECES: [u64; 4] = [1_000, 1_000_000, 100_000_000, 1_000_000_000];
@@ -44,8 +44,8 @@ pub(super) fn run(out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "interleaved pieces of {PIECE_BYTES} bytes, {RANKS_PER_NODE} ranks per node, {} servers; \
-         microseconds per call\nto compute realms, best of many, and bytes of the last column's \
-         realms; select: to choose all methods",
+         microseconds per call\nto compute realms, best of many, and bytes of the realms in the \
+         last column; select: to choose all methods",
         STRIPES.count
     )?;
     let size = |ranks, aggregators, pieces| Size {
@@ -93,8 +93,8 @@ struct Call {
 }
 
 impl Call {
-    /// Ranks whose pieces come in turn. The layout is one for all, as where the ranks' views are
-    /// equal but for their displacement.
+    /// Ranks with interleaved pieces. They share one layout, as when the ranks' views are
+    /// equal except for their displacement.
     fn new(size: Size) -> Result<Call, TypeError> {
         let stride = PIECE_BYTES * u64::from(size.ranks);
         let piece = Datatype::contiguous(PIECE_BYTES, &Basic::Byte.into())?;

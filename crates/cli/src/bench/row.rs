@@ -6,7 +6,7 @@ use super::method::Method;
 use super::options::Target;
 use crate::measure::{Direction, Samples};
 
-/// A method that has taken longer than this per repeat is not repeated: it is far from the best,
+/// A method that takes longer than this per repeat is not repeated: it is far from the best,
 /// and a trace of its millions of calls would not fit into memory.
 const REPEATED_MAX: Duration = Duration::from_secs(2);
 
@@ -21,17 +21,17 @@ pub(crate) struct Side {
     pub(crate) open_close: Samples,
     /// The share of the time in which data moved between memory and file.
     pub(crate) transfer_share: Option<f64>,
-    /// Why the method cannot do this here.
+    /// Why the method does not support this.
     pub(crate) unavailable: Option<String>,
 }
 
 impl Side {
-    /// Microseconds per call with its set_view, in the repeat where they took least.
+    /// Microseconds per call including its set_view, in the repeat where they are lowest.
     pub(crate) fn microseconds_per_call(&self, calls: u64) -> Option<f64> {
         Some(self.calls.best_seconds()? * 1e6 / calls.max(1) as f64)
     }
 
-    /// Microseconds of open and close, in the repeat where they took least.
+    /// Microseconds of open and close, in the repeat where they are lowest.
     pub(crate) fn microseconds_open_close(&self) -> Option<f64> {
         Some(self.open_close.best_seconds()? * 1e6)
     }
@@ -62,7 +62,7 @@ impl Row {
         &mut self.sides[direction as usize]
     }
 
-    /// Whether nothing of it can be measured.
+    /// Whether it cannot be measured at all.
     pub(crate) fn is_unavailable(&self) -> bool {
         self.sides.iter().all(|side| side.unavailable.is_some())
     }
@@ -80,7 +80,7 @@ impl Row {
 #[derive(Clone, Debug)]
 pub(crate) struct Comparison {
     pub(crate) target: Target,
-    /// Sizes of the job in a few words.
+    /// A short description of the job's sizes.
     pub(crate) sizes: String,
     /// Calls per rank and direction.
     pub(crate) calls: u64,

@@ -1,4 +1,4 @@
-//! A second job as interference (Zhang 2009, section 4.3): mpi-io-test on a file of its own, with a
+//! A second job as interference (Zhang 2009, section 4.3): mpi-io-test on a separate file, with a
 //! pause between calls that controls how much it interferes.
 
 use std::io::{self, Read, Write};
@@ -13,7 +13,7 @@ use pario::{File, Info, Mode, threads};
 
 use crate::failure::Failure;
 
-/// Bytes per rank and call, as in the paper.
+/// Bytes per rank, per call, as in the paper.
 const SEGMENT: usize = 64 << 10;
 
 /// Calls before it starts over at the file's beginning.
@@ -22,7 +22,7 @@ const CALLS: u64 = 64;
 /// The options of the second job.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Arguments {
-    /// Folder for the file
+    /// Directory for the file
     #[arg(long)]
     dir: PathBuf,
     /// Number of ranks
@@ -40,7 +40,7 @@ pub(crate) struct SecondJob {
 }
 
 impl SecondJob {
-    /// Starts it as a program of its own.
+    /// Starts it as a separate program.
     pub(crate) fn start(folder: &Path, ranks: u32, pause_ms: u64) -> Result<Self, Failure> {
         let started = std::env::current_exe().and_then(|program| {
             Command::new(program)
@@ -55,7 +55,7 @@ impl SecondJob {
         Ok(SecondJob { child })
     }
 
-    /// Stops it; its report.
+    /// Stops it and returns its report.
     pub(crate) fn stop(mut self) -> Result<String, Failure> {
         drop(self.child.stdin.take());
         let mut report = String::new();

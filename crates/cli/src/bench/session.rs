@@ -21,21 +21,21 @@ use crate::workload::Job;
 /// Whether the kernel's cache is emptied before reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cache {
-    /// What was written is likely still there.
+    /// Written data is likely still cached.
     Warm,
     /// The file's pages are dropped.
     Cold,
 }
 
-/// What all rounds of a job share.
+/// The state that all rounds of a job share.
 pub(crate) struct Session<'a> {
     job: &'a dyn Job,
     world: &'a World,
     memories: Vec<Mutex<Memory>>,
-    /// The file that methods write; removed before each write and with the folder at the end.
+    /// The file that methods write; removed before each write and with the directory at the end.
     path: PathBuf,
     cache: Cache,
-    /// What the file must be; from the first comparison on.
+    /// The expected contents of the file; set by the first comparison.
     stored: Option<Stored<'a>>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Session<'a> {
         self.memories.iter().map(|it| lock(it).bytes()).sum()
     }
 
-    /// Marks what the methods of the rows cannot do.
+    /// Marks the directions that the methods of the rows do not support.
     pub(crate) fn find_unfit(&self, rows: &mut [Row], fitness: &MethodFitness) {
         let memories: Vec<_> = self.memories.iter().map(lock).collect();
         let steps: Vec<_> = memories.iter().map(|it| it.steps.as_slice()).collect();
@@ -85,8 +85,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Runs every method once. What is recorded depends on the round: times, or transfers, which
-    /// raw POSIX has none of.
+    /// Runs every method once. The round determines what is recorded: times, or transfers, which
+    /// raw POSIX does not have.
     pub(crate) fn round(
         &mut self,
         round: u64,
@@ -120,7 +120,7 @@ impl<'a> Session<'a> {
             let written = self.run(&method, Direction::Write, record, round);
             note(write, written, record, &method)?;
             if write.unavailable.is_some() {
-                // It turned out that it cannot write here, so there is nothing to read.
+                // It turned out that it cannot write, so there is nothing to read.
                 let reason = write.unavailable.clone();
                 row.side_mut(Direction::Read).unavailable = reason;
                 return Ok(());
@@ -131,7 +131,7 @@ impl<'a> Session<'a> {
         let world = self.world;
         world.lead(|| self.check_stored(round, &method))?;
         if self.cache == Cache::Cold {
-            // Every node has a cache of its own.
+            // Every node has its own cache.
             world.agree(cold::drop_cached(&self.path))?;
         }
         let read = row.side_mut(Direction::Read);
@@ -172,7 +172,7 @@ impl<'a> Session<'a> {
         self.world.run(|comm| trial.rank(&comm, memories))
     }
 
-    /// Removes the file, so that every run writes to fresh storage.
+    /// Removes the file, so that every run writes a new one.
     fn remove(&self, method: &Method) -> Result<(), Failure> {
         let name = format!("{}:{}", method.driver, self.path.display());
         let removed = self.world.lead(|| match File::delete(&name, &Info::new()) {
@@ -187,7 +187,7 @@ impl<'a> Session<'a> {
     /// Compares the file with what the job writes.
     fn check_stored(&mut self, round: u64, method: &Method) -> Result<(), Failure> {
         if method.calls == Calls::Raw {
-            // Its read compares every byte of the same file.
+            // The read verifies every byte of the same file.
             return Ok(());
         }
         let stored = self
@@ -220,7 +220,7 @@ fn need(memories: &[Memory], world: &World, kept: Kept) -> Need {
     }
 }
 
-/// Records what a run took, or why it is not possible.
+/// Records the time of a run, or why it is not possible.
 fn note(
     side: &mut Side,
     ran: Result<Vec<Outcome>, Stop>,
@@ -252,7 +252,7 @@ fn failure(stop: Stop, method: &Method) -> Failure {
     }
 }
 
-/// A memory that no rank uses now; one that panicked has been reported already.
+/// A rank's memory; no rank uses it now, and one that panicked has been reported already.
 fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }

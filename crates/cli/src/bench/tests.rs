@@ -16,7 +16,7 @@ fn options(line: &str) -> Options {
         .options
 }
 
-/// Runs the comparison and returns what it says.
+/// Runs the comparison and returns its output.
 fn bench(line: &str) -> Result<String, Failure> {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(line);
@@ -84,14 +84,14 @@ fn wrong_arguments_are_explained() {
             "-w nothing",
             "unknown workload `nothing`; workloads are dist3d",
         ),
-        ("-w hpio:colour=red", "hpio: unknown choice `colour`"),
+        ("-w hpio:colour=red", "hpio: unknown parameter `colour`"),
         ("-w hpio:region=0", "hpio: region must be at least 1"),
         ("-w hpio:region=1G,count=1G", "choose smaller sizes"),
         ("-m telepathy", "unknown method `telepathy`"),
-        ("--sweep record", "write choice=values"),
+        ("--sweep record", "write name=values"),
         (
             "--sweep record=4",
-            "unknown choice `record`; choices are size",
+            "unknown parameter `record`; parameters are size",
         ),
         ("--hint colour=red", "unknown hint `colour`"),
         ("-w btio --size 7", "--size is for dist3d"),

@@ -13,10 +13,10 @@ use super::outcome::{Outcome, Stop};
 use crate::measure::{Buffer, Direction, Fault, Memory, Share};
 use crate::workload::{Job, Step};
 
-/// Whether transfers are recorded, which takes time itself.
+/// Whether transfers are recorded, which itself takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// Only the whole is timed.
+    /// Only the total is timed.
     Whole,
     /// Each transfer is logged.
     Transfers,
@@ -31,12 +31,12 @@ pub(crate) struct Trial<'a> {
     pub(crate) record: Record,
     /// The round whose values the data has.
     pub(crate) round: u64,
-    /// The start of the clock that all ranks share.
+    /// The origin of the clock that all ranks share.
     pub(crate) clock: Instant,
 }
 
 impl Trial<'_> {
-    /// What a rank does. Its memory has the round's values before and after; that of a forked
+    /// One rank's part. Its memory has the round's values before and after; that of a forked
     /// process is allocated here.
     pub(crate) fn rank(
         &self,
@@ -147,7 +147,7 @@ impl Trial<'_> {
         log: Option<&Log>,
     ) -> Result<File, Stop> {
         let mode = match self.direction {
-            // Sieving reads what lies between the pieces.
+            // Sieving reads the gaps between the pieces.
             Direction::Write => Mode::CREATE | Mode::READ_WRITE,
             Direction::Read => Mode::READ_ONLY,
         };
@@ -218,12 +218,12 @@ fn wrong(fault: Fault) -> Stop {
     Stop::Wrong(fault.to_string())
 }
 
-/// What a rank sees of the file in a call.
+/// The view of a rank in a call.
 fn view(step: &Step) -> View {
     View::new(step.displacement, &step.etype, &step.filetype)
 }
 
-/// When transfers were under way, on the shared clock.
+/// The times of transfers, on the shared clock.
 fn transfers(began: u64, log: &Log) -> Vec<Range<u64>> {
     let nanoseconds = |time: std::time::Duration| time.as_nanos() as u64;
     log.take()

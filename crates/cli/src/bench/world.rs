@@ -1,4 +1,4 @@
-//! What ranks are: threads of this process or forked processes, on simulated nodes, or the processes
+//! Ranks: threads of this process or forked processes, on simulated nodes, or the processes
 //! of an MPI, of which this one is one.
 
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use crate::measure::Scratch;
 /// The rank that prints.
 const LEADER: Rank = Rank(0);
 
-/// The first byte of what ranks exchange about their work: it is done.
+/// The first byte of a rank's message about its work: success.
 const DONE: u8 = 0;
 
-/// What ranks are.
+/// What the ranks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Kind {
     /// Threads of one process
@@ -46,7 +46,7 @@ pub(crate) struct World {
     kind: Kind,
     /// The node of each rank.
     nodes: Vec<u32>,
-    /// The start of the clock of ranks that this process creates.
+    /// The origin of the clock for ranks that this process creates.
     clock: Instant,
     /// The MPI that this process is a rank of.
     mpi: Option<Mpi>,
@@ -81,8 +81,8 @@ impl World {
         self.mpi.as_ref().map(|mpi| mpi.about.as_str())
     }
 
-    /// Whether this process has the memory of a rank. Forked ranks allocate their own: what this one
-    /// had would be kept in addition to what they change.
+    /// Whether this process holds the memory of a rank. Forked ranks allocate their own: memory
+    /// allocated here would be kept in addition to the pages that they modify.
     pub(crate) fn holds(&self, rank: u32) -> bool {
         match &self.mpi {
             None => self.kind == Kind::Threads,
@@ -106,7 +106,7 @@ impl World {
         mpi.is_none_or(|mpi| mpi.comm.rank() == LEADER)
     }
 
-    /// Does something in one process for all ranks; the others learn whether it failed.
+    /// Runs an action in one process for all ranks; the others learn whether it failed.
     pub(crate) fn lead<T>(
         &self,
         work: impl FnOnce() -> Result<T, Failure>,
@@ -137,12 +137,12 @@ impl World {
         all.iter().enumerate().find_map(failure).map_or(done, Err)
     }
 
-    /// One folder for all ranks, created by the leader. Collective.
+    /// One directory for all ranks, created by the leader. Collective.
     pub(crate) fn scratch(&self, parent: Option<&Path>) -> Result<Scratch, Failure> {
         let created = self.lead(|| Scratch::new(parent))?;
         let path = created.as_ref().map(|it| it.path().display().to_string());
         let path = PathBuf::from(self.broadcast(path.unwrap_or_default())?);
-        // The others make sure that it is the same folder on their node.
+        // The others make sure that it is the same directory on their node.
         self.agree(created.map_or_else(|| Scratch::join(&path), Ok))
     }
 
@@ -156,8 +156,8 @@ impl World {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// The start of a clock that all ranks share. Collective. That of an MPI's ranks is as exact as
-    /// they leave a barrier: clocks of several nodes have nothing else in common.
+    /// The origin of a clock that all ranks share. Collective. For an MPI's ranks it is as exact as
+    /// their exit from a barrier: clocks of several nodes have nothing else in common.
     pub(crate) fn clock(&self) -> Result<Instant, Stop> {
         let Some(mpi) = &self.mpi else {
             return Ok(self.clock);
@@ -179,13 +179,13 @@ impl World {
         self.kind
     }
 
-    /// Runs every rank; the outcomes by rank, or the first cause why one stopped.
+    /// Runs every rank and returns the outcomes by rank, or the first cause of a failure.
     pub(crate) fn run(
         &self,
         rank: impl Fn(Arc<dyn Transport>) -> RankResult + Sync,
     ) -> Result<Vec<Outcome>, Stop> {
         let results: Vec<RankResult> = match (self.kind, &self.mpi) {
-            (Kind::Mpi, None) => vec![Err(Stop::Failed("no MPI has been started".to_owned()))],
+            (Kind::Mpi, None) => vec![Err(Stop::Failed("no MPI has been initialised".to_owned()))],
             (_, Some(mpi)) => {
                 let mine = encode(&rank(Arc::clone(&mpi.comm)));
                 let all = mpi.comm.all_gather(&mine).map_err(pario::Error::from)?;
@@ -207,7 +207,7 @@ impl World {
                 })
                 .collect(),
         };
-        // A rank that lost its peers only reports that another one failed.
+        // A rank that lost its peers only reports that another rank failed.
         let mut outcomes = Vec::with_capacity(results.len());
         let mut first: Option<Stop> = None;
         for result in results {
@@ -236,7 +236,7 @@ mod tests {
     fn the_first_cause_survives() {
         let world = World::new(Kind::Threads, 3, 1).unwrap();
         let stop = world.run(|comm| match comm.rank().0 {
-            0 => Err(Stop::Lost("rank 1 has gone".to_owned())),
+            0 => Err(Stop::Lost("rank 1 has exited".to_owned())),
             1 => Err(Stop::Wrong("byte 3".to_owned())),
             _ => panic!("no memory"),
         });

@@ -1,4 +1,4 @@
-//! The figures of all contenders, and what follows from them.
+//! The figures of all contenders, and the ratios derived from them.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Contender {
     }
 }
 
-/// A contender's repeats; none where all runs failed.
+/// A contender's repeats; none if all runs failed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Repeats {
     pub(crate) samples: Samples,
@@ -56,7 +56,7 @@ pub(crate) struct Row {
     pub(crate) direction: Direction,
     /// Bytes of all ranks.
     pub(crate) bytes: u64,
-    /// Pieces of the rank that has most.
+    /// Pieces of the rank that has the most.
     pub(crate) pieces: u64,
     /// By MPI and side.
     repeats: Vec<[Repeats; 2]>,
@@ -100,10 +100,10 @@ impl Row {
     }
 }
 
-/// All patterns in one folder with one number of ranks and one kind of calls.
+/// All patterns in one directory with one number of ranks and one kind of calls.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Section {
-    /// The folder, as the user named it.
+    /// The directory, as the user named it.
     pub(crate) folder: String,
     pub(crate) file_system: String,
     pub(crate) ranks: u32,
@@ -113,7 +113,7 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// One without figures.
+    /// A section without figures.
     pub(crate) fn new(
         (folder, file_system): (String, String),
         ranks: u32,
@@ -147,7 +147,7 @@ impl Section {
         }
     }
 
-    /// Where, how many and which.
+    /// Ranks, calls, directory and file system.
     pub(crate) fn title(&self) -> String {
         format!(
             "{} ranks, {}, {} ({})",
@@ -180,11 +180,11 @@ impl Section {
     }
 }
 
-/// Ratios of all rows in a few numbers.
+/// A summary of the ratios of all rows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Summary {
     pub(crate) mean: f64,
-    /// The least, and which row has it.
+    /// The lowest, and which row has it.
     pub(crate) worst: (f64, String),
     /// Rows below one.
     pub(crate) behind: usize,

@@ -14,7 +14,7 @@ use crate::run::program_folders;
 /// Time limit of a rank that describes its MPI.
 pub(crate) const DESCRIBE_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Lets Open MPI run as root: its files are in a folder of our own.
+/// Lets Open MPI run as root: it only touches files in our own directory.
 const AS_ROOT: [(&str, &str); 2] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -34,13 +34,13 @@ pub(crate) struct Launch<'a> {
     pub(crate) worker: &'static str,
     pub(crate) arguments: Vec<OsString>,
     pub(crate) time_max: Duration,
-    /// The folder of the files: the launcher is terminated if we are.
+    /// The directory of the files: the launcher is terminated if we are.
     pub(crate) scratch: Option<&'a Scratch>,
 }
 
 impl Launch<'_> {
-    /// Runs to the end and passes on every line that is a worker's; fails with the reason if the
-    /// launcher does, or takes too long.
+    /// Runs to completion and passes on every line of a worker; fails with the reason if the
+    /// launcher fails or takes too long.
     pub(crate) fn run(&self, each: &mut dyn FnMut(Line)) -> Result<(), String> {
         let guard = |pid| self.scratch.inspect(|it| it.set_launcher(pid));
         let running = Running::start(&mut self.command()?)?;

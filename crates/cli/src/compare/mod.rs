@@ -1,5 +1,5 @@
-//! `pario bench compare`: access patterns of the literature through the C interface of every MPI on
-//! this machine, with the MPI's own MPI-IO and with pario.
+//! `pario bench compare`: access patterns from the literature through the C interface of every MPI
+//! on this machine, with the MPI's own MPI-IO and with pario.
 
 pub(crate) mod contest;
 pub(crate) mod figures;
@@ -33,10 +33,10 @@ use patterns::Pattern;
 use protocol::Line;
 use report::Document;
 
-/// The largest factor on the data, where counts still fit the C interface.
+/// The largest factor on the data for which counts still fit the C interface.
 const SCALE_MAX: f64 = 32.0;
 
-/// Which calls carry the data.
+/// Which calls move the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Mode {
     /// Collective calls
@@ -62,7 +62,7 @@ impl Mode {
     }
 }
 
-/// What to compare.
+/// The options of `pario bench compare`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Access patterns, as in tile,small; may be repeated [default: all]
@@ -74,10 +74,10 @@ pub(crate) struct Arguments {
     /// Factor on the data per rank, which is 64 MB for most patterns at 1
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_scale)]
     scale: f64,
-    /// Folder for the files; may be repeated [default: the system's folder for temporary files]
-    #[arg(long, value_name = "FOLDER")]
+    /// Directory for the files; may be repeated [default: the system's temporary directory]
+    #[arg(long, value_name = "DIR")]
     dir: Vec<PathBuf>,
-    /// A hint that every contender opens files with; may be repeated
+    /// A hint for every contender; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = crate::facts::parse_hint)]
     hint: Vec<(String, String)>,
     /// Write an HTML page with tables and plots to this file
@@ -100,7 +100,7 @@ pub(crate) struct Comparison {
     mpis: Vec<Mpi>,
     patterns: Vec<&'static Pattern>,
     sections: Vec<Section>,
-    /// What could not be used.
+    /// Launchers that could not be used.
     notes: Vec<String>,
     /// Wrong bytes and runs that failed, each once.
     faults: Vec<String>,
@@ -111,14 +111,14 @@ impl Comparison {
         options::runs(self.repeats)
     }
 
-    /// How many figures are doubtful, and what to do.
+    /// The number of doubtful figures, and what to do.
     fn doubts(&self) -> Option<String> {
         let samples = || self.sections.iter().flat_map(Section::samples);
         let doubtful = samples().filter(|it| it.doubt().is_some()).count();
         (doubtful > 0).then(|| {
             format!(
                 "{doubtful} of {} figures are doubtful: their repeats differ widely or are very \
-                 short; quiet the machine, or raise --repeats or --scale",
+                 short; use an idle machine, or raise --repeats or --scale",
                 samples().count()
             )
         })
@@ -214,7 +214,7 @@ fn introduce(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
 }
 
 impl Arguments {
-    /// A folder of our own in each folder that is measured.
+    /// A scratch directory in each directory that is measured.
     fn folders(&self) -> Result<Vec<Scratch>, Failure> {
         match self.dir.is_empty() {
             true => Ok(vec![Scratch::new(None)?]),
@@ -222,8 +222,9 @@ impl Arguments {
         }
     }
 
-    /// Fails unless memory and folders suffice for every pattern. What all ranks need on this machine
-    /// is estimated from the first and the last one: in some patterns only the first have data.
+    /// Fails unless memory and directories suffice for every pattern. The need of all ranks on this
+    /// machine is estimated from the first and the last rank: in some patterns only the first ones
+    /// have data.
     fn check_capacity(&self, patterns: &[&Pattern], folders: &[Scratch]) -> Result<(), Failure> {
         let cases = patterns
             .iter()
@@ -259,7 +260,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Lets all contenders run in turn.
+    /// Runs all contenders, interleaved.
     fn measure(&self, comparison: &mut Comparison) -> Section {
         let place = (
             self.folder.parent().display().to_string(),
@@ -279,7 +280,7 @@ impl Case<'_> {
                 let name = full_name(&comparison.mpis[contender.mpi], contender.side);
                 progress.set_message(format!("{} ranks, {name}", self.ranks));
                 self.run(contender, repeat, comparison, &mut section, &progress);
-                // Runs that fail report less.
+                // Failed runs report less.
                 done += figures;
                 progress.set_position(done);
             }

@@ -1,4 +1,4 @@
-//! The MPIs of this machine, each with a launcher that works.
+//! The MPIs on this machine, each with a working launcher.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::run::launcher::{COMMON_NAMES, is_common_launcher};
 use crate::run::{find_program, find_programs};
 
-/// Files of MPI libraries below a folder that the user names, those that belong to its launcher
+/// MPI libraries below a directory given by the user, those that belong to its launcher
 /// first.
 const LIBRARIES: [&str; 8] = [
     "lib/libmpi.so.40",
@@ -38,26 +38,26 @@ pub(crate) struct Mpi {
     /// A short name with the version.
     pub(crate) name: String,
     pub(crate) launcher: PathBuf,
-    /// What ranks load, where the launcher does not determine it.
+    /// The library that ranks load, if the launcher does not determine it.
     pub(crate) named_library: Option<PathBuf>,
     pub(crate) described: Described,
 }
 
-/// Whether MPIs are searched for besides those that are named.
+/// Whether to search for MPIs in addition to those given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Search {
     /// The whole search path.
     Machine,
-    /// Only those that are named.
+    /// Only those given.
     Named,
 }
 
-/// What was found, and a line for each launcher that cannot be used.
+/// The MPIs found, and a line for each launcher that cannot be used.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     /// MPIs, each library once.
     pub(crate) mpis: Vec<Mpi>,
-    /// What cannot be used, and why.
+    /// Launchers that cannot be used, and why.
     pub(crate) notes: Vec<String>,
 }
 
@@ -148,26 +148,26 @@ fn in_path() -> Vec<Candidate> {
     launchers.into_iter().map(candidate).collect()
 }
 
-/// What the user names: the folder of an MPI, or a launcher.
+/// The MPI given by the user as its directory or a launcher.
 fn named_candidate(name: &OsString) -> Result<Candidate, String> {
     let path = Path::new(name);
     if !path.is_dir() {
         let launcher = find_program(name).ok_or_else(|| {
             let name = path.display();
-            format!("--mpi {name}: neither a folder with bin/mpirun nor a launcher")
+            format!("--mpi {name}: neither a directory with bin/mpirun nor a launcher")
         })?;
         return Ok(Candidate {
             launcher,
             library: None,
         });
     }
-    // Ranks may start in other folders.
+    // Ranks may start in other directories.
     let prefix = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let launchers = COMMON_NAMES.map(|name| prefix.join("bin").join(name));
     let launcher = launchers
         .into_iter()
         .find(|it| find_program(it.as_os_str()).is_some())
-        .ok_or_else(|| format!("--mpi {}: no bin/mpirun in this folder", path.display()))?;
+        .ok_or_else(|| format!("--mpi {}: no bin/mpirun in this directory", path.display()))?;
     let libraries = LIBRARIES.map(|file| prefix.join(file));
     Ok(Candidate {
         launcher,
@@ -195,7 +195,7 @@ fn describe(candidate: &Candidate) -> Result<Described, String> {
             described = Some(it);
         }
     })?;
-    described.ok_or_else(|| "its rank reported nothing".to_owned())
+    described.ok_or_else(|| "its rank reported no MPI".to_owned())
 }
 
 /// Family and version.
@@ -248,7 +248,7 @@ mod tests {
                 "Intel(R) MPI Library 2021.17 for Linux* OS",
                 "Intel MPI 2021.17",
             ),
-            ("something of its own", "MPICH"),
+            ("something else", "MPICH"),
         ] {
             assert_eq!(name(&described(version, "libmpi.so")), expected);
         }
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn what_is_named_must_exist() {
         let error = named_candidate(&"/nowhere/at/all".into()).unwrap_err();
-        assert!(error.contains("neither a folder"), "{error}");
+        assert!(error.contains("neither a directory"), "{error}");
         let folder = tempfile::tempdir().unwrap();
         let error = named_candidate(&folder.path().into()).unwrap_err();
         assert!(error.contains("no bin/mpirun"), "{error}");

@@ -1,4 +1,4 @@
-//! The comparison as a page: one file without outside resources.
+//! The comparison as an HTML page: one file without external resources.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use super::figures::{Contender, Row, Section, Side, Summary, is_behind};
 use crate::measure::DIRECTIONS;
 use crate::output::plot::{self, Mark, RowLine, RowPlot, Scale, colour, escaped};
 
-/// The page, with `{{names}}` in place of what is filled in.
+/// The page, with `{{names}}` as placeholders.
 const TEMPLATE: &str = include_str!("template.html");
 const STYLE: &str = include_str!("style.css");
 
-/// Some MPIs report at length how they were configured.
+/// Some MPIs report their configuration at length.
 const VERSION_MAX: usize = 80;
 
 /// The whole page.
@@ -63,7 +63,7 @@ fn filled_in(comparison: &Comparison, name: &str) -> String {
     }
 }
 
-/// What went wrong and what could not be used.
+/// Failures, and MPIs that could not be used.
 fn faults(comparison: &Comparison) -> String {
     let list = |class: &str, head: &str, lines: &[String]| {
         if lines.is_empty() {
@@ -97,7 +97,7 @@ fn card(comparison: &Comparison, section: &Section) -> String {
     let mut lines: String = mpis
         .filter_map(|(index, mpi)| Some(line(&mpi.name, section.over_own(index)?)))
         .collect();
-    // With one MPI its own is the best peer.
+    // With a single MPI, its own MPI-IO is the best peer.
     if comparison.mpis.len() > 1
         && let Some(summary) = section.over_best_peer()
     {
@@ -107,7 +107,7 @@ fn card(comparison: &Comparison, section: &Section) -> String {
     format!("<div class=\"card\"><h3>{title}</h3><div>{lines}</div></div>\n")
 }
 
-/// Where the figures are from.
+/// The machine that the figures come from.
 fn machine(comparison: &Comparison) -> String {
     let entry = |(name, value): (&str, &str)| {
         format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value))
@@ -125,7 +125,7 @@ fn machine(comparison: &Comparison) -> String {
         if version.len() < mpi.described.version.len() {
             version.push('…');
         }
-        // Where it is installed stays private.
+        // The page is published: it omits installation paths.
         let library = Path::new(&mpi.described.library).file_name();
         let library = library.unwrap_or_default().to_string_lossy();
         entry((&mpi.name, &format!("{version} ({library})")))

@@ -1,9 +1,9 @@
 //! The access patterns of a comparison: workloads at sizes that stay the same from version to
-//! version, so that figures compare.
+//! version, so that figures are comparable.
 
 use crate::workload::{self, Job, RANK_BYTES, Setting};
 
-/// A workload under a name of its own, with a size.
+/// A workload with its own name and size.
 pub(crate) struct Pattern {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
@@ -13,7 +13,7 @@ pub(crate) struct Pattern {
     choices: fn(Size) -> String,
 }
 
-/// How much is moved.
+/// The size of a pattern.
 #[derive(Clone, Copy, Debug)]
 struct Size {
     /// Bytes of a rank, about.
@@ -22,12 +22,12 @@ struct Size {
 }
 
 impl Size {
-    /// How many items of some bytes a rank has; at least one.
+    /// The number of items of a given size per rank; at least one.
     fn items(self, bytes: f64) -> u64 {
         ((self.bytes / bytes) as u64).max(1)
     }
 
-    /// The edge of a cube of so many elements a rank, all ranks together, in multiples of
+    /// The edge of a cube of that many elements per rank, for all ranks together, in multiples of
     /// `unit`; at least one.
     fn side(self, elements: f64, unit: u64) -> u64 {
         let edge = (elements * self.ranks as f64).cbrt() as u64;
@@ -37,9 +37,9 @@ impl Size {
 
 /// Bytes that a rank moves at scale 1, about.
 const USUAL: f64 = 64e6;
-/// The same where pieces are small or have holes.
+/// The same for small pieces or pieces with holes.
 const HALF: f64 = 32e6;
-/// The same where pieces are smallest.
+/// The same for the smallest pieces.
 const QUARTER: f64 = 16e6;
 
 /// Bytes of an int, a double and a point of BTIO.
@@ -164,7 +164,7 @@ const fn strided(name: &'static str, about: &'static str, choices: fn(Size) -> S
 }
 
 impl Pattern {
-    /// What a number of ranks do at a scale.
+    /// The job of a number of ranks at a scale.
     pub(crate) fn job(&self, ranks: u32, scale: f64) -> Result<Box<dyn Job>, String> {
         let size = Size {
             bytes: self.rank_bytes * scale,
@@ -180,7 +180,7 @@ impl Pattern {
     }
 }
 
-/// The patterns of these names, in the order of tables; all of them if none is named.
+/// The patterns with these names, in the order of tables; all of them if none is given.
 pub(crate) fn named(names: &[String]) -> Result<Vec<&'static Pattern>, String> {
     let names = workload::split_list(names);
     let is_known =

@@ -1,4 +1,4 @@
-//! What workers report: lines of JSON behind a mark, among whatever else launchers and MPIs print.
+//! What workers report: lines of JSON after a marker, among the output of launchers and MPIs.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::Direction;
 
-/// Where each line starts.
+/// The marker at the start of each line.
 const MARK: &str = "pario-compare ";
 
 /// One measurement of one worker run.
@@ -17,11 +17,11 @@ pub(crate) struct Figure {
     pub(crate) direction: Direction,
     /// Bytes of all ranks.
     pub(crate) bytes: u64,
-    /// Pieces of the rank that has most.
+    /// Pieces of the rank that has the most.
     pub(crate) pieces: u64,
     /// From before open until every rank has closed.
     pub(crate) seconds: f64,
-    /// The same for plain POSIX calls that move as many bytes.
+    /// The same for plain POSIX calls that move the same amount.
     pub(crate) raw_seconds: f64,
     /// What is wrong with the bytes.
     pub(crate) fault: Option<String>,
@@ -37,17 +37,17 @@ pub(crate) struct Latency {
     pub(crate) in_flight: usize,
     /// Per call.
     pub(crate) seconds: f64,
-    /// Why this is not the time of what was to be measured.
+    /// Why this is not the time of the intended call.
     pub(crate) fault: Option<String>,
 }
 
-/// Which MPI a worker runs under.
+/// The MPI that a worker runs under.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Described {
     /// The binary interface.
     pub(crate) flavour: String,
     pub(crate) library: String,
-    /// What it calls itself, in one line.
+    /// Its version string, in one line.
     pub(crate) version: String,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for Line {
 }
 
 impl Line {
-    /// The line in a text; `None` for what others print.
+    /// The line in a text; `None` for other output.
     pub(crate) fn parse(text: &str) -> Option<Line> {
         // Launchers may append a rank's output to an unfinished line.
         let (_, json) = text.split_once(MARK)?;

@@ -14,7 +14,7 @@ use crate::output::{Align, Table, or_dash};
 /// Marks a ratio below one.
 const BEHIND: char = '<';
 
-/// One section's rows and what follows from them.
+/// One section's rows and their summary.
 pub(crate) fn section(
     comparison: &Comparison,
     section: &Section,
@@ -75,12 +75,12 @@ fn words(summary: &Summary) -> String {
     )
 }
 
-/// What the columns mean, and what went wrong.
+/// The meaning of the columns, and the failures.
 pub(crate) fn end(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
-        "\nMB/s from open to close, best of {}; raw: relative to plain POSIX calls that move as \
-         many bytes in the same run;\nratio: pario relative to the MPI's own MPI-IO; best peer: \
+        "\nMB/s from open to close, best of {}; raw: relative to plain POSIX calls that move the \
+         same amount in the same run;\nratio: pario relative to the MPI's own MPI-IO; best peer: \
          the best of pario relative to the best of the MPIs' own; {BEHIND}: pario is slower",
         comparison.repeats_in_words()
     )?;
@@ -185,7 +185,7 @@ fn row<'a>(comparison: &'a Comparison, row: &'a Row) -> RowDocument<'a> {
         direction: row.direction,
         bytes: row.bytes,
         pieces: row.pieces,
-        // Contenders all of whose runs failed have no figure.
+        // A contender has no figure if all of its runs failed.
         figures: figures.filter(|it| it.of_raw.is_some()).collect(),
     }
 }

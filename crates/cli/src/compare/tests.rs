@@ -1,7 +1,7 @@
 use super::protocol::Described;
 use super::*;
 
-/// A comparison of two MPIs, made up: see `figures::tests::section`.
+/// A made-up comparison of two MPIs: see `figures::tests::section`.
 pub(super) fn comparison() -> Comparison {
     let mpi = |name: &str| Mpi {
         name: name.to_owned(),

@@ -1,11 +1,11 @@
-//! Environment variables that change what pario does.
+//! Environment variables that affect pario.
 
 use std::env;
 
 use super::report::Finding;
 use crate::facts;
 
-/// Variables that count although they do not begin with pario's name.
+/// Relevant variables that do not begin with `PARIO_`.
 const OTHERS: [&str; 2] = ["ROMIO_HINTS", "LD_PRELOAD"];
 
 pub(super) fn findings() -> Vec<Finding> {

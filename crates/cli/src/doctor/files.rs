@@ -1,4 +1,4 @@
-//! The file systems of folders.
+//! The file systems of directories.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use pario_driver::{Coherence, Facts};
 use super::report::Finding;
 use crate::measure::Scratch;
 
-/// Everything about one folder.
+/// Findings about one directory.
 pub(super) fn findings(folder: &Path) -> Vec<Finding> {
     let name = folder
         .canonicalize()
         .unwrap_or_else(|_| folder.to_owned())
         .display()
         .to_string();
-    // Creates a file and removes it: some facts are those of open files only.
+    // Creates and removes a file: some facts are known for open files only.
     let probe = match Scratch::unguarded(Some(folder)) {
         Ok(probe) => probe,
         Err(failure) => return vec![Finding::missing(name, failure.to_string())],
@@ -64,7 +64,7 @@ fn direct(facts: &Facts) -> String {
 fn striping(facts: &Facts) -> String {
     match facts.striping {
         Some(it) => format!("stripes of {} bytes over {} servers", it.unit, it.count),
-        None => "no striping known".to_owned(),
+        None => "striping not known".to_owned(),
     }
 }
 

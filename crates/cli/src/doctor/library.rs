@@ -26,7 +26,7 @@ pub(super) fn findings(library: &Result<PathBuf, String>) -> Vec<Finding> {
     vec![finding]
 }
 
-/// Starts a program with the library and reads what the dynamic linker says, which continues without
+/// Starts a program with the library and reads the dynamic linker's messages; it continues without
 /// a library that it cannot load.
 fn preload(library: &Path) -> Result<(), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -40,7 +40,7 @@ fn preload(library: &Path) -> Result<(), String> {
     match said.lines().next() {
         None if output.status.success() => Ok(()),
         None => Err(format!(
-            "a program that loads it ended with {}",
+            "a program that loads it exited with {}",
             output.status
         )),
         Some(line) => Err(line.to_owned()),

@@ -10,7 +10,7 @@ use super::report::Finding;
 /// Fewer open files than this are soon exhausted by a program with many files and ranks.
 const FILES_FEW: u64 = 1024;
 
-/// Where named shared memory lives.
+/// Where named shared memory is.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Less free shared memory than this makes collective calls work with small windows.

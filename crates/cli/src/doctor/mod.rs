@@ -1,4 +1,4 @@
-//! `pario doctor`: what there is, what would be used, what is missing.
+//! `pario doctor`: what is installed, what would be used, what is missing.
 
 mod environment;
 mod files;
@@ -15,11 +15,11 @@ use crate::failure::Failure;
 use crate::output;
 use report::{Report, Section};
 
-/// What to look at.
+/// The options of `pario doctor`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Folders whose files will be read and written [default: the current one]
-    #[arg(value_name = "FOLDER")]
+    /// Directories whose files will be read and written [default: the current one]
+    #[arg(value_name = "DIR")]
     folders: Vec<PathBuf>,
     /// Print JSON instead of text
     #[arg(long)]

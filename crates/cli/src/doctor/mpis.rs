@@ -1,4 +1,4 @@
-//! The MPIs and launchers of this machine.
+//! The MPIs and launchers on this machine.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -11,8 +11,8 @@ use super::report::Finding;
 use crate::run::launcher::{COMMON_NAMES, Launcher, is_common_launcher, version_text};
 use crate::run::{find_program, find_programs};
 
-/// Beginnings of the names of MPI libraries; more letters before `.so` are other libraries of the
-/// same MPI, but for Cray's, which name the compiler.
+/// Prefixes of the names of MPI libraries; further letters before `.so` mean other libraries of the
+/// same MPI, except for Cray's, which name the compiler.
 const LIBRARIES: [&str; 6] = [
     "libmpi.so",
     "libmpich.so",
@@ -25,7 +25,7 @@ const LIBRARIES: [&str; 6] = [
 /// Launchers that are not named mpirun or mpiexec.
 const LAUNCHERS: [&str; 5] = ["orterun", "prterun", "srun", "jsrun", "aprun"];
 
-/// Variables that name the folder of an MPI.
+/// Variables that name the directory of an MPI.
 const FOLDER_VARIABLES: [&str; 6] = [
     "I_MPI_ROOT",
     "MPI_HOME",
@@ -35,7 +35,7 @@ const FOLDER_VARIABLES: [&str; 6] = [
     "CONDA_PREFIX",
 ];
 
-/// Folders of libraries below such a folder.
+/// Library directories below such a directory.
 const LIBRARY_FOLDERS: [&str; 3] = ["lib", "lib64", "lib/release"];
 
 /// Where the dynamic linker's cache can be read.
@@ -60,7 +60,7 @@ pub(super) fn libraries(dropin: Option<&Path>) -> Vec<Finding> {
 fn finding(library: &Path, probed: Result<Probed, String>, dropin: Option<&Path>) -> Finding {
     let subject = library.display().to_string();
     match probed {
-        // Other programs may well use it: nothing is missing yet.
+        // Other programs may use it: this is not an error.
         Err(reason) => Finding::note(subject, format!("not supported: {reason}")),
         Ok(it) => {
             let served = match dropin {
@@ -92,7 +92,7 @@ fn candidates() -> BTreeSet<PathBuf> {
                 .filter(|path| is_library(path)),
         );
     }
-    // Links of several names lead to one file.
+    // Links with several names may refer to one file.
     files
         .iter()
         .filter_map(|file| file.canonicalize().ok())
@@ -104,7 +104,7 @@ fn is_library(path: &Path) -> bool {
     LIBRARIES.iter().any(|library| name.starts_with(library)) && name.contains(".so")
 }
 
-/// Folders that may hold MPI libraries and that the linker's cache does not know.
+/// Directories that may contain MPI libraries outside the linker's cache.
 fn folders() -> Vec<PathBuf> {
     let mut prefixes: Vec<PathBuf> = FOLDER_VARIABLES
         .iter()
@@ -173,7 +173,7 @@ pub(super) fn launchers() -> Vec<Finding> {
         let found = format!("{}{used}: {said}", launcher.name());
         match launcher {
             Launcher::Environment => Finding::note(subject, found).remark(
-                "`pario run` preloads through its environment; where that is not passed to ranks, \
+                "`pario run` preloads through its environment; if that is not passed to ranks, \
                  start them with `pario exec PROGRAM`",
             ),
             _ => Finding::good(subject, found),

@@ -1,5 +1,5 @@
-//! An MPI library, examined in a process of its own: two MPIs cannot share one, and a library that
-//! cannot be loaded must not end us.
+//! Examines an MPI library in a separate process: two MPIs cannot share one, and a library that
+//! cannot be loaded must not terminate this one.
 
 use std::io::Write;
 use std::path::Path;
@@ -14,19 +14,19 @@ use crate::child::Running;
 use crate::failure::Failure;
 use crate::output;
 
-/// A library that takes longer to load hangs.
+/// A library that takes longer to load is considered hung.
 const TIME_MAX: Duration = Duration::from_secs(20);
 
-/// What an MPI library is.
+/// The description of an MPI library.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Probed {
     /// Its binary interface in words.
     pub(super) flavour: String,
-    /// The version of the standard that it claims.
+    /// The version of the standard that it reports.
     pub(super) standard: String,
     /// How background operations between nodes progress while the program computes.
     pub(super) progress: String,
-    /// What it calls itself, one line.
+    /// Its version string, one line.
     pub(super) version: String,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn report(library: &str, out: &mut impl Write) -> Result<(), Failure>
     let (major, minor) = host
         .standard_version()
         .map_err(|error| failed(error.to_string()))?;
-    // Later lines are how it was configured.
+    // Later lines describe its configuration.
     let version = host.version().lines().next().unwrap_or_default();
     let probed = Probed {
         flavour: host.flavour().name().to_owned(),
@@ -62,18 +62,17 @@ fn progress(host: &Host) -> &'static str {
         }
         _ => {
             "in file functions and completion calls; everywhere with MPI_THREAD_MULTIPLE, which \
-              PARIO_THREADS=multiple asks for"
+              PARIO_THREADS=multiple requests"
         }
     }
 }
 
-/// Examines a library, or says why it cannot be used.
+/// Examines a library, or returns why it cannot be used.
 pub(super) fn probe(library: &Path) -> Result<Probed, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
     command.args(["doctor", "--probe"]).arg(library);
     let mut text = String::new();
     Running::start(&mut command)?.finish(TIME_MAX, &mut |line| text += line)?;
-    serde_json::from_str(&text)
-        .map_err(|_| "it could be loaded, but did not identify itself".to_owned())
+    serde_json::from_str(&text).map_err(|_| "it was loaded, but did not identify itself".to_owned())
 }

@@ -1,17 +1,17 @@
-//! What was found, for people and for programs.
+//! The findings, as text and as JSON.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// How good something is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Level {
     Good,
-    /// Works, but less well or not for all.
+    /// Works with limitations.
     Note,
-    /// Needed and missing.
+    /// Required but missing.
     Missing,
 }
 
@@ -25,13 +25,13 @@ impl Level {
     }
 }
 
-/// One thing that was examined.
+/// One item that was examined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     level: Level,
     subject: String,
     found: String,
-    /// What follows from it, or what to do.
+    /// The consequence, or what to do.
     remarks: Vec<String>,
 }
 
@@ -57,14 +57,14 @@ impl Finding {
         Self::new(Level::Missing, subject, found)
     }
 
-    /// Adds what follows from it, or what to do.
+    /// Adds the consequence, or what to do.
     pub(super) fn remark(mut self, remark: impl Into<String>) -> Finding {
         self.remarks.push(remark.into());
         self
     }
 }
 
-/// Things of one kind.
+/// Findings of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Section {
     name: &'static str,
@@ -77,10 +77,10 @@ impl Section {
     }
 }
 
-/// Everything.
+/// The whole report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Report {
-    /// How many things are needed and missing.
+    /// The number of required items that are missing.
     pub(super) missing: usize,
     sections: Vec<Section>,
 }
@@ -94,7 +94,7 @@ impl Report {
         }
     }
 
-    /// Aligned lines for people.
+    /// Prints aligned lines.
     pub(super) fn text(&self, out: &mut impl Write) -> io::Result<()> {
         for section in &self.sections {
             writeln!(out, "{}", section.name)?;
@@ -109,10 +109,7 @@ impl Report {
             }
             writeln!(out)?;
         }
-        writeln!(
-            out,
-            "!: works, but less well or not for all; X: required, but missing"
-        )
+        writeln!(out, "!: works with limitations; X: required, but missing")
     }
 }
 

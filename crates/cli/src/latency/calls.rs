@@ -1,9 +1,9 @@
 //! The calls that are timed.
 
-/// How a function gets its data, and when it is done.
+/// What a function does, and when it completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Opens and closes, on a communicator that has had a file before.
+    /// Open and close, on a communicator that has had a file before.
     Open,
     /// The same on a new communicator each time.
     OpenFresh,
@@ -15,11 +15,11 @@ pub(super) enum Form {
     Sync,
     /// `MPI_File_get_size`.
     Size,
-    /// Returns when it is done.
+    /// Blocking.
     Blocking(Place),
     /// Returns a request.
     Nonblocking(Place),
-    /// Has a second function that ends it.
+    /// A split call, with a second function that ends it.
     Split(Place),
 }
 
@@ -44,7 +44,7 @@ const fn call(name: &'static str, form: Form) -> Call {
 /// Requests in flight at a time, for calls that return one.
 pub(super) const IN_FLIGHT: [usize; 3] = [1, 16, 256];
 
-/// All of them. Writes come before the reads that need their data.
+/// All calls. Writes come before the reads that need their data.
 pub(super) const CALLS: [Call; 32] = {
     use Form::{Blocking, Nonblocking, Split};
     use Place::{Offset, Pointer};
@@ -84,7 +84,7 @@ pub(super) const CALLS: [Call; 32] = {
     ]
 };
 
-/// Those of these names, or all.
+/// The calls with these names, or all.
 pub(super) fn named(names: &[String]) -> Result<Vec<Call>, String> {
     if names.is_empty() {
         return Ok(CALLS.to_vec());
@@ -108,7 +108,7 @@ pub(super) struct Row {
     pub(super) in_flight: usize,
 }
 
-/// The rows of some calls, each once: calls that move no data have one.
+/// The rows of some calls, each once: calls without data have one row.
 pub(super) fn rows(calls: &[Call], sizes: &[u64]) -> Vec<Row> {
     let mut rows = Vec::new();
     for &call in calls {

@@ -1,4 +1,4 @@
-//! What was measured.
+//! The times.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::compare::protocol::Latency;
 use crate::machine::Machine;
 use crate::measure::Doubt;
 
-/// Seconds per call, of each repeat. Calls of some nanoseconds need fractions of them.
+/// Seconds per call, for each repeat; a floating-point number, because calls may take nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Times(Vec<f64>);
 
@@ -40,7 +40,7 @@ impl Figure {
         &self.times[side as usize]
     }
 
-    /// How many times as fast as the MPI's own pario is.
+    /// pario's speedup over the MPI's own.
     pub(super) fn ratio(&self) -> Option<f64> {
         let best = |side| self.times(side).best_and_median().map(|it| it.0);
         Some(best(Side::Own)? / best(Side::Pario)?)
@@ -56,7 +56,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// One without times.
+    /// A section without times.
     pub(super) fn new(mpi: &str, ranks: u32, rows: &[Row]) -> Section {
         let figure = |&row| Figure {
             row,
@@ -88,7 +88,7 @@ impl Section {
         });
         let figure = figure.ok_or_else(|| {
             format!(
-                "{}: reported for {} bytes and {} in flight, which were not asked for",
+                "{}: reported for {} bytes and {} in flight, which were not requested",
                 latency.call, latency.bytes, latency.in_flight
             )
         })?;
@@ -100,12 +100,12 @@ impl Section {
 /// Everything that was measured.
 pub(super) struct Latencies {
     pub(super) machine: Machine,
-    /// The folder, as the user named it.
+    /// The directory, as the user named it.
     pub(super) folder: String,
     pub(super) file_system: String,
     pub(super) repeats: u32,
     pub(super) sections: Vec<Section>,
-    /// What could not be used.
+    /// Launchers that could not be used.
     pub(super) notes: Vec<String>,
     /// Runs that failed.
     pub(super) faults: Vec<String>,
@@ -126,8 +126,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Two sizes of one call: of the first the MPI's own takes 4 µs and pario 2 µs, the second has no
-    /// times.
+    /// Two sizes of one call: of the first the MPI's own takes 4 µs and pario 2 µs, the second has
+    /// no times.
     pub(in crate::latency) fn latencies() -> Latencies {
         let calls = calls::named(&["write_at".to_owned()]).unwrap();
         let mut section = Section::new("MPI, A", 2, &calls::rows(&calls, &[0, 8]));

@@ -11,7 +11,7 @@ use pario_mpi::{Comm, Host, MpiError};
 
 use super::calls::{Call, Form, Place};
 
-/// Room for a status of any MPI.
+/// Large enough for a status of any MPI.
 type Status = [u64; 8];
 type Handle = u64;
 
@@ -30,7 +30,7 @@ type Waitall = unsafe extern "C" fn(c_int, *mut c_void, *mut c_void) -> c_int;
 pub(super) enum Source {
     /// The MPI itself.
     Host(&'static Host),
-    /// The drop-in library, whose functions a program calls that has it preloaded.
+    /// The drop-in library, whose functions a program with the library preloaded would call.
     Library(Library, String),
 }
 
@@ -69,8 +69,8 @@ pub(super) struct Functions {
 impl Functions {
     pub(super) fn new(host: &'static Host, source: Source) -> Result<Functions, String> {
         let find = |name: &str| source.find(name);
-        // SAFETY: the signatures are those of the standard, handles apart, which are 64 bits in a
-        // register whatever their width in C.
+        // SAFETY: the signatures are those of the standard, except for handles, which are 64 bits
+        // in a register whatever their width in C.
         unsafe {
             Ok(Functions {
                 host,
@@ -87,7 +87,7 @@ impl Functions {
         }
     }
 
-    /// Opens a file for reading and writing, and makes it if it is missing.
+    /// Opens a file for reading and writing, and creates it if necessary.
     pub(super) fn open(&self, comm: Comm, path: &CStr) -> Result<OpenFile<'_>, MpiError> {
         let constants = self.host.constants();
         let mode = constants.mode_create | constants.mode_rdwr;
@@ -109,8 +109,8 @@ impl Functions {
             Form::Blocking(place) | Form::Nonblocking(place) | Form::Split(place) => place,
             _ => return Err(format!("{} moves no data", call.name)),
         };
-        // SAFETY: as in `new`. Functions that begin a split call take no last argument, and are
-        // not disturbed by one in a register.
+        // SAFETY: as in `new`. Functions that begin a split call do not take the last argument and
+        // are not affected by one in a register.
         let start = unsafe {
             match place {
                 Place::Offset => Start::At(mem::transmute::<*mut c_void, At>(address)),
@@ -148,7 +148,7 @@ pub(super) struct Data {
     end: Option<End>,
 }
 
-/// Requests in flight, as the MPI keeps them.
+/// Requests in flight, in the MPI's format.
 pub(super) struct Requests {
     handles: Vec<u64>,
     statuses: Vec<Status>,
@@ -167,8 +167,8 @@ impl Requests {
     }
 
     fn at(&mut self, index: usize) -> *mut c_void {
-        assert!(index < self.count, "there is a place for each request");
-        // SAFETY: handles have at most the 8 bytes that each place has.
+        assert!(index < self.count, "there is a slot for each request");
+        // SAFETY: handles have at most the 8 bytes of a slot.
         unsafe {
             let first: *mut c_void = self.handles.as_mut_ptr().cast();
             first.byte_add(index * self.bytes_each)
@@ -183,7 +183,7 @@ pub(super) struct OpenFile<'a> {
 }
 
 impl OpenFile<'_> {
-    /// Whether it is pario's: its handles are numbers that no address is.
+    /// Whether it is pario's: its handles are numbers that cannot be addresses.
     pub(super) fn is_parios(&self) -> bool {
         let high = self.handle >> 47;
         high != 0 && high != u64::MAX >> 47
@@ -193,7 +193,7 @@ impl OpenFile<'_> {
         self.functions.host.check(name, code)
     }
 
-    /// Bytes from an offset on.
+    /// Sets a view of bytes from an offset on.
     pub(super) fn set_view(&self, displacement: i64) -> Result<(), MpiError> {
         let predefined = self.functions.host.predefined();
         let (byte, info) = (predefined.byte.0, predefined.info_null.0);
@@ -243,7 +243,7 @@ impl OpenFile<'_> {
         let last: *mut c_void = (&raw mut status).cast();
         self.call(data, offset, buffer, last)?;
         let Some(end) = data.end else { return Ok(()) };
-        // SAFETY: the buffer is the one that the call began with.
+        // SAFETY: the buffer is the one passed to the begin function.
         let code = unsafe { end(self.handle, buffer.as_mut_ptr().cast(), last) };
         self.check(data.name, code)
     }
@@ -263,7 +263,7 @@ impl OpenFile<'_> {
     pub(super) fn wait(&self, requests: &mut Requests) -> Result<(), MpiError> {
         let count = c_int::try_from(requests.count).expect("there are few requests");
         let statuses: *mut c_void = requests.statuses.as_mut_ptr().cast();
-        // SAFETY: as many requests and statuses as are counted.
+        // SAFETY: there are `count` requests and statuses.
         let code = unsafe { (self.functions.waitall)(count, requests.at(0), statuses) };
         self.check("MPI_Waitall", code)
     }
@@ -278,7 +278,7 @@ impl OpenFile<'_> {
         let (address, handle) = (buffer.as_mut_ptr().cast(), self.handle);
         let count = c_int::try_from(buffer.len()).expect("buffers are short");
         let byte = self.functions.host.predefined().byte.0;
-        // SAFETY: the buffer holds what is moved; `last` is a status or a place for a request,
+        // SAFETY: the buffer holds the data; `last` is a status or a slot for a request,
         // which lives until the call is over.
         let code = unsafe {
             match data.start {

@@ -1,5 +1,5 @@
-//! `pario bench latency`: microseconds per call of every family of file functions, with the MPI's own
-//! MPI-IO and with pario, under every MPI on this machine.
+//! `pario bench latency`: microseconds per call of every family of file functions, with the MPI's
+//! own MPI-IO and with pario, under every MPI on this machine.
 
 mod calls;
 mod figures;
@@ -29,10 +29,10 @@ use calls::Row;
 use figures::{Latencies, Section};
 use report::Document;
 
-/// The most bytes of a call: larger ones measure bandwidth.
+/// Maximum bytes per call: larger calls measure bandwidth.
 const SIZE_MAX: u64 = 16 << 20;
 
-/// What to measure.
+/// The options of `pario bench latency`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Calls, as in write_at,iwrite_at_all; may be repeated [default: all]
@@ -44,8 +44,8 @@ pub(crate) struct Arguments {
     /// Time of each figure in each repeat
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     time: u64,
-    /// Folder for the file [default: the system's folder for temporary files]
-    #[arg(long, value_name = "FOLDER")]
+    /// Directory for the file [default: the system's temporary directory]
+    #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Print comma-separated values instead of tables
     #[arg(long, conflicts_with = "json")]
@@ -97,8 +97,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
 }
 
 impl Arguments {
-    /// Fails unless the machine has memory for the buffers of the calls in flight, and the folder space
-    /// for their data.
+    /// Fails unless the machine has memory for the buffers of the calls in flight and the directory
+    /// has space for their data.
     fn check_capacity(&self, rows: &[Row], scratch: &Scratch) -> Result<(), Failure> {
         let per_rank = rows.iter().map(|it| it.bytes * it.in_flight as u64);
         let ranks = self.options.ranks.iter().max().copied().unwrap_or(0);
@@ -125,7 +125,7 @@ impl Arguments {
         }
         .map_err(Failure::Output)?;
         if self.csv {
-            // Lines of values have no place for them.
+            // CSV cannot hold them.
             let faults = latencies
                 .faults
                 .iter()
@@ -137,7 +137,7 @@ impl Arguments {
     }
 }
 
-/// What all runs have in common.
+/// What all runs share.
 struct Case<'a> {
     arguments: &'a Arguments,
     library: &'a Path,

@@ -41,7 +41,7 @@ pub(super) fn section(
 pub(super) fn end(latencies: &Latencies, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
-        "\nmicroseconds per call: the best of {} and, in brackets, their median; ratio: the MPI's \
+        "\nmicroseconds per call: the best of {} and, in parentheses, their median; ratio: the MPI's \
          own best time relative to pario's",
         runs(latencies.repeats)
     )?;

@@ -25,7 +25,7 @@ const BATCHES_MAX: u64 = 1 << 12;
 /// The subcommand of `pario bench` that starts it.
 pub(super) const NAME: &str = "latency-worker";
 
-/// What a worker does; `pario bench latency` starts it.
+/// The options of a worker; `pario bench latency` starts it.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The MPI's library [default: that of the launcher]
@@ -34,8 +34,8 @@ pub(crate) struct Arguments {
     /// The library whose MPI-IO is used [default: the MPI's own]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
-    /// The folder of the file
-    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    /// The directory of the file
+    #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
     /// Which calls
     #[arg(long, value_delimiter = ',')]
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     let (host, world) = (runtime.host(), runtime.world());
     let outcome = measure_all(host, world, arguments, out);
     if let Err(failure) = &outcome {
-        // The others wait for this rank: end them all.
+        // The others wait for this rank: abort them all.
         eprintln!("pario: {failure}");
         let _ = host.abort(world, 1);
     }
@@ -102,7 +102,7 @@ fn measure_all(
             in_flight: row.in_flight,
             seconds,
             fault: (is_parios != wants_pario)
-                .then(|| "the file was not opened by the library that is measured".to_owned()),
+                .then(|| "the library being measured did not open the file".to_owned()),
         };
         if worker.rank == 0 {
             // At once: it is shown as progress.
@@ -196,11 +196,11 @@ impl Worker {
         Ok(Slice { seconds, elapsed })
     }
 
-    /// What is timed.
+    /// The timed part.
     fn body<'a>(&'a self, file: &'a OpenFile<'_>, row: Row) -> Result<Body<'a>, Failure> {
         let mut buffer = vec![0u8; row.bytes as usize];
         let in_flight = row.in_flight as u64;
-        // Ranks write next to each other, over the same megabytes again and again.
+        // Ranks write next to each other, over the same megabytes repeatedly.
         let offset = move |rank: u64, ranks: u64, number: u64| {
             (((number % 64) * ranks + rank) * row.bytes).cast_signed()
         };

@@ -1,4 +1,4 @@
-//! What is measured.
+//! The contenders.
 
 use super::method::Method;
 use super::method::calls::{Counted, direct, preallocated, pwrite, vectored};
@@ -11,10 +11,10 @@ use super::pattern::Pattern;
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// The file in large calls.
+/// The whole file in large calls.
 const LARGE: Pattern = Pattern::dense(8 * MIB);
 
-/// Scattered pieces, as the hardest accesses have them.
+/// Scattered pieces, as in the hardest access patterns.
 const HOLES: Pattern = Pattern::holes(256);
 
 /// Offset of malloc's large blocks from the start of a page.
@@ -23,7 +23,7 @@ const MALLOC_OFFSET: usize = 16;
 /// Pieces that preadv takes at most (IOV_MAX).
 const VECTOR_MAX: usize = 1024;
 
-/// A way to move certain bytes, with a name.
+/// A named method with an access pattern.
 pub(super) struct Contender {
     /// Unique within its kind.
     pub(super) name: &'static str,
@@ -32,12 +32,12 @@ pub(super) struct Contender {
     pub(super) method: Method,
 }
 
-/// What a contender does, and with which files.
+/// What a contender does, and on which files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Writes a fresh file, then once more where it has written.
+    /// Writes a new file, then overwrites it.
     Write,
-    /// Writes a fresh file only.
+    /// Writes a new file only.
     WriteFresh,
     /// Reads a file that is in the cache.
     Read,
@@ -49,7 +49,7 @@ pub(super) enum Kind {
 pub(super) enum State {
     /// It is new and empty.
     Fresh,
-    /// It has its bytes, and the cache has its pages.
+    /// It has been written, and its pages are in the cache.
     Existing,
 }
 
@@ -103,7 +103,7 @@ const BATCHES: Pace = Pace {
 const DENSE_4K: Pattern = Pattern::dense(4 * KIB);
 const DENSE_256K: Pattern = Pattern::dense(256 * KIB);
 
-/// All of them, in the order of tables. The others are compared with the first.
+/// All contenders, in the order of tables. The others are compared with the first.
 pub(super) const CONTENDERS: &[Contender] = &[
     write("pwrite, one writer", LARGE, |stage| pwrite(stage, 1)),
     write("pwrite, two writers", LARGE, |stage| pwrite(stage, 2)),

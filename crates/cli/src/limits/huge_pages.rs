@@ -1,9 +1,9 @@
-//! What the kernel reports about huge pages.
+//! Huge pages: the kernel's settings and counts.
 
 use std::fs;
 use std::io;
 
-/// Where the kernel says what gets huge pages.
+/// The kernel's settings for huge pages.
 const SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";
 
 /// Counts of a mapping's memory in huge pages, in kB; which one is used depends on the file system.
@@ -15,7 +15,7 @@ pub(super) fn of(memory: &[u8]) -> io::Result<u64> {
     Ok(counted(&maps, memory.as_ptr().addr()))
 }
 
-/// What gets huge pages, in the kernel's words.
+/// The kernel's settings for huge pages, in its own words.
 pub(super) fn setting() -> Option<String> {
     let chosen = |name: &str| {
         let text = fs::read_to_string(format!("{SETTINGS}/{name}")).ok()?;

@@ -1,6 +1,6 @@
 //! Mappings, and non-temporal stores into them.
 //!
-//! One of the files that may hold `unsafe`: a mapped file may change under its mapping, and the
+//! One of the files that may contain `unsafe`: a mapped file may change under its mapping, and the
 //! stores are instructions of the processor.
 #![allow(unsafe_code)]
 
@@ -12,7 +12,7 @@ use memmap2::{MmapMut, MmapOptions};
 /// The first bytes of a file, shared with it. The file is at least that long. Touching a page for
 /// which there is no space raises SIGBUS, or is EFAULT in a system call.
 pub(super) fn map_file(file: &File, length: usize) -> io::Result<MmapMut> {
-    // SAFETY: nobody else shortens or writes the file: it is in a folder of our own.
+    // SAFETY: no other process truncates or writes the file: it is in our own directory.
     unsafe { MmapOptions::new().len(length).map_mut(file) }
 }
 
@@ -25,12 +25,13 @@ pub(super) fn untouched(length: usize) -> io::Result<MmapMut> {
 #[cfg(target_arch = "x86_64")]
 const STORE: usize = 16;
 
-/// Copies with stores that bypass the cache. What does not fill an aligned store is copied as usual.
+/// Copies with stores that bypass the cache. Bytes that do not fill an aligned store are copied
+/// normally.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn copy_non_temporal(to: &mut [u8], from: &[u8]) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
 
-    assert_eq!(to.len(), from.len(), "copies have one length");
+    assert_eq!(to.len(), from.len(), "both sides have the same length");
     let head = to.as_ptr().align_offset(STORE).min(to.len());
     let (to_head, to) = to.split_at_mut(head);
     let (from_head, from) = from.split_at(head);

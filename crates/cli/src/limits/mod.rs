@@ -1,6 +1,6 @@
-//! `pario bench limits`: what the machine itself can do with one file, without MPI-IO. The design of
-//! collective I/O rests on such facts: whether two writers are faster than one, what a small call
-//! or a mapping costs.
+//! `pario bench limits`: how fast the machine itself writes and reads one file, without MPI-IO. The
+//! design of collective I/O depends on such facts: whether two writers are faster than one, what a
+//! small call or a mapping costs.
 
 mod contenders;
 mod huge_pages;
@@ -32,33 +32,33 @@ const SIZE_UNIT: u64 = 1 << 20;
 /// The smallest file: one large call.
 const SIZE_MIN: u64 = 8 << 20;
 
-/// Files at a time: one that is read, one that is written.
+/// Files that exist at the same time: one that is read, one that is written.
 const FILES: u64 = 2;
 
-/// Memory at a time, in sizes of the file: what is written, what is read into, and what the kernel
-/// copies from.
+/// Memory in use at the same time, in file sizes: what is written, what is read into, what the
+/// kernel copies from.
 const BUFFERS: u64 = 3;
 
-/// What to measure.
+/// The options of `pario bench limits`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Folder for the files [default: the system's folder for temporary files]
-    #[arg(long, value_name = "FOLDER")]
+    /// Directory for the files [default: the system's temporary directory]
+    #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Size of the file, a multiple of 1M, at least 8M
     #[arg(long, value_name = "BYTES", default_value = "256M", value_parser = parse_size)]
     size: u64,
-    /// Number of times each contender is run; the best counts
+    /// Number of times each contender runs; the best counts
     #[arg(long, value_name = "NUMBER", aliases = ["repeat", "rounds"], default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
     #[command(flatten)]
     json: JsonOption,
 }
 
-/// What was measured.
+/// The results.
 struct Limits {
     machine: Machine,
-    /// The folder that was measured.
+    /// The directory that was measured.
     folder: PathBuf,
     file_system: String,
     size: usize,
@@ -72,7 +72,7 @@ impl Limits {
         row.contender.pattern.bytes(self.size) as u64
     }
 
-    /// The speed of a contender relative to that of the first one.
+    /// The speed of a contender relative to the first one.
     fn of_pwrite(&self, row: &Row, state: State) -> Option<f64> {
         let speed = |row: &Row| row.samples(state).megabytes_per_second(self.bytes(row));
         Some(speed(row)? / speed(self.rows.first()?)?)

@@ -1,12 +1,12 @@
-//! Which bytes of the file a contender moves.
+//! The bytes of the file that a contender moves.
 
 use std::ops::Range;
 
-/// Small pieces are moved in this fraction of the file only: all of it would take too long.
+/// Small pieces cover this fraction of the file only: all of it would take too long.
 const SMALL_PART: usize = 4;
 
-/// Pieces at equal distances, from the file's start on. Byte `n` of the file belongs to byte `n` of
-/// the memory, so that a misplaced piece is a wrong one.
+/// Pieces at equal distances, from the start of the file. Byte `n` of the file belongs to byte `n`
+/// of the memory, so that a misplaced piece is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
     piece: usize,
@@ -55,7 +55,7 @@ impl Pattern {
         size / self.part
     }
 
-    /// Where the pieces are within a range that starts with a piece.
+    /// The positions of the pieces within a range that starts with a piece.
     pub(super) fn pieces(self, within: Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let end = within.end;
         within

@@ -1,4 +1,4 @@
-//! The limits for people and programs.
+//! The limits as a table and as JSON.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use crate::output::{Align, Table, or_dash};
 /// The time per piece is shown for pieces of up to this size.
 const SMALL_PIECE: usize = 4 << 10;
 
-/// Prints the machine, a table, and what the columns mean.
+/// Prints the machine, a table, and the meaning of the columns.
 pub(super) fn table(limits: &Limits, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
@@ -62,7 +62,7 @@ pub(super) fn table(limits: &Limits, out: &mut impl Write) -> io::Result<()> {
     print_doubts(samples.filter_map(Samples::doubt), "--size", out)
 }
 
-/// Why there are no numbers, or what they do not say.
+/// Why there are no numbers, or a remark on them.
 fn remark(limits: &Limits, row: &Row) -> String {
     if let Some(reason) = &row.unavailable {
         return format!("not available: {reason}");

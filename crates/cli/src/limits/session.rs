@@ -1,4 +1,4 @@
-//! Runs: every contender once with its bytes checked, then all of them in turn, timed.
+//! Runs: every contender once with its bytes verified, then all of them interleaved, timed.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,7 +14,7 @@ use crate::measure::{Buffer, Fault, PAGE, Place, Samples, alternating, content};
 /// The round of the file's bytes; there is only one.
 const ROUND: u64 = 1;
 
-/// Bytes that are cleared at once.
+/// Bytes cleared at a time.
 const CLEARED: usize = 1 << 20;
 
 /// The results of a contender.
@@ -58,7 +58,7 @@ pub(super) struct Session {
     read: PathBuf,
 }
 
-/// What a run is made for.
+/// The purpose of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Check,
@@ -66,7 +66,7 @@ enum Purpose {
 }
 
 impl Session {
-    /// Fills the memory and writes the file that is read.
+    /// Fills the memory and writes the file to be read.
     pub(super) fn new(size: u64, folder: &Path) -> Result<Self, Failure> {
         let mut source = Buffer::new(size, 0, 0)?;
         content::fill(source.bytes_mut(), 0, ROUND);
@@ -86,7 +86,7 @@ impl Session {
         self.size
     }
 
-    /// Runs a contender and checks every byte.
+    /// Runs a contender and verifies every byte.
     pub(super) fn check(&mut self, row: &mut Row) -> Result<(), Failure> {
         self.turn(row, Purpose::Check)
     }
@@ -105,7 +105,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a contender with each state of the file that it is for.
+    /// Runs a contender with each state of the file that it is measured with.
     fn turn(&mut self, row: &mut Row, purpose: Purpose) -> Result<(), Failure> {
         for state in row.contender.kind.states() {
             if row.unavailable.is_none() {
@@ -147,14 +147,14 @@ impl Session {
             }
             (Ok(_), Purpose::Check) => match contender.kind {
                 Kind::Write | Kind::WriteFresh => self.check_written(contender),
-                // They have checked what they read.
+                // They have verified what they read.
                 Kind::Read | Kind::Memory => Ok(()),
             },
         }
     }
 
-    /// Compares the whole written file, then clears it: what one run leaves must not be taken for
-    /// what the next one writes.
+    /// Verifies the whole written file, then clears it: what one run leaves must not be mistaken
+    /// for what the next one writes.
     fn check_written(&mut self, contender: &Contender) -> Result<(), Failure> {
         let path = &self.written;
         let read = File::open(path).and_then(|file| {
@@ -191,7 +191,7 @@ fn wrong(contender: &Contender, fault: &Fault) -> Failure {
     }
 }
 
-/// Writes zeroes over all of a file.
+/// Overwrites a whole file with zeroes.
 fn clear(path: &Path) -> io::Result<()> {
     let file = File::options().write(true).open(path)?;
     let zeroes = vec![0; CLEARED];

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Gives each share to a thread of its own. The time is that from the first start to the last end,
+/// Gives each share to its own thread. The time is from the first start to the last end,
 /// without creating and joining threads. The first error is returned when all are done.
 pub(super) fn together<T: Send, E: Send>(
     shares: Vec<T>,

@@ -1,4 +1,4 @@
-//! Whether a file is what a pattern writes.
+//! Verifies that a file matches a pattern.
 
 use std::ops::Range;
 
@@ -6,8 +6,8 @@ use super::pattern::Pattern;
 use crate::measure::content::{WrongByte, first_difference, first_unlike};
 use crate::measure::{Fault, Place};
 
-/// Compares a file with the pieces of a pattern, and zeroes between them. A mapping's file ends with
-/// the last gap, that of calls with the last piece.
+/// Compares a file with the pieces of a pattern, and zeroes between them. A mapping's file ends
+/// with the last gap, that of calls with the last piece.
 pub(super) fn check(found: &[u8], pattern: Pattern, source: &[u8]) -> Result<(), Fault> {
     let span = pattern.span(source.len());
     let mut end = 0;

@@ -1,7 +1,7 @@
-//! Memory at a chosen offset from the start of a page.
+//! Memory at a chosen offset from a page boundary.
 //!
-//! The offset matters: on some processors the kernel's copies to memory that starts 16 bytes into a
-//! page, as large blocks from malloc do, take several times as long as those to a page's start.
+//! The offset matters: on some processors the kernel's copies to memory that starts 16 bytes past a
+//! page boundary, as large blocks from malloc do, take several times as long as to aligned memory.
 
 use crate::failure::Failure;
 
@@ -11,21 +11,21 @@ pub(crate) const PAGE: usize = 4096;
 /// Extra bytes, enough for the start of a page and any offset from it.
 const AROUND: usize = 2 * PAGE;
 
-/// Bytes of memory, without data at first.
+/// Bytes of memory, initially without data.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
-    /// The bytes and what lies before them; never moved, so that the offset stays.
+    /// The bytes and the padding before them; never moved, so that the offset stays the same.
     memory: Vec<u8>,
     /// Where the bytes start.
     origin: usize,
 }
 
 impl Buffer {
-    /// Bytes of one value, `offset` bytes after the start of a page.
+    /// Bytes of one value, `offset` bytes past a page boundary.
     pub(crate) fn new(bytes: u64, value: u8, offset: usize) -> Result<Self, Failure> {
         let too_much = || {
             Failure::Arguments(format!(
-                "no memory for a buffer of {bytes} bytes: choose smaller sizes"
+                "cannot allocate a buffer of {bytes} bytes: choose smaller sizes"
             ))
         };
         let length = usize::try_from(bytes).map_err(|_| too_much())?;

@@ -1,6 +1,6 @@
-//! Whether memory and folder suffice for a run. Memory that runs out makes the kernel kill this
-//! program or another, and a mapping that finds no space is a fatal signal: so both are compared
-//! with what is free before anything is allocated.
+//! Whether memory and directory suffice for a run. Memory that runs out makes the kernel kill this
+//! program or another, and a mapping that finds no space raises a fatal signal: so both are
+//! compared with the free amounts before anything is allocated.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::workload::Step;
 /// Where the files' bytes are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
-    /// On storage; the kernel's cache yields to programs.
+    /// On storage; the page cache gives way to programs.
     OnStorage,
     /// In the machine's memory.
     InMemory,
@@ -34,7 +34,7 @@ impl Kept {
 pub(crate) struct Need {
     /// Memory of the processes.
     pub(crate) memory: u64,
-    /// Space of the files that exist at the same time.
+    /// Space for the files that exist at the same time.
     pub(crate) files: u64,
     pub(crate) kept: Kept,
     /// The option that makes runs smaller.
@@ -42,7 +42,8 @@ pub(crate) struct Need {
 }
 
 impl Need {
-    /// Fails unless a folder has space for the files, and the machine for all that stays in memory.
+    /// Fails unless a directory has space for the files, and the machine for all that stays in
+    /// memory.
     pub(crate) fn check(&self, folder: &Path) -> Result<(), Failure> {
         self.check_space(machine::free_space(folder)?, folder)?;
         self.check_memory(machine::free_memory())
@@ -83,8 +84,8 @@ impl Need {
     }
 }
 
-/// Approximate space of a file that these ranks write, by rank: up to its end, or the pages that
-/// the pieces touch, one more than their bytes fill, whichever is less.
+/// Approximate space of a file that these ranks write: up to its end, or the pages that
+/// the pieces touch, one more per piece than its bytes fill, whichever is less.
 pub(crate) fn file_space(memories: &[Memory]) -> u64 {
     let steps: Vec<&[Step]> = memories.iter().map(|it| it.steps.as_slice()).collect();
     let calls = steps.first().map_or(0, |steps| steps.len());

@@ -1,9 +1,9 @@
 //! The bytes of a file: a function of their offset and of the round.
 
-/// Bytes that are computed at once.
+/// Bytes computed at a time.
 const WORD: u64 = 8;
 
-/// A byte that is not what it should be.
+/// A wrong byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WrongByte {
     pub(crate) offset: u64,
@@ -12,7 +12,7 @@ pub(crate) struct WrongByte {
 }
 
 /// The eight bytes at `8 * index`. They differ between offsets and rounds, so that a misplaced,
-/// lost or stale piece is found.
+/// lost or stale piece is detected.
 fn word(index: u64, round: u64) -> [u8; WORD as usize] {
     // The finaliser of splitmix64: every bit of the input reaches every bit of the output.
     let mut bits = index.wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -40,7 +40,7 @@ pub(crate) fn fill(bytes: &mut [u8], offset: u64, round: u64) {
 
 /// The first wrong byte among those from `offset` on.
 pub(crate) fn first_wrong(bytes: &[u8], offset: u64, round: u64) -> Option<WrongByte> {
-    /// As many bytes as are compared at once: few enough for short pieces to be checked fast.
+    /// Bytes compared at a time: few enough to check short pieces fast.
     const RUN: usize = 256;
     let mut right = [0; RUN];
     (offset..)
@@ -53,7 +53,7 @@ pub(crate) fn first_wrong(bytes: &[u8], offset: u64, round: u64) -> Option<Wrong
         })
 }
 
-/// The first byte, of those from `offset` on, that differs from what is expected.
+/// The first of the bytes from `offset` on that differs from the expected one.
 pub(crate) fn first_difference(found: &[u8], expected: &[u8], offset: u64) -> Option<WrongByte> {
     // One comparison of all bytes is many times faster than one of each.
     if found == expected {
@@ -70,7 +70,7 @@ pub(crate) fn first_difference(found: &[u8], expected: &[u8], offset: u64) -> Op
 
 /// The first of the bytes from `offset` on that is not `expected`.
 pub(crate) fn first_unlike(bytes: &[u8], expected: u8, offset: u64) -> Option<WrongByte> {
-    /// Bytes that are compared without a branch for each, which is faster.
+    /// Bytes compared without a branch for each, which is faster.
     const RUN: usize = 4096;
     let is_unlike = |run: &[u8]| run.iter().fold(0, |bits, byte| bits | (byte ^ expected)) != 0;
     let start = bytes.chunks(RUN).position(is_unlike)? * RUN;

@@ -8,11 +8,11 @@ use super::content::WrongByte;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     File,
-    /// In what a rank read; the offset is that in the file.
+    /// In the data that a rank read; the offset is in the file.
     Memory {
         rank: u32,
     },
-    /// In memory between pieces; the offset is that in the memory of the call.
+    /// In memory between pieces; the offset is in the memory of the call.
     Gap {
         rank: u32,
         call: u64,
@@ -20,7 +20,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// A wrong byte here.
+    /// A wrong byte at this place.
     pub(crate) fn wrong(self, byte: WrongByte) -> Fault {
         Fault::Byte { place: self, byte }
     }
@@ -38,14 +38,14 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// A byte, the first one.
     Byte { place: Place, byte: WrongByte },
     /// The file is longer or shorter than what was written.
     Length { expected: u64, found: u64 },
-    /// A call reported another number of bytes than it was asked to move.
+    /// Calls reported a different number of bytes than requested.
     Count {
         rank: u32,
         expected: u64,

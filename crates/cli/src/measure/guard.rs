@@ -1,23 +1,23 @@
-//! Removes the files of a run that is interrupted.
+//! Removes the files of an interrupted run.
 //!
-//! A shell waits on a pipe that ends when this process and all ranks forked from it are gone,
-//! however they ended: SIGINT, SIGTERM, SIGKILL or SIGBUS. It then terminates the launcher that was
-//! running, if any, and removes the folder. It has a process group of its own, so that Ctrl-C does
-//! not reach it.
+//! A shell waits on a pipe that is closed when this process and all ranks forked from it have
+//! exited, for whatever reason: SIGINT, SIGTERM, SIGKILL or SIGBUS. It then terminates the launcher
+//! that was running, if any, and removes the directory. It has its own process group, so that
+//! Ctrl-C does not reach it.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Ranks that are about to end may still create files: removal is tried again.
+/// Ranks that are about to exit may still create files: removal is retried.
 const SCRIPT: &str = r#"
 while read -r line; do launcher=$line; done
 [ -n "$launcher" ] && kill "$launcher"
 for attempt in 1 2 3 4 5 6 7 8 9; do rm -rf -- "$1" && break; sleep 1; done
 "#;
 
-/// A guarded folder.
+/// A guarded directory.
 #[derive(Debug)]
 pub(super) struct Guard(Child);
 
@@ -34,10 +34,10 @@ impl Guard {
         Ok(Guard(shell))
     }
 
-    /// The launcher to terminate from now on; `None` once it has ended.
+    /// The launcher to terminate from now on; `None` once it has exited.
     pub(super) fn set_launcher(&self, pid: Option<u32>) {
         if let Some(mut pipe) = self.0.stdin.as_ref() {
-            // Without its guard a run works just as well.
+            // A run works without its guard, too.
             let _ = writeln!(
                 pipe,
                 "{}",

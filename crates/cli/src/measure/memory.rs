@@ -1,4 +1,4 @@
-//! A rank's memory: a buffer per call, and what must be in it.
+//! A rank's memory: a buffer per call, and its expected contents.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use super::{Buffer, Fault, Place, Share, content};
 use crate::failure::Failure;
 use crate::workload::{Job, Step};
 
-/// The value of bytes between pieces, which reads must leave alone.
+/// The value of bytes between pieces, which reads must not change.
 pub(super) const GAP: u8 = 0xa5;
 
-/// What a rank needs for its calls, allocated before the clock starts.
+/// The memory of a rank's calls, allocated before the clock starts.
 pub(crate) struct Memory {
     rank: u32,
     /// The arguments of each call.
@@ -75,14 +75,15 @@ impl Memory {
         self.share.fill(round);
     }
 
-    /// Overwrites the data of the calls, so that a read that moves nothing is found.
+    /// Overwrites the data of the calls, so that a read that moves nothing is detected.
     pub(crate) fn clear(&mut self) {
         for buffer in &mut self.buffers {
             buffer.bytes_mut().fill(GAP);
         }
     }
 
-    /// Fails unless all buffers have the values of a round, and bytes between pieces what they had.
+    /// Fails unless all buffers have the values of a round, with the bytes between pieces
+    /// unchanged.
     pub(crate) fn check(&self, job: &dyn Job, round: u64) -> Result<(), Fault> {
         let calls = (0..).zip(&self.buffers);
         let mut faults =
@@ -90,7 +91,7 @@ impl Memory {
         faults.next().map_or(Ok(()), Err)
     }
 
-    /// What is wrong first in the buffer of a call.
+    /// The first fault in the buffer of a call.
     fn first_fault(&self, job: &dyn Job, round: u64, call: u64, buffer: &[u8]) -> Option<Fault> {
         let rank = self.rank;
         let in_gap = |gap: Range<usize>| {
@@ -98,7 +99,7 @@ impl Memory {
             byte.map(|byte| Place::Gap { rank, call }.wrong(byte))
         };
         let (mut first, mut done) = (None, 0);
-        // Pieces ascend in memory, so that what lies between them is a gap.
+        // Pieces ascend in memory, so everything between them is a gap.
         job.pieces(rank, call, &mut |piece| {
             let memory = piece.memory as usize..(piece.memory + piece.bytes) as usize;
             first = first.or_else(|| in_gap(done..memory.start)).or_else(|| {
@@ -111,8 +112,8 @@ impl Memory {
     }
 }
 
-/// What all ranks move in a call, `steps` being the calls by rank; `None` if it reaches past the
-/// last byte of any file.
+/// What all ranks move in a call, `steps` being the calls by rank; `None` if it reaches beyond the
+/// largest file offset.
 pub(crate) fn accesses(steps: &[&[Step]], call: usize) -> Option<Vec<Access>> {
     steps
         .iter()

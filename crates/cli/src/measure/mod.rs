@@ -1,7 +1,7 @@
-//! The measuring core that `bench` and its subcommands share: contenders take
-//! turns, every repeat is kept, the best one counts, and doubtful figures are marked. What a run
-//! needs is compared with what the machine has before anything is written, and its files are gone
-//! afterwards, however it ends.
+//! The measuring core that `bench` and its subcommands share: contenders are
+//! interleaved, every repeat is kept, the best one counts, and doubtful figures are marked. What a
+//! run needs is compared with what the machine has before anything is written, and its files are
+//! removed however it ends.
 
 pub(crate) mod buffer;
 pub(crate) mod capacity;

@@ -1,4 +1,4 @@
-//! Times of repeated runs, and whether to trust them.
+//! Times of repeated runs, and whether they are reliable.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ const SPREAD_MAX: f64 = 0.3;
 /// Shorter runs measure the clock and the scheduler rather than the file system.
 const SHORTEST: Duration = Duration::from_millis(2);
 
-/// How long each repeat of one thing took.
+/// The times of the repeats of one measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Samples(Vec<Duration>);
 
@@ -27,7 +27,7 @@ pub(crate) enum Doubt {
 }
 
 impl Doubt {
-    /// Of repeats with this best and this median.
+    /// The doubt about repeats with this best and median.
     pub(crate) fn of_spread(best: f64, median: f64) -> Option<Doubt> {
         (median / best - 1.0 > SPREAD_MAX).then_some(Doubt::Spread)
     }
@@ -40,11 +40,11 @@ impl Doubt {
         }
     }
 
-    /// What the mark means and what to do about it; `size` is the option that makes runs longer.
+    /// The meaning of the mark and what to do about it; `size` is the option that makes runs longer.
     fn advice(self, size: &str) -> String {
         match self {
             Doubt::Spread => format!(
-                "~ best and median of the repeats differ by more than {:.0} %: quiet the machine, \
+                "~ best and median of the repeats differ by more than {:.0} %: use an idle machine, \
                  or raise --repeats or {size}",
                 SPREAD_MAX * 100.0
             ),
@@ -102,7 +102,7 @@ impl Samples {
         (own > 0.0).then(|| other / own)
     }
 
-    /// Why the best repeat may be misleading.
+    /// Why the figure may be misleading.
     pub(crate) fn doubt(&self) -> Option<Doubt> {
         let best = self.best()?;
         if best < SHORTEST {

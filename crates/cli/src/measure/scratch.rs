@@ -1,4 +1,4 @@
-//! The folder of a run's files.
+//! The directory of a run's files.
 
 use std::env;
 use std::io;
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 const PREFIX: &str = "pario-bench-";
 
-/// A folder of our own inside the one that is measured. It is removed with all its files when
+/// Our own directory inside the one that is measured. It is removed with all its files when
 /// dropped, and when the process that created it dies.
 #[derive(Debug)]
 pub(crate) struct Scratch {
@@ -25,7 +25,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Creates a folder in `parent`, or in the system's folder for temporary files.
+    /// Creates a directory in `parent`, or in the system's temporary directory.
     pub(crate) fn new(parent: Option<&Path>) -> Result<Self, Failure> {
         let mut scratch = Self::unguarded(parent)?;
         let guard = Guard::start(&scratch.path);
@@ -33,14 +33,14 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// The same for a moment only: it stays behind if the process is killed.
+    /// The same for a short time, without a guard: it stays behind if the process is killed.
     pub(crate) fn unguarded(parent: Option<&Path>) -> Result<Self, Failure> {
         let parent = parent.map_or_else(env::temp_dir, Path::to_owned);
         let cannot = Failure::storage("create a file in", &parent);
         let own = tempfile::Builder::new()
             .prefix(PREFIX)
             .tempdir_in(&parent)
-            // The error names a random path inside the folder; its kind is enough.
+            // The error names a random path inside the directory; its kind is enough.
             .map_err(|error| cannot(error.kind().into()))?;
         let facts = facts(own.path()).map_err(cannot)?;
         Ok(Scratch {
@@ -52,7 +52,7 @@ impl Scratch {
         })
     }
 
-    /// The folder that another process has created.
+    /// A directory that another process has created.
     pub(crate) fn join(path: &Path) -> Result<Self, Failure> {
         Ok(Scratch {
             parent: path.parent().unwrap_or(path).to_owned(),
@@ -63,19 +63,19 @@ impl Scratch {
         })
     }
 
-    /// A launcher that must not outlive this process; `None` once it has ended.
+    /// A launcher that must not outlive this process; `None` once it has exited.
     pub(crate) fn set_launcher(&self, pid: Option<u32>) {
         if let Some(guard) = &self.guard {
             guard.set_launcher(pid);
         }
     }
 
-    /// The folder that is measured.
+    /// The directory that is measured.
     pub(crate) fn parent(&self) -> &Path {
         &self.parent
     }
 
-    /// Our own folder in it.
+    /// Our own directory in it.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -85,7 +85,7 @@ impl Scratch {
     }
 }
 
-/// What is known about files in a folder.
+/// The driver's facts about files in a directory.
 fn facts(folder: &Path) -> io::Result<Facts> {
     let how = OpenHow::new(Access::ReadWrite).create(Create::Exclusive);
     // Ranks of several nodes may probe at once.
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(
             failure.to_string(),
             "cannot create a file in /nowhere/at/all: entity not found; \
-             choose a writable folder with --dir"
+             choose a writable directory with --dir"
         );
     }
 }

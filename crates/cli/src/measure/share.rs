@@ -1,5 +1,6 @@
-//! The contiguous share of a rank that plain POSIX calls move: what contenders are compared with. It
-//! has the job's bytes, but a large share goes through a smaller buffer, call after call.
+//! The contiguous share of a rank that plain POSIX calls move: the baseline for contenders. It
+//! is as large as the rank's data, but a large share goes through a smaller buffer in several
+//! calls.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 /// Bytes of all ranks' buffers together; shares that fit are moved by one call.
 const BUFFERS: u64 = 512 << 20;
 
-/// Bytes of the smallest buffer for larger shares, however many ranks there are: calls are long
+/// Bytes of the smallest buffer for larger shares, however many ranks there are: calls are large
 /// enough for their number not to matter.
 const SMALLEST_BUFFER: u64 = 1 << 20;
 
@@ -25,7 +26,7 @@ pub(crate) struct Share {
     /// Its bytes of the file.
     range: Range<u64>,
     buffer_bytes: u64,
-    /// What calls move, once allocated.
+    /// The buffer, once allocated.
     buffer: Buffer,
 }
 
@@ -52,7 +53,7 @@ impl Share {
         Buffer::footprint(self.buffer_bytes)
     }
 
-    /// Allocates the buffer, `offset` bytes after the start of a page.
+    /// Allocates the buffer, `offset` bytes past a page boundary.
     pub(crate) fn allocate(&mut self, offset: usize) -> Result<(), Failure> {
         self.buffer = Buffer::new(self.buffer_bytes, GAP, offset)?;
         Ok(())
@@ -64,7 +65,7 @@ impl Share {
         content::fill(self.buffer.bytes_mut(), self.range.start, round);
     }
 
-    /// Overwrites the data, so that a read that moves nothing is found.
+    /// Overwrites the data, so that a read that moves nothing is detected.
     pub(crate) fn clear(&mut self) {
         self.buffer.bytes_mut().fill(GAP);
     }

@@ -1,5 +1,5 @@
-//! The file that a job leaves: what must be in it. It is compared part by part, because it may be
-//! larger than memory.
+//! The file that a job writes: its expected contents. It is compared part by part, because it may
+//! be larger than memory.
 
 use std::fs::File;
 use std::ops::Range;
@@ -14,11 +14,11 @@ use super::{Fault, Place};
 use crate::failure::Failure;
 use crate::workload::Job;
 
-/// Bytes that are compared at a time. Where a file has holes, each part visits all pieces of the
+/// Bytes compared at a time. If a file has holes, each part visits all pieces of the
 /// job.
 const PART: u64 = 128 << 20;
 
-/// What must be where nothing was written.
+/// The expected bytes where nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holes {
     /// Zeroes.
@@ -27,18 +27,18 @@ pub(crate) enum Holes {
     Undefined,
 }
 
-/// What a job writes, by the formula of its pieces.
+/// The bytes that a job writes, by the formula of its pieces.
 pub(crate) struct Stored<'a> {
     job: &'a dyn Job,
     ranks: u32,
     holes: Holes,
-    /// How many bytes; no byte is written twice.
+    /// The number of bytes; no byte is written twice.
     pub(crate) bytes: u64,
-    /// Where the last of them ends.
+    /// The end of the last one.
     end: u64,
-    /// Pieces of the rank that has most.
+    /// Pieces of the rank that has the most.
     pub(crate) pieces: u64,
-    /// A part of the file; kept, because fresh memory is slow.
+    /// A part of the file; kept, because allocating memory is slow.
     part: Vec<u8>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Stored<'a> {
         bytes.min(PART)
     }
 
-    /// What is wrong with a file, read as any other program would read it.
+    /// The first fault of a file, read as any other program would read it.
     pub(crate) fn check(&mut self, path: &Path, round: u64) -> Result<Option<Fault>, Failure> {
         let mut compare = || {
             let file = File::open(path)?;
@@ -83,7 +83,7 @@ impl<'a> Stored<'a> {
         compare().map_err(Failure::storage("read", path))
     }
 
-    /// What is wrong with a file of the driver `mem`, which no other program can read.
+    /// The first fault of a file of the driver `mem`, which no other program can read.
     pub(crate) fn check_in_memory(
         &mut self,
         path: &Path,
@@ -104,8 +104,8 @@ impl<'a> Stored<'a> {
         rank.unwrap_or_else(|panic| panic!("{panic}"))
     }
 
-    /// Compares a file of some length: values of the round where the job writes. What is wrong first,
-    /// by parts.
+    /// Compares a file of a given length with the values of the round where the job writes. Returns
+    /// the first fault, part by part.
     fn first_fault<E>(
         &mut self,
         round: u64,
@@ -131,8 +131,8 @@ impl<'a> Stored<'a> {
         }))
     }
 
-    /// The first wrong byte of a part that starts there. What was compared is cleared, so that
-    /// holes remain.
+    /// The first wrong byte of a part that starts at an offset. Compared pieces are cleared, so
+    /// that only holes remain.
     fn first_wrong(&self, part: &mut [u8], start: u64, round: u64) -> Option<WrongByte> {
         let end = start + part.len() as u64;
         let mut wrong = None;
@@ -151,7 +151,7 @@ impl<'a> Stored<'a> {
         }
     }
 
-    /// What the job writes; a single range if it leaves no holes.
+    /// The ranges that the job writes; a single one if it leaves no holes.
     fn ranges(&self, each: &mut dyn FnMut(Range<u64>)) {
         match self.bytes == self.end {
             true => each(0..self.end),
@@ -192,7 +192,7 @@ mod tests {
         file
     }
 
-    /// What is wrong with a file, compared in parts of several sizes.
+    /// The first fault of a file, compared in parts of several sizes.
     fn fault(stored: &mut Stored<'_>, file: &[u8]) -> Option<Fault> {
         let mut compare = |part: Vec<u8>| {
             stored.part = part;

@@ -1,13 +1,13 @@
 //! Axes of plots.
 
-/// How values become positions.
+/// How values are mapped to positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// From zero on, evenly.
     Linear,
-    /// Equal factors are equal distances.
+    /// Logarithmic.
     Logarithmic,
-    /// The same, with 1 on the axis.
+    /// Logarithmic, with 1 on the axis.
     Ratio,
 }
 
@@ -17,7 +17,7 @@ pub(super) struct Axis {
     scale: Scale,
     low: f64,
     high: f64,
-    /// Where the lowest value is, and how far from it the highest.
+    /// The position of the lowest value, and the distance to the highest.
     start: f64,
     length: f64,
 }
@@ -60,7 +60,7 @@ impl Axis {
         }
     }
 
-    /// Where a value is.
+    /// The position of a value.
     pub(super) fn place(&self, value: f64) -> f64 {
         let share = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),

@@ -1,4 +1,4 @@
-//! Results for people and programs: tables, JSON, plots, and the files they go to.
+//! Results: tables, JSON, plots, and the files they are written to.
 
 mod axis;
 pub(crate) mod plot;
@@ -18,7 +18,7 @@ pub(crate) fn json(value: &impl Serialize, out: &mut impl Write) -> io::Result<(
     writeln!(out)
 }
 
-/// Pairs as a JSON object, in their order.
+/// Serialises pairs as a JSON object, in order.
 pub(crate) fn as_map<S: Serializer>(
     pairs: &[(&'static str, String)],
     serializer: S,

@@ -6,7 +6,7 @@ pub(crate) use super::axis::Scale;
 use super::axis::{Axis, label};
 use crate::measure::DIRECTIONS;
 
-/// Colours and fonts of plots, light or dark as the reader's system is.
+/// Colours and fonts of plots, light or dark like the reader's system.
 pub(crate) const STYLE: &str = include_str!("plot.css");
 
 /// Number of colours in the style.
@@ -25,12 +25,12 @@ const DOT: f64 = 3.8;
 const BAR: f64 = 8.0;
 const LEGEND_LINE: f64 = 18.0;
 
-/// Marks by row, several lines each.
+/// Marks by row, with several lines per row.
 pub(crate) struct RowPlot {
-    /// For readers who cannot see it.
+    /// The accessible description.
     pub(crate) title: String,
     pub(crate) scale: Scale,
-    /// Follows every number.
+    /// The unit after every number.
     pub(crate) unit: &'static str,
     pub(crate) rows: Vec<Row>,
 }
@@ -43,12 +43,12 @@ pub(crate) struct Row {
 
 /// A line of a row: one mark per direction.
 pub(crate) struct RowLine {
-    /// Shown when pointed at.
+    /// The tooltip.
     pub(crate) title: String,
     pub(crate) marks: [Mark; 2],
 }
 
-/// What is drawn in a line.
+/// The marks of a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mark {
     /// A bar from a base to a value, red if the value is less.
@@ -68,7 +68,7 @@ impl Mark {
 }
 
 impl RowPlot {
-    /// Draws it as a part of a page that has the style.
+    /// Draws it for a page that includes the style.
     pub(crate) fn svg(&self) -> String {
         let lines = self.rows.iter().map(|row| row.lines.len()).max();
         let row_height = lines.unwrap_or(0) as f64 * LINE + PADDING;
@@ -159,7 +159,7 @@ impl RowPlot {
             short(value),
             self.unit
         );
-        // The number stands where the bar is not.
+        // The number is next to the bar.
         let at = from.max(to) + 4.0;
         bar + &text(
             &format!("value{worse}"),
@@ -214,7 +214,7 @@ pub(crate) struct Series {
 }
 
 impl LinePlot {
-    /// Draws it as a part of a page that has the style.
+    /// Draws it for a page that includes the style.
     pub(crate) fn svg(&self) -> String {
         let bottom = TOP + PANEL_HEIGHT;
         let height = bottom + 2.0 * BOTTOM + self.series.len() as f64 * LEGEND_LINE;
@@ -273,7 +273,7 @@ impl LinePlot {
     }
 }
 
-/// A plot as a file of its own.
+/// A plot as a standalone file.
 pub(crate) fn standalone(svg: &str) -> String {
     let open = "<svg xmlns=\"http://www.w3.org/2000/svg\" ";
     let svg = svg.replacen("<svg ", open, 1);

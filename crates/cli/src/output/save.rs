@@ -1,4 +1,4 @@
-//! Files that results are written to. They are checked before a run, which may take long.
+//! Output files. They are checked before a run, which may take long.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// Stands for standard output.
 const STANDARD_OUTPUT: &str = "-";
 
-/// Where JSON goes, if it is asked for.
+/// Where JSON goes, if requested.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct JsonOption {
     /// Print JSON instead of tables; with FILE, print tables and write JSON to that file
@@ -21,7 +21,7 @@ pub(crate) struct JsonOption {
 }
 
 impl JsonOption {
-    /// Whether JSON is what is printed.
+    /// Whether JSON is printed.
     pub(crate) fn is_printed(&self) -> bool {
         self.json.as_deref() == Some(Path::new(STANDARD_OUTPUT))
     }
@@ -46,7 +46,7 @@ impl JsonOption {
     }
 }
 
-/// Fails if a file cannot be written; its folder is created, and the file left as it was.
+/// Fails if a file cannot be written; its directory is created, and the file left unchanged.
 pub(crate) fn check_file(path: &Path) -> Result<(), Failure> {
     let try_to_open = || {
         if let Some(folder) = path.parent() {
@@ -66,7 +66,7 @@ pub(crate) fn check_file(path: &Path) -> Result<(), Failure> {
     try_to_open().map_err(Failure::file("write", path))
 }
 
-/// Fails if files of these names cannot be written to a folder, which is created.
+/// Fails if files of these names cannot be written to a directory, which is created.
 pub(crate) fn check_folder(folder: &Path, names: &[String]) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(Failure::file("create", folder))?;
     names

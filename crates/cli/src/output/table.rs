@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-/// On which side a column's cells are flush.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
@@ -102,12 +102,12 @@ mod tests {
 
     #[test]
     fn columns_align() {
-        let mut table = Table::of_numbers(["way", "MB/s"]);
+        let mut table = Table::of_numbers(["method", "MB/s"]);
         table.push(["list", "7"]);
         table.push(["automatic", "12345"]);
         assert_eq!(
             printed(&table),
-            "way         MB/s\nlist           7\nautomatic  12345\n"
+            "method      MB/s\nlist           7\nautomatic  12345\n"
         );
     }
 

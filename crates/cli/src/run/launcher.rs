@@ -1,8 +1,8 @@
-//! Launchers of ranks, and how each passes an environment variable to ranks.
+//! Launchers, and how each passes environment variables to ranks.
 //!
-//! The environment of the launcher itself is not enough: Open MPI's does not carry it to other
-//! nodes, and others can be told not to. It is not wanted either: the launcher and its helpers are
-//! not MPI programs.
+//! Setting the environment of the launcher itself is not enough: Open MPI's does not pass it to
+//! other nodes, and others can be configured not to. Nor is it desirable: the launcher and its
+//! helpers are not MPI programs.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use super::variables::{PRELOAD, Variables};
 /// A kind of launcher, by how its ranks get a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Launcher {
-    /// Open MPI: `-x NAME=value`, for each program of the line.
+    /// Open MPI: `-x NAME=value`, for each program on the command line.
     OpenMpi,
     /// MPICH, Intel MPI and other derivatives: `-genv NAME value`, once.
     Hydra,
@@ -23,13 +23,13 @@ pub(crate) enum Launcher {
     Slurm,
     /// IBM's jsrun: `-E NAME=value`.
     Jsrun,
-    /// Cray's aprun: `-e NAME=value`, for each program of the line.
+    /// Cray's aprun: `-e NAME=value`, for each program on the command line.
     Aprun,
     /// Any other program: the environment that it inherits.
     Environment,
 }
 
-/// Launchers whose name says all.
+/// Launchers that are identified by name.
 const NAMES: [(&str, Launcher); 7] = [
     ("orterun", Launcher::OpenMpi),
     ("prterun", Launcher::OpenMpi),
@@ -40,10 +40,10 @@ const NAMES: [(&str, Launcher); 7] = [
     ("aprun", Launcher::Aprun),
 ];
 
-/// Names that many launchers have, with or without a suffix.
+/// Names shared by many launchers, with or without a suffix.
 pub(crate) const COMMON_NAMES: [&str; 2] = ["mpirun", "mpiexec"];
 
-/// Words in the version texts of launchers of common names.
+/// Words in the version output of launchers with common names.
 const WORDS: [(&str, Launcher); 6] = [
     ("open mpi", Launcher::OpenMpi),
     ("openrte", Launcher::OpenMpi),
@@ -53,16 +53,16 @@ const WORDS: [(&str, Launcher); 6] = [
     ("slurm", Launcher::Slurm),
 ];
 
-/// Separates the programs of a line, each with its own options.
+/// Separates the programs on a command line, each with its own options.
 const SEPARATOR: &str = ":";
 
-/// Slurm's option for what ranks have of the environment.
+/// Slurm's option for the environment of ranks.
 const EXPORT_OPTION: &str = "--export";
 
-/// Slurm's variable for what `--export` says.
+/// Slurm's variable equivalent to `--export`.
 const SLURM_EXPORT: &str = "SLURM_EXPORT_ENV";
 
-/// A launcher's arguments, and what is added to its environment.
+/// A launcher's arguments, and additions to its environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) words: Vec<OsString>,
@@ -70,7 +70,7 @@ pub(super) struct Line {
 }
 
 impl Launcher {
-    /// That of a program, by its name or by what it prints as its version.
+    /// The kind of a program, by its name or its version output.
     pub(crate) fn of(program: &Path) -> Launcher {
         let by_name = |path: &Path| {
             let name = path.file_name()?.to_str()?;
@@ -90,7 +90,7 @@ impl Launcher {
         known.map_or(Launcher::Environment, |(_, launcher)| *launcher)
     }
 
-    /// The family in words.
+    /// The name of the family.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Launcher::OpenMpi => "Open MPI",
@@ -102,8 +102,8 @@ impl Launcher {
         }
     }
 
-    /// The line of a launcher whose ranks get these variables. The library is added to a value of
-    /// LD_PRELOAD that the line already has.
+    /// The command line of a launcher whose ranks get these variables. The library is appended to a
+    /// value of LD_PRELOAD that the line already has.
     pub(super) fn pass_on(self, variables: &Variables, words: &[OsString]) -> Line {
         let programs = words.split(|word| word == SEPARATOR);
         let mut line = Line::default();
@@ -149,7 +149,7 @@ impl Launcher {
     }
 }
 
-/// Whether a line sets LD_PRELOAD itself.
+/// Whether a command line sets LD_PRELOAD itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Preload {
     Unset,
@@ -157,14 +157,14 @@ enum Preload {
 }
 
 /// The words of a program with the library added where they set LD_PRELOAD: `LD_PRELOAD=value`
-/// behind an option or `env`, `-genv LD_PRELOAD value`, `-x LD_PRELOAD`.
+/// after an option or `env`, `-genv LD_PRELOAD value`, `-x LD_PRELOAD`.
 fn with_library(words: &[OsString], variables: &Variables) -> (Vec<OsString>, Preload) {
     let mut preload = Preload::Unset;
     let mut changed: Vec<OsString> = Vec::with_capacity(words.len());
     for (index, word) in words.iter().enumerate() {
         let before = |back: usize| index.checked_sub(back).and_then(|at| words[at].to_str());
         let new = match (word.to_str(), before(1), before(2)) {
-            // A list, which `export` takes apart.
+            // A list, which `export` parses.
             (_, Some(EXPORT_OPTION), _) => None,
             (Some(PRELOAD), Some("-x"), _) => {
                 Some(assignment(PRELOAD.as_ref(), variables.preload()))
@@ -175,7 +175,7 @@ fn with_library(words: &[OsString], variables: &Variables) -> (Vec<OsString>, Pr
             }),
             (None, ..) => None,
         };
-        // `env LD_PRELOAD=…` before the program wins over the launcher's options anyway.
+        // `env LD_PRELOAD=…` before the program overrides the launcher's options anyway.
         if new.is_some() {
             preload = Preload::Set;
         }
@@ -199,7 +199,7 @@ fn export(line: &mut Line, variables: &Variables) {
             .strip_prefix(PRELOAD)
             .map(|rest| rest.strip_prefix('='))
         {
-            // The value is that of the environment, which the library was added to.
+            // The value is that of the environment, to which the library was added.
             Some(None) if entry == PRELOAD => {}
             Some(Some(value)) => preload = variables.preload_after(value.as_ref()),
             _ => entries.push(entry.into()),
@@ -221,8 +221,8 @@ fn export(line: &mut Line, variables: &Variables) {
     line.words.insert(at, option);
 }
 
-/// Takes the last `--export=value` or `--export value` of the launcher out of a line: its place
-/// and value.
+/// Removes the launcher's last `--export=value` or `--export value` from a command line; returns
+/// its position and value.
 fn take_export(words: &mut Vec<OsString>) -> Option<(usize, String)> {
     let own = before_program(words);
     let rest = |word: &OsString| {
@@ -247,10 +247,10 @@ fn take_export(words: &mut Vec<OsString>) -> Option<(usize, String)> {
 const SLURM_VALUED: &str = "AaBbCcDdeFGiJLMmNnopqrSTtWwx";
 const SLURM_FLAGS: &str = "EHhIKklOQsuVvXZ";
 
-/// How many words come before the program: Slurm's options and their values.
+/// The number of words before the program: Slurm's options and their values.
 ///
-/// Whether a long option takes a value is Slurm's knowledge. A word behind one is taken for its
-/// value, unless it can be started or the option has its value already.
+/// Only Slurm knows whether a long option takes a value. A word after one is taken as its
+/// value, unless it is executable or the option already has a value.
 fn before_program(words: &[OsString]) -> usize {
     let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
     let is_value = |word: &OsString, before: &OsString| match before.as_encoded_bytes() {
@@ -288,7 +288,7 @@ fn has_common_name(program: &Path) -> bool {
     COMMON_NAMES.iter().any(|common| name.starts_with(common))
 }
 
-/// What a launcher prints as its version; nothing if it fails.
+/// The version output of a launcher; empty if it fails.
 pub(crate) fn version_text(program: &Path) -> String {
     let asked = Command::new(program)
         .arg("--version")

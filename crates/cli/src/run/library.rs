@@ -1,4 +1,4 @@
-//! Where libpario.so is.
+//! Finds libpario.so.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,14 @@ use crate::failure::Failure;
 /// The file's name.
 pub(crate) const NAME: &str = "libpario.so";
 
-/// Names the file.
+/// The variable that gives its path.
 pub(crate) const VARIABLE: &str = "PARIO_LIBRARY";
 
-/// Where the library is, from the folder of this command: an installation, or cargo's folder.
+/// Where the library is, relative to this command: in an installation, or in cargo's target
+/// directory.
 const PLACES: [&str; 3] = ["../lib", "../lib64", "."];
 
-/// The library: the one that is `asked` for, the one that the environment names, or the one that
+/// The library: the one that is `asked` for, the one given by the environment, or the one that
 /// belongs to this command.
 pub(crate) fn find(asked: Option<&Path>) -> Result<PathBuf, Failure> {
     let named = env::var_os(VARIABLE).filter(|value| !value.is_empty());
@@ -28,7 +29,7 @@ pub(crate) fn find(asked: Option<&Path>) -> Result<PathBuf, Failure> {
     let candidates = named.map_or_else(own, |named| vec![named]);
     let found = candidates.iter().find(|file| file.is_file());
     let found = found.ok_or_else(|| Failure::Arguments(missing(&candidates)))?;
-    // Ranks may start in other folders.
+    // Ranks may start in other directories.
     let path = found.canonicalize().unwrap_or_else(|_| found.clone());
     check_name(&path).map_err(Failure::Arguments)?;
     Ok(path)
@@ -57,8 +58,8 @@ fn missing(candidates: &[PathBuf]) -> String {
 fn check_name(path: &Path) -> Result<(), String> {
     match path.to_string_lossy().contains([' ', ':', '\t', '\n']) {
         true => Err(format!(
-            "{} cannot be preloaded: paths in LD_PRELOAD must not have spaces or colons; copy it to \
-             another folder",
+            "{} cannot be preloaded: paths in LD_PRELOAD must not contain spaces or colons; copy it to \
+             another directory",
             path.display()
         )),
         false => Ok(()),

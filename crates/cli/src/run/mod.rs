@@ -1,4 +1,4 @@
-//! `pario run` and `pario exec`: programs with the drop-in library in front of their MPI.
+//! `pario run` and `pario exec`: programs with the drop-in library preloaded.
 //!
 //! Both end by becoming the program, so that signals reach it and its exit status is ours.
 
@@ -22,13 +22,13 @@ use crate::failure::Failure;
 use launcher::Launcher;
 use variables::Variables;
 
-/// What to start.
+/// The options of `pario run` and `pario exec`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// A hint for every file; may be repeated [see `pario hints`]
     #[arg(long, value_name = "NAME=VALUE", value_parser = facts::parse_hint)]
     hint: Vec<(String, String)>,
-    /// Let rank 0 report which MPI, driver, methods and hints are in force
+    /// Make rank 0 report which MPI, driver, methods and hints are in use
     #[arg(long, short)]
     verbose: bool,
     /// The library to preload [default: that of PARIO_LIBRARY, or of this installation]
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// Starts a launcher whose ranks have the library preloaded, or a program that starts no ranks.
+/// Starts a launcher whose ranks have the library preloaded, or a program without ranks.
 pub(crate) fn run(arguments: &Arguments) -> Result<Infallible, Failure> {
     let (program, words) = program(&arguments.command)?;
     let variables = arguments.variables()?;
@@ -53,8 +53,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Infallible, Failure> {
     become_program(&program, &line.words, line.environment)
 }
 
-/// Becomes a program with the library preloaded: how ranks are started by launchers that cannot pass
-/// the variables on.
+/// Executes a program with the library preloaded, for launchers that cannot pass
+/// variables to ranks.
 pub(crate) fn exec(arguments: &Arguments) -> Result<Infallible, Failure> {
     let (program, words) = program(&arguments.command)?;
     let variables = arguments.variables()?;
@@ -74,7 +74,7 @@ impl Arguments {
     }
 }
 
-/// The library only warns about hints that it cannot use, amid the output of the program.
+/// Invalid hints are an error here: the library's warnings are easily missed in a program's output.
 fn check_hints(hints: &[(String, String)]) -> Result<(), String> {
     if let Some((name, _)) = hints.iter().find(|(name, _)| !facts::is_hint(name)) {
         return Err(facts::unknown_hint(name));
@@ -93,7 +93,7 @@ fn program(command: &[OsString]) -> Result<(PathBuf, &[OsString]), Failure> {
             "cannot find the program {}: {}",
             name.display(),
             match Path::new(name).components().count() {
-                0 | 1 => "it is in no folder of PATH",
+                0 | 1 => "it is not in PATH",
                 _ => "no such file, or not executable",
             }
         ))

@@ -1,4 +1,4 @@
-//! Programs by name.
+//! Finds programs by name.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -7,16 +7,16 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where programs are looked for when PATH is not set: what the C library does.
+/// The search path if PATH is not set, as in the C library.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The folders of programs, in order.
+/// The directories of PATH, in order.
 pub(crate) fn folders() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into());
     env::split_paths(&path).collect()
 }
 
-/// The file that is started under a name: a path as it is, a bare name from the search path.
+/// The executable with a name: a path is taken literally, a bare name is looked up in PATH.
 pub(crate) fn find(name: &OsStr) -> Option<PathBuf> {
     let path = Path::new(name);
     if path.components().count() > 1 || path.is_absolute() {
@@ -26,7 +26,7 @@ pub(crate) fn find(name: &OsStr) -> Option<PathBuf> {
     files.find(|file| is_executable(file))
 }
 
-/// Programs of the search path whose names are wanted, each file once, in the order of the path.
+/// Programs in PATH with matching names, each file once, in the order of PATH.
 pub(crate) fn find_all(is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut seen = BTreeSet::new();
     let mut programs = Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn find_all(is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     programs
 }
 
-/// Whether a file can be started by somebody.
+/// Whether a file is executable by anyone.
 fn is_executable(path: &Path) -> bool {
     const ANYBODY: u32 = 0o111;
     fs::metadata(path)
@@ -63,6 +63,10 @@ mod tests {
         assert_eq!(find(shell.as_os_str()), Some(shell));
         assert_eq!(find(OsStr::new("no-such-program")), None);
         assert_eq!(find(OsStr::new("./sh")), None);
-        assert_eq!(find(OsStr::new("/etc")), None, "a folder is no program");
+        assert_eq!(
+            find(OsStr::new("/etc")),
+            None,
+            "a directory is not a program"
+        );
     }
 }

@@ -1,40 +1,40 @@
-//! The environment variables that every rank must have.
+//! The environment variables that every rank needs.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// What the dynamic linker loads before anything else.
+/// Libraries that the dynamic linker loads first.
 pub(super) const PRELOAD: &str = "LD_PRELOAD";
 
 /// Hints for every file.
 const HINTS: &str = "PARIO_HINTS";
 
-/// Asks for a report of what is in force.
+/// Requests a report of what is in use.
 const VERBOSE: &str = "PARIO_VERBOSE";
 
-/// Variables of this beginning are meant for the library, wherever its ranks run.
+/// Variables with this prefix are meant for the library on every node.
 const OURS: &str = "PARIO_";
 
-/// Whether rank 0 reports what is in force.
+/// Whether rank 0 reports what is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verbosity {
     Report,
-    /// As the environment says.
+    /// As in the environment.
     AsBefore,
 }
 
-/// What every rank must have.
+/// The variables that every rank needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Variables {
     library: OsString,
-    /// LD_PRELOAD unless the command line sets it: what it was, then the library.
+    /// LD_PRELOAD unless the command line sets it: the previous value, then the library.
     preload: OsString,
     others: Vec<(OsString, OsString)>,
 }
 
 impl Variables {
-    /// Those of this process with the library and these hints added.
+    /// The variables of this process with the library and these hints added.
     pub(super) fn new(
         library: &Path,
         hints: &[(String, String)],
@@ -43,7 +43,7 @@ impl Variables {
         Self::from(env::vars_os(), library, hints, verbosity)
     }
 
-    /// The same where nothing is set.
+    /// The same for an empty environment.
     #[cfg(test)]
     pub(super) fn clean(
         library: &Path,
@@ -85,7 +85,7 @@ impl Variables {
         })
     }
 
-    /// All of them, LD_PRELOAD first.
+    /// All variables, LD_PRELOAD first.
     pub(super) fn all(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         let preload = (OsStr::new(PRELOAD), self.preload.as_os_str());
         std::iter::once(preload).chain(self.others())
@@ -109,7 +109,7 @@ impl Variables {
     }
 }
 
-/// A list of libraries with ours at its end: a tool that was there before stays in front of us and
+/// A list of libraries with ours at the end: a tool that was there before stays in front and
 /// sees the program's calls.
 fn with_library(list: &OsStr, library: &OsStr) -> OsString {
     let text = list.to_string_lossy();
@@ -125,11 +125,11 @@ fn with_library(list: &OsStr, library: &OsStr) -> OsString {
     joined
 }
 
-/// Hints behind those that are known: the last one counts.
+/// Appends hints to existing ones: the last one counts.
 fn with_hints(known: &str, hints: &[(String, String)]) -> Result<String, String> {
     if !known.trim().is_empty() && !known.contains('=') {
         return Err(format!(
-            "{HINTS} names the file {known}, to which --hint cannot add: put the hints into the \
+            "{HINTS} names the file {known}, and --hint cannot add to it: put the hints into the \
              file, or into {HINTS} as name=value;name=value"
         ));
     }

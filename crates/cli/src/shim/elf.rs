@@ -1,9 +1,9 @@
 //! The smallest ELF shared library that the dynamic linker loads: headers, names, and a dynamic
-//! section that says which libraries it needs.
+//! section that lists the libraries it needs.
 //!
 //! Numbers follow the System V ABI, chapters 4 and 5. The file is one loaded segment, writable
-//! because linkers note addresses in the dynamic section, and has no section headers: those are for
-//! the link editor.
+//! because linkers store addresses in the dynamic section, and has no section headers: those are
+//! for the link editor.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ const CLASS_64: u8 = 2;
 const DATA_AT: usize = 5;
 const VERSION: u8 = 1;
 
-/// The order of bytes of this machine, in ELF's numbers.
+/// The byte order of this machine, in ELF's encoding.
 const DATA_HERE: u8 = if cfg!(target_endian = "little") { 1 } else { 2 };
 
 const IDENTIFICATION_BYTES: usize = 16;
@@ -22,7 +22,7 @@ const PROGRAM_HEADER_BYTES: u64 = 56;
 const DYNAMIC_ENTRY_BYTES: u64 = 16;
 const SYMBOL_BYTES: u64 = 24;
 
-/// Where the header has type, machine and flags.
+/// Offsets of type, machine and flags in the header.
 const TYPE_AT: usize = 16;
 const MACHINE_AT: usize = 18;
 const FLAGS_AT: usize = 48;
@@ -68,7 +68,7 @@ impl fmt::Display for Kind {
 }
 
 impl Kind {
-    /// That of a library's contents.
+    /// The machine of a library, from its contents.
     pub(super) fn of(file: &[u8]) -> Result<Kind, String> {
         if file.len() < HEADER_BYTES as usize || file[..4] != MAGIC {
             return Err("is not an ELF file".to_owned());
@@ -88,7 +88,7 @@ impl Kind {
     }
 }
 
-/// A library of that name with nothing in it that needs others, by their paths, in that order.
+/// An empty library of that name that needs others, given by their paths, in that order.
 pub(super) fn library(kind: Kind, name: &str, needed: &[&str]) -> Result<Vec<u8>, String> {
     let mut strings = Strings::default();
     let name = strings.add(name)?;

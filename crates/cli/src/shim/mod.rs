@@ -1,8 +1,8 @@
 //! `pario shim`: a library to load in place of an MPI's own.
 //!
-//! Programs that look functions up in libmpi itself (ctypes, MPI.jl) bypass preloaded libraries. The
-//! shim is an empty shared library that needs libpario.so and then libmpi: a look-up in it finds the
-//! file functions of the former and everything else in the latter.
+//! Programs that look up functions in libmpi itself (ctypes, MPI.jl) bypass preloaded libraries.
+//! The shim is an empty shared library that needs libpario.so and then libmpi: a look-up in it
+//! finds the file functions of the former and everything else in the latter.
 
 mod elf;
 
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::run::library;
 use elf::Kind;
 
-/// What to create.
+/// The options of `pario shim`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The MPI's own library, as in /usr/lib/libmpi.so.12

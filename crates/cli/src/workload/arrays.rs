@@ -1,4 +1,4 @@
-//! Workloads of arrays that ranks hold equal blocks of.
+//! Workloads with arrays divided into equal blocks.
 
 use pario_layout::{Basic, Datatype, TypeError};
 
@@ -86,8 +86,8 @@ pub(super) const S3D: Workload = Workload {
     },
 };
 
-/// What a rank has of an array that is divided evenly: a cube of that edge, or its share of the
-/// cube whose edge is the choice `side`.
+/// A rank's block of an array that is divided evenly: a cube of that edge, or its share of the
+/// cube whose edge is the parameter `side`.
 fn even_extent(choices: &Parameters, edge: u64, grid: [u64; 3]) -> Result<[u64; 3], String> {
     match choices.text("side") {
         None => Ok([edge; 3]),
@@ -100,7 +100,7 @@ fn even_extent(choices: &Parameters, edge: u64, grid: [u64; 3]) -> Result<[u64; 
 
 /// One array after the other, one call each.
 struct Arrays<const DIMENSIONS: usize> {
-    /// What a rank has of each array.
+    /// A rank's block of each array.
     extents: Vec<[u64; DIMENSIONS]>,
     grid: [u64; DIMENSIONS],
     element: Datatype,
@@ -133,7 +133,7 @@ impl<const DIMENSIONS: usize> Arrays<DIMENSIONS> {
         Block::of_rank(self.extents[call as usize], self.grid, rank)
     }
 
-    /// Where the array of a call begins.
+    /// The start of the array of a call.
     fn base(&self, call: u64) -> u64 {
         let before = self.extents.iter().take(call as usize);
         let elements: u64 = before

@@ -18,7 +18,7 @@ pub(crate) struct Block<const DIMENSIONS: usize> {
 }
 
 impl<const DIMENSIONS: usize> Block<DIMENSIONS> {
-    /// The block at a place of a grid that divides the array into nearly equal parts.
+    /// The block at a position of a grid that divides the array into nearly equal parts.
     pub(crate) fn at(
         sizes: [u64; DIMENSIONS],
         grid: [u64; DIMENSIONS],
@@ -95,8 +95,8 @@ fn share(total: u64, parts: u64, part: u64) -> Range<u64> {
     bound(part)..bound(part + 1)
 }
 
-/// Factors of `ranks`, as close to each other as they get, in descending order, as
-/// `MPI_Dims_create` gives them.
+/// Factors of `ranks`, as close to each other as possible, in descending order, as
+/// `MPI_Dims_create` returns them.
 pub(crate) fn balanced_grid<const DIMENSIONS: usize>(ranks: u32) -> [u64; DIMENSIONS] {
     let mut grid = [1; DIMENSIONS];
     let mut best = [0; DIMENSIONS];
@@ -105,7 +105,7 @@ pub(crate) fn balanced_grid<const DIMENSIONS: usize>(ranks: u32) -> [u64; DIMENS
     best
 }
 
-/// Tries every way to write `rest` as a product of the dimensions from `axis` on.
+/// Tries every factorisation of `rest` into the dimensions from `axis` on.
 fn factor<const DIMENSIONS: usize>(
     rest: u64,
     grid: &mut [u64; DIMENSIONS],
@@ -129,7 +129,7 @@ fn factor<const DIMENSIONS: usize>(
     }
 }
 
-/// Where a rank stands in a grid whose last dimension varies fastest.
+/// The position of a rank in a grid whose last dimension varies fastest.
 pub(crate) fn place<const DIMENSIONS: usize>(
     grid: [u64; DIMENSIONS],
     rank: u32,

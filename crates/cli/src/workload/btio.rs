@@ -35,8 +35,8 @@ pub(super) const BTIO: Workload = Workload {
     },
 };
 
-/// A cube of cells, `cells` along each side; each of `cells * cells` ranks has one in every layer. Other
-/// ranks have none, as BTIO needs a square number.
+/// A cube of cells, `cells` along each side; each of `cells * cells` ranks has one in every layer.
+/// Other ranks have none, as BTIO needs a square number.
 struct Grid {
     side: u64,
     cells: u64,

@@ -49,16 +49,16 @@ pub(super) const HPIO: Workload = Workload {
     },
 };
 
-/// How the regions per rank lie in the file.
+/// The arrangement of regions in the file.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
     /// One after the other, rank by rank.
     Contiguous,
-    /// In turn with the other ranks, a stride of so many bytes from one to the next.
+    /// Interleaved with the other ranks', at a stride in bytes.
     Spaced(u64),
 }
 
-/// What the filetype says.
+/// What the filetype describes.
 #[derive(Clone, Copy, Debug)]
 enum Description {
     /// One region, which the view repeats.

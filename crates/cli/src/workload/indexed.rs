@@ -1,4 +1,4 @@
-//! Irregular blocks, as the nodes of an unstructured mesh that a rank owns.
+//! Irregular blocks, like a rank's nodes in an unstructured mesh.
 
 use pario_layout::{Basic, Datatype, TypeError};
 

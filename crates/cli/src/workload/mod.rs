@@ -1,7 +1,7 @@
-//! The access patterns of the literature on parallel I/O.
+//! Access patterns from the parallel I/O literature.
 //!
-//! Each is described twice: as views and memory types, which is what the library sees, and as a
-//! formula for the pieces, which is what the bytes must be. A wrong layout is found, not timed.
+//! Each is described twice: by views and memory types, which the library sees, and by a
+//! formula for the pieces, which gives the expected bytes. A wrong layout is detected, not timed.
 
 mod arrays;
 mod block;
@@ -34,7 +34,7 @@ pub(crate) struct Workload {
     pub(crate) name: &'static str,
     /// One line about it.
     pub(crate) about: &'static str,
-    /// What can be chosen about it: names and meanings.
+    /// Its parameters: names and meanings.
     pub(crate) parameters: &'static [(&'static str, &'static str)],
     job: fn(&Setting) -> Result<Box<dyn Job>, String>,
 }
@@ -66,7 +66,7 @@ impl Workload {
     }
 }
 
-/// Reads `name:choice=value,choice=value`.
+/// Parses `name:parameter=value,parameter=value`.
 pub(crate) fn parse(text: &str) -> Result<(&'static Workload, Parameters), String> {
     let (name, choices) = text.split_once(':').unwrap_or((text, ""));
     let workload = WORKLOADS.iter().find(|it| it.name == name).ok_or_else(|| {
@@ -81,7 +81,7 @@ pub(crate) fn parse(text: &str) -> Result<(&'static Workload, Parameters), Strin
     Ok((workload, parameters))
 }
 
-/// Splits a list of workloads at its commas, except those between the choices of one workload:
+/// Splits a list of workloads at its commas, except those between the parameters of one workload:
 /// `btio,hpio:region=64,spacing=0,small` has three.
 pub(crate) fn split_list(lists: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
@@ -97,7 +97,7 @@ pub(crate) fn split_list(lists: &[String]) -> Vec<String> {
     names
 }
 
-/// A factor on the data of each rank.
+/// A factor on the data per rank.
 pub(crate) fn parse_scale(text: &str, max: f64) -> Result<f64, String> {
     match text.parse() {
         Ok(scale) if scale > 0.0 && scale <= max => Ok(scale),
@@ -110,9 +110,9 @@ pub(crate) fn parse_scale(text: &str, max: f64) -> Result<f64, String> {
 pub(crate) struct Setting {
     /// Number of ranks, not zero.
     pub(crate) ranks: u32,
-    /// Factor on the data of each rank.
+    /// Factor on the data per rank.
     pub(crate) scale: f64,
-    /// What was chosen about the workload.
+    /// The parameters of the workload.
     pub(crate) parameters: Parameters,
 }
 
@@ -122,13 +122,13 @@ impl Setting {
         (RANK_BYTES as f64 * self.scale) as u64
     }
 
-    /// How many items of some bytes make up what each rank should move; at least one.
+    /// How many items of a given size make up each rank's data; at least one.
     fn items(&self, bytes: u64) -> u64 {
         (self.rank_bytes() / bytes.max(1)).max(1)
     }
 
     /// Fails if the product of these numbers, one of which is in bytes, and the number of ranks
-    /// is more than a job may have.
+    /// exceeds the limit of a job.
     fn check_bytes(&self, factors: &[u64]) -> Result<(), String> {
         let ranks = u64::from(self.ranks);
         let product = factors
@@ -142,18 +142,18 @@ impl Setting {
         }
     }
 
-    /// The edge of a cube of items of some bytes that each rank should move; at least two.
+    /// The edge of a cube of items of a given size that makes up each rank's data; at least two.
     fn edge(&self, bytes: u64) -> u64 {
         (self.items(bytes) as f64).cbrt().round().max(2.0) as u64
     }
 }
 
-/// A workload of a certain size, ready to run.
+/// A workload of a given size, ready to run.
 pub(crate) trait Job: Sync {
-    /// Its sizes, in a few words.
+    /// A short description of its sizes.
     fn sizes(&self) -> String;
 
-    /// How many collective calls it makes, each with a view of its own.
+    /// The number of collective calls, each with its own view.
     fn calls(&self) -> u64 {
         1
     }
@@ -174,10 +174,10 @@ pub(crate) struct Step {
     pub(crate) etype: Datatype,
     /// The view's pattern.
     pub(crate) filetype: Datatype,
-    /// What an item in memory is.
+    /// The datatype of an item in memory.
     pub(crate) memory: Datatype,
     pub(crate) count: u64,
-    /// Bytes of memory that the items span.
+    /// Bytes of memory spanned by the items.
     pub(crate) memory_bytes: u64,
 }
 
@@ -198,14 +198,14 @@ impl Step {
         self.memory.size() * self.count
     }
 
-    /// The bytes of the file; `None` if they reach past the last byte of any file.
+    /// The bytes of the file; `None` if they reach beyond the largest file offset.
     pub(crate) fn access(&self) -> Option<Access> {
         let layout = self.filetype.layout().clone();
         Access::new(self.displacement, layout, 0, self.bytes())
     }
 }
 
-/// Bytes in a row, in the file and in memory.
+/// Contiguous bytes, in the file and in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     /// Where they are in the file.
@@ -220,7 +220,7 @@ fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).expect("no job is larger than JOB_BYTES_MAX")
 }
 
-/// A job by the name and choices of its workload.
+/// A job by the name and parameters of its workload.
 #[cfg(test)]
 pub(crate) fn test_job(workload: &str, ranks: u32, scale: f64) -> Box<dyn Job> {
     let (workload, parameters) = parse(workload).unwrap();

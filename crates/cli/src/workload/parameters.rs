@@ -1,29 +1,29 @@
-//! What can be chosen about a workload: `hpio:region=64,spacing=128`.
+//! The parameters of a workload: `hpio:region=64,spacing=128`.
 
 use std::collections::BTreeMap;
 
 /// The largest number that a parameter may be.
 const NUMBER_MAX: u64 = 1 << 40;
 
-/// What was chosen.
+/// The parameters that were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parameters(BTreeMap<String, String>);
 
 impl Parameters {
-    /// Reads `name=value,name=value`; every name must be one of the `known` ones, which have their
-    /// meaning with them.
+    /// Parses `name=value,name=value`; every name must be one of the `known` ones, which come with
+    /// their meanings.
     pub(crate) fn parse(text: &str, known: &[(&str, &str)]) -> Result<Self, String> {
         let mut parameters = Parameters::default();
         for assignment in text.split(',').filter(|text| !text.is_empty()) {
             let (name, value) = assignment.split_once('=').ok_or_else(|| {
-                format!("`{assignment}` is not a choice: write name=value, as in region=64")
+                format!("`{assignment}` is not a parameter: write name=value, as in region=64")
             })?;
             parameters.set(name, value, known)?;
         }
         Ok(parameters)
     }
 
-    /// Chooses one more.
+    /// Sets one more.
     pub(crate) fn set(
         &mut self,
         name: &str,
@@ -33,7 +33,7 @@ impl Parameters {
         if !known.iter().any(|(known, _)| *known == name) {
             let known: Vec<_> = known.iter().map(|(known, _)| *known).collect();
             return Err(format!(
-                "unknown choice `{name}`; choices are {}",
+                "unknown parameter `{name}`; parameters are {}",
                 known.join(", ")
             ));
         }
@@ -108,7 +108,7 @@ mod tests {
     fn wrong_choices_are_named() {
         let wrong = |text: &str| Parameters::parse(text, KNOWN).unwrap_err();
         assert!(wrong("region").contains("name=value"));
-        assert!(wrong("colour=red").contains("choices are region, type"));
+        assert!(wrong("colour=red").contains("parameters are region, type"));
         let zero = Parameters::parse("region=0,type=odd", KNOWN).unwrap();
         assert!(zero.number("region", 1).is_err());
         assert!(zero.word("type", &["short", "long"]).is_err());

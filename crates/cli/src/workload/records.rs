@@ -1,4 +1,4 @@
-//! Workloads of records of one size at regular distances.
+//! Workloads with records of one size at regular distances.
 
 use pario_layout::{Basic, Datatype, TypeError};
 
@@ -14,13 +14,14 @@ pub(super) const STRIDED: Workload = Workload {
     },
 };
 
-/// Section 1 of Zhang 2009, whose segments of 32 KiB to 1 MiB resonate at 64 KiB, the striping unit.
+/// Section 1 of Zhang 2009, whose segments of 32 KiB to 1 MiB resonate at 64 KiB, the striping
+/// unit.
 pub(super) const DEMO: Workload = Workload {
     name: "demo",
-    about: "four interleaved segments per rank and call: the resonance demonstration (Zhang 2009)",
+    about: "four interleaved segments per rank, per call: the resonance demonstration (Zhang 2009)",
     parameters: &[
         ("segment", "bytes per segment"),
-        ("segments", "segments per rank and call"),
+        ("segments", "segments per rank, per call"),
     ],
     job: |setting| {
         let segment = setting.parameters.number("segment", 64 << 10)?;
@@ -42,10 +43,10 @@ pub(super) const MPI_IO_TEST: Workload = Workload {
 
 pub(super) const NONCONTIG: Workload = Workload {
     name: "noncontig",
-    about: "one column of a table of ints per rank, 16 MiB per call of all ranks (Zhang 2009)",
+    about: "one column of a table of ints per rank, 16 MiB per call for all ranks (Zhang 2009)",
     parameters: &[
         ("elements", "ints per row of a column"),
-        ("buffer", "bytes per call of all ranks"),
+        ("buffer", "bytes per call for all ranks"),
     ],
     job: |setting| {
         const INT: u64 = size_of::<i32>() as u64;
@@ -59,12 +60,12 @@ pub(super) const NONCONTIG: Workload = Workload {
     },
 };
 
-/// Latency-IO of Chaarawi 2011: what a call costs that moves next to nothing.
+/// Latency-IO of Chaarawi 2011: the cost of a call that moves very little data.
 pub(super) const SMALL: Workload = Workload {
     name: "small",
-    about: "1000 times set_view and a call of 4 KiB per rank: latency (Chaarawi 2011)",
+    about: "1000 times set_view and a 4 KiB call per rank: latency (Chaarawi 2011)",
     parameters: &[
-        ("bytes", "bytes per rank and call"),
+        ("bytes", "bytes per rank, per call"),
         ("calls", "number of calls"),
         (
             "view",
@@ -143,7 +144,7 @@ pub(super) const STEPS: Workload = Workload {
 /// Records of one size. Distances are in bytes, between the starts of records.
 struct Records {
     record: u64,
-    /// Records per rank and call.
+    /// Records per rank, per call.
     count: u64,
     calls: u64,
     /// From a record to the rank's next one in the same call.
@@ -155,7 +156,7 @@ struct Records {
     view: View,
 }
 
-/// What the filetype is.
+/// The kind of filetype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum View {
     /// A record and the gap after it.
@@ -165,7 +166,7 @@ enum View {
 }
 
 impl Records {
-    /// Records that ranks own in turn; each call continues where the last one ended.
+    /// Interleaved records; each call continues where the last one ended.
     fn new(setting: &Setting, record: u64, count: u64, calls: u64) -> Result<Self, String> {
         setting.check_bytes(&[record, count, calls])?;
         let stride = record * u64::from(setting.ranks);

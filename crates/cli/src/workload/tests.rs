@@ -6,7 +6,7 @@ fn pieces(job: &dyn Job, rank: u32, call: u64) -> Vec<Piece> {
     pieces
 }
 
-/// Every byte of a call as (place in the file, place in memory), by its types.
+/// Every byte of a call as (offset in the file, offset in memory), by its types.
 fn by_types(step: &Step) -> Vec<(u64, u64)> {
     let file = step.filetype.layout();
     let memory = step.memory.layout();

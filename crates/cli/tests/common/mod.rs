@@ -7,7 +7,7 @@ use std::process::Command;
 /// Why tests that need an MPI are skipped.
 pub(crate) const NO_MPI: &str = "no MPI is installed; `cargo xtask hosts` installs some";
 
-/// Says on standard error what a test leaves out, and why. On CI, where nobody would read it, that
+/// Reports on standard error what a test skips, and why. On CI, where nobody would read it, that
 /// is a failure.
 pub(crate) fn skipped(what: &str, why: &str) {
     let on_ci = std::env::var_os("CI").is_some();
@@ -17,7 +17,7 @@ pub(crate) fn skipped(what: &str, why: &str) {
     writeln!(stderr, "skipped {what}: {why}").expect("standard error is open");
 }
 
-/// Whether a program can be started and tells its version.
+/// Whether a program can be started and reports its version.
 pub(crate) fn works(program: impl AsRef<OsStr>) -> bool {
     let version = Command::new(program).arg("--version").output();
     version.is_ok_and(|output| output.status.success())

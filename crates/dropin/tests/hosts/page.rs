@@ -12,11 +12,11 @@ const HEAD: &str = "\
 
 <!-- Written by `cargo xtask test --full` -->
 
-The MPIs that `libpario.so` is tested with, and how many jobs of each suite passed under
-each. A job is one program with one number of ranks; programs check themselves, and a job
-whose files pario did not serve counts as failed. `n of m`: only n of m jobs passed.
-A dash: the suite does not exist for that host; the reasons are below the table, or it is a
-library that Debian builds for one MPI only.
+The MPIs that `libpario.so` is tested with, and the number of jobs per suite that passed
+under each. A job is one program with one number of ranks; programs check their own results,
+and a job whose files pario did not handle counts as failed. `n of m`: only n of m jobs passed.
+A dash: the suite does not exist for that host, for the reason given below the table or because
+Debian builds the library for one MPI only.
 ";
 
 /// Writes the page from the results of this run.

@@ -1,4 +1,4 @@
-//! Results for programs.
+//! Machine-readable results.
 
 use std::io::{self, Write};
 

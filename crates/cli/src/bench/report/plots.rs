@@ -10,11 +10,11 @@ use crate::measure::{DIRECTIONS, Direction};
 use crate::output::plot::{self, LinePlot, Mark, RowLine, RowPlot, Scale, Series, standalone};
 use crate::output::save;
 
-/// The file that has the plot of a job; all values of a sweep share one.
+/// The plot file of a job; all values of a sweep share one.
 pub(crate) fn plot_name(target: &Target) -> String {
     let choices = match target.choices.as_str() {
         "" => String::new(),
-        // What the user typed must not lead out of the folder.
+        // User input must not escape the directory.
         choices => format!("-{}", choices.replace('/', "_")),
     };
     let swept = target.swept.as_ref();
@@ -22,7 +22,7 @@ pub(crate) fn plot_name(target: &Target) -> String {
     format!("{}{choices}{swept}.svg", target.workload.name)
 }
 
-/// Plots all comparisons to files of a folder, and prints their names.
+/// Plots all comparisons to files in a directory, and prints their names.
 pub(crate) fn plots(
     comparisons: &[Comparison],
     folder: &Path,

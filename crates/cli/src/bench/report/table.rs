@@ -9,7 +9,7 @@ use crate::output::{Align, Table, or_dash};
 /// From this many calls on, the time per call is shown.
 const CALLS_MANY: u64 = 100;
 
-/// Prints what all methods did on one job.
+/// Prints the results of all methods on one job.
 pub(crate) fn table(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n{}", heading(comparison))?;
     let mut table = Table::new([
@@ -83,7 +83,7 @@ fn unavailable(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> 
     Ok(())
 }
 
-/// How the method that pario chooses by itself compares with the best that it could have chosen.
+/// How pario's automatic choice compares with the best that it could have chosen.
 fn choice(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     let mut rows = comparison.rows.iter();
     let Some(chosen) = rows.find(|it| it.method.name == "automatic") else {
@@ -109,7 +109,7 @@ fn choice(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "automatic: write {write}, read {read}")
 }
 
-/// The time per call, where there are so many that this is what matters.
+/// The time per call, for jobs with many calls.
 fn latency(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     let calls = comparison.calls;
     if calls < CALLS_MANY {
@@ -117,10 +117,10 @@ fn latency(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "microseconds per call with its set_view, and of opening and closing the file:"
+        "microseconds per call including its set_view, and for opening and closing the file:"
     )?;
     let mut table = Table::of_numbers(["method", "write", "open+close", "read", "open+close"]);
-    // Raw POSIX makes other calls.
+    // Raw POSIX makes different calls.
     let rows = comparison.rows.iter().skip(1);
     for row in rows.filter(|row| !row.is_unavailable()) {
         let cell = |time: Option<f64>| or_dash(time.map(|it| format!("{it:.1}")));

@@ -8,7 +8,7 @@ use super::super::row::{Comparison, Row, Side};
 use crate::measure::{DIRECTIONS, Direction};
 use crate::workload::{self, Setting};
 
-/// A tenth of the time is for open and close.
+/// Open and close take a tenth of the time.
 fn side(millis: &[u64]) -> Side {
     let mut side = Side::default();
     for millis in millis {

@@ -12,7 +12,7 @@ use pario_mpi::{Comm, Datatype, Encoded, Host, Info, MpiError};
 use crate::compare::Mode;
 use crate::measure::Direction;
 
-/// A file's handle: 8 bytes in every MPI.
+/// A file handle: 8 bytes in every MPI.
 type FileHandle = u64;
 
 /// Large enough for a status of any MPI.
@@ -34,13 +34,13 @@ pub(super) struct Interface {
 }
 
 impl Interface {
-    /// That of the MPI.
+    /// The MPI's own.
     pub(super) fn of_host(host: &'static Host, mode: Mode) -> Result<Self, String> {
         let address = |name: &str| host.function(name.trim_start_matches("MPI_"));
         Self::new(host, mode, &address, host.path())
     }
 
-    /// That of the drop-in library: what a program calls that has it preloaded.
+    /// The drop-in library's, which a program with the library preloaded would call.
     pub(super) fn of_library(host: &'static Host, mode: Mode, path: &Path) -> Result<Self, String> {
         let path = path.to_string_lossy();
         let library = Library::load(&path, Visibility::Local)?;
@@ -58,8 +58,8 @@ impl Interface {
             Mode::Coll => ("MPI_File_write_all", "MPI_File_read_all"),
             Mode::Indep => ("MPI_File_write", "MPI_File_read"),
         };
-        // SAFETY: the signatures are those of the standard, handles apart, which are 64 bits in a
-        // register on every MPI that `Host` accepts.
+        // SAFETY: the signatures are those of the standard, except for handles, which are 64 bits
+        // in a register on every MPI that `Host` accepts.
         let transfer = |address| unsafe { mem::transmute::<*mut c_void, Transfer>(address) };
         Ok(Interface {
             host,
@@ -134,7 +134,7 @@ impl OpenFile<'_> {
         };
         let mut status = Status::default();
         let (address, datatype) = (bytes.as_mut_ptr().cast(), item.datatype.handle().0);
-        // SAFETY: the item lies within the bytes, and no status is longer than ours.
+        // SAFETY: the item is within the bytes, and no status is longer than ours.
         let code = unsafe { function(self.handle, address, 1, datatype, &mut status) };
         self.interface.host.check(name, code)
     }
@@ -146,7 +146,7 @@ impl OpenFile<'_> {
     }
 }
 
-/// What an item in memory is.
+/// An item in memory.
 pub(super) struct Item<'a> {
     datatype: Encoded<'a>,
     /// Bytes from the item's address to the end of its data.
@@ -154,7 +154,7 @@ pub(super) struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// An item that begins where its buffer does.
+    /// An item that begins at the start of its buffer.
     pub(super) fn new(host: &'a Host, datatype: Encoded<'a>) -> Result<Self, String> {
         let extent = host.type_true_extent(datatype.handle());
         let (start, length) = extent.map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! One rank of a contender: moves the patterns through an MPI-IO, verifies every byte, reports times.
+//! One rank of a contender: runs the patterns with an MPI-IO, verifies every byte, reports times.
 
 mod interface;
 
@@ -20,10 +20,10 @@ use crate::measure::{DIRECTIONS, Direction, Holes, Memory, Share, Stored};
 use crate::workload::Step;
 use interface::{Interface, Item};
 
-/// Buffers start where malloc puts large blocks, as those of most programs do.
+/// Buffers start where malloc puts large blocks, like those of most programs.
 const BUFFER_OFFSET: usize = 16;
 
-/// Bytes of a raw call. Its buffer starts at a page: elsewhere the kernel's copies may take twice as
+/// Bytes per raw call. Its buffer is page-aligned: otherwise the kernel's copies may take twice as
 /// long, and contenders would look closer to the machine's limit.
 const RAW_CALL_BYTES: u64 = 8 << 20;
 const RAW_OFFSET: usize = 0;
@@ -31,7 +31,7 @@ const RAW_OFFSET: usize = 0;
 /// The subcommand of `pario bench` that starts it.
 pub(crate) const NAME: &str = "compare-worker";
 
-/// What a worker does; `pario bench compare` starts it.
+/// The options of a worker; `pario bench compare` starts it.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Report which MPI this is, and exit
@@ -43,8 +43,8 @@ pub(crate) struct Arguments {
     /// The library whose MPI-IO is used [default: the MPI's own]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
-    /// The folder of the files
-    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    /// The directory of the files
+    #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
     /// The patterns
     #[arg(long)]
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         loaded.map_err(|reason| failed("cannot load the MPI", &reason))?;
     }
     let runtime = Runtime::start(Threads::Single)
-        .map_err(|error| failed("cannot start the MPI", &error.to_string()))?;
+        .map_err(|error| failed("cannot initialise the MPI", &error.to_string()))?;
     let (host, world) = (runtime.host(), runtime.world());
     if arguments.describe {
         return match rank_of(host, world)? {
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     }
     let outcome = Worker::new(host, world, arguments).and_then(|worker| worker.run(out));
     if let Err(failure) = &outcome {
-        // The others wait for this rank: end them all.
+        // The others wait for this rank: abort them all.
         eprintln!("pario: {failure}");
         let _ = host.abort(world, 1);
     }
@@ -94,7 +94,7 @@ fn failed(what: &str, reason: &dyn std::fmt::Display) -> Failure {
     }
 }
 
-/// A failure of an MPI function, which its text names.
+/// A failure of an MPI function, which the text names.
 fn mpi(error: impl std::fmt::Display) -> Failure {
     failed("MPI", &error)
 }
@@ -221,7 +221,7 @@ impl<'a> Worker<'a> {
         ])
     }
 
-    /// Writes and reads as many bytes with plain POSIX calls.
+    /// Writes and reads the same amount with plain POSIX calls.
     fn measure_raw(&self, bytes: u64) -> Result<[f64; 2], Failure> {
         let path = self.arguments.dir.join("raw.dat");
         self.remove(&path)?;
@@ -257,7 +257,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// What is timed: from open to close.
+    /// The timed part: from open to close.
     fn transfer(
         &self,
         path: &CString,
@@ -279,7 +279,7 @@ impl<'a> Worker<'a> {
         file.close().map_err(mpi)
     }
 
-    /// Seconds from when all ranks begin until all have ended.
+    /// Seconds from the start of all ranks until all have finished.
     fn timed(&self, body: impl FnOnce() -> Result<(), Failure>) -> Result<f64, Failure> {
         self.barrier()?;
         let started = Instant::now();
@@ -318,13 +318,13 @@ impl<'a> Worker<'a> {
 impl Drop for Worker<'_> {
     fn drop(&mut self) {
         if self.info != self.host.predefined().info_null {
-            // Nothing depends on it any more.
+            // Nothing depends on it any longer.
             let _ = self.host.info_free(self.info);
         }
     }
 }
 
-/// The filetype as programs pass it: where the view has no gaps, one instance for the whole share
+/// The filetype as programs pass it: if the view has no gaps, one instance for the whole share
 /// rather than one per element.
 fn filetype(step: &Step) -> Result<Datatype, pario_layout::TypeError> {
     let elements = step.bytes() / step.etype.size().max(1);

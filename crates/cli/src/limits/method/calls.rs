@@ -1,4 +1,4 @@
-//! pwrite and its relatives.
+//! pwrite and related calls.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -12,7 +12,7 @@ use rustix::io::{Errno, pwritev, retry_on_intr};
 use super::super::threads::together;
 use super::{Outcome, Stage, Stop, Timing, timed, writable};
 
-/// One call per piece, by threads that have a part of the file each.
+/// One call per piece, by threads that each have a part of the file.
 pub(in crate::limits) fn pwrite(stage: &Stage<'_>, writers: usize) -> Outcome {
     let file = stage.open()?;
     let time = write(stage, &file, writers).map_err(Stop::failed("write"))?;
@@ -28,8 +28,8 @@ fn write(stage: &Stage<'_>, file: &File, writers: usize) -> io::Result<Duration>
     })
 }
 
-/// pwritev: a call takes a piece of the file from parts of memory. They lie side by side: what is
-/// measured is the kernel's work per part, not that of the caches.
+/// pwritev: a call writes a piece of the file from several parts of memory. They are adjacent: what
+/// is measured is the kernel's work per part, not cache misses.
 pub(in crate::limits) fn vectored(stage: &Stage<'_>, part_bytes: usize) -> Outcome {
     let file = stage.open()?;
     let time = together(stage.shares(1), |share: Range<usize>| {
@@ -37,16 +37,16 @@ pub(in crate::limits) fn vectored(stage: &Stage<'_>, part_bytes: usize) -> Outco
             let (offset, bytes) = (piece.start, &stage.source[piece]);
             let parts: Vec<_> = bytes.chunks(part_bytes).map(IoSlice::new).collect();
             let written = retry_on_intr(|| pwritev(&file, &parts, offset as u64))?;
-            // A call may move less than all.
+            // A call may be short.
             file.write_all_at(&bytes[written..], (offset + written) as u64)
         })
     });
     time.map(Timing::from).map_err(Stop::failed("write"))
 }
 
-/// One writer that bypasses the kernel's cache.
+/// One writer that bypasses the page cache.
 pub(in crate::limits) fn direct(stage: &mut Stage<'_>) -> Outcome {
-    // File systems without O_DIRECT say so at open, or at the first write.
+    // File systems without O_DIRECT fail at open or at the first write.
     let stop = |action| {
         move |error: io::Error| match error.kind() {
             io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported => {
@@ -62,7 +62,7 @@ pub(in crate::limits) fn direct(stage: &mut Stage<'_>) -> Outcome {
     Ok(time.into())
 }
 
-/// What is timed of fallocate and pwrite.
+/// Which of fallocate and pwrite is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::limits) enum Counted {
     Both,

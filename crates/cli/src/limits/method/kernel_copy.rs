@@ -1,5 +1,5 @@
 //! The kernel copies into a mapping of the file, from memory that ranks could share (a memfd): one
-//! system call scatters many pieces, and where there is no space it fails rather than raise SIGBUS.
+//! system call scatters many pieces, and it fails without raising SIGBUS if there is no space.
 //! Filling the memfd is not timed; mapping and unmapping the file are.
 
 use std::fs::File;
@@ -43,7 +43,7 @@ fn copy(memory: &File, pattern: Pattern, pieces_per_call: usize, to: &mut [u8]) 
         }
         match retry_on_intr(|| preadv(memory, &mut batch, offset as u64)) {
             Ok(moved) if moved == wanted => offset += wanted,
-            // The memfd has all bytes, so what stopped the kernel is the mapping.
+            // The memfd has all bytes, so the mapping stopped the kernel.
             Ok(_) | Err(Errno::FAULT) => {
                 let reason = "no space for a page of the mapping";
                 return Err(io::Error::new(io::ErrorKind::StorageFull, reason));

@@ -17,7 +17,7 @@ use crate::machine;
 /// How bytes are copied to the mapping.
 type Copy = fn(&mut [u8], &[u8]);
 
-/// memcpy by threads that have a part of the mapping each.
+/// memcpy by threads that each have a part of the mapping.
 pub(in crate::limits) fn stores(stage: &Stage<'_>, writers: usize) -> Outcome {
     copy_to_mapping(stage, writers, <[u8]>::copy_from_slice, Pages::Default)
 }
@@ -35,12 +35,12 @@ pub(in crate::limits) fn non_temporal_stores(_: &mut Stage<'_>) -> Outcome {
     Err(Stop::Unavailable(reason.to_owned()))
 }
 
-/// memcpy to a mapping that asks for huge pages.
+/// memcpy to a mapping that requests huge pages.
 pub(in crate::limits) fn huge_page_stores(stage: &mut Stage<'_>) -> Outcome {
     copy_to_mapping(stage, 1, <[u8]>::copy_from_slice, Pages::Huge)
 }
 
-/// Which pages a mapping asks for.
+/// Which pages a mapping requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pages {
     Default,
@@ -75,7 +75,7 @@ fn copy_to_mapping(stage: &Stage<'_>, writers: usize, copy: Copy, pages: Pages) 
 }
 
 /// Fails if there is no space for a new file of that length: stores into its mapping would kill the
-/// process. Other programs may take the space in the meantime, which cannot be prevented.
+/// process. Other programs may still use up the space meanwhile, which cannot be prevented.
 fn require_space(file: &File, length: usize) -> io::Result<()> {
     let is_new = file.metadata()?.len() < length as u64;
     let space = machine::available(&rustix::fs::fstatvfs(file)?);
@@ -92,7 +92,7 @@ pub(super) fn map(file: &File, length: usize) -> Result<MmapMut, Stop> {
     map_file(file, length).map_err(Stop::failed("map"))
 }
 
-/// How much of a mapping is in huge pages; unavailable if nothing is.
+/// The share of a mapping in huge pages; unavailable if it is zero.
 fn huge_note(mapping: &[u8]) -> Result<String, Stop> {
     let bytes = huge_pages::of(mapping).map_err(Stop::failed("inspect the mapping of"))?;
     match bytes * 100 / mapping.len() as u64 {

@@ -1,5 +1,5 @@
-//! Ways to move bytes between memory and a file; `contenders.rs` lists what is measured with each.
-//! Opening the file is not timed; whatever else a way does is, unless it says otherwise.
+//! Methods to move bytes between memory and a file; `contenders.rs` lists what is measured with
+//! each. Opening the file is not timed; everything else is, unless a method says otherwise.
 
 pub(super) mod calls;
 pub(super) mod kernel_copy;
@@ -21,36 +21,36 @@ pub(super) type Method = fn(&mut Stage<'_>) -> Outcome;
 
 pub(super) type Outcome = Result<Timing, Stop>;
 
-/// What a way works with.
+/// The inputs of a method.
 pub(super) struct Stage<'a> {
-    /// The file. Ways that write create it.
+    /// The file. Methods that write create it.
     pub(super) path: &'a Path,
     pub(super) pattern: Pattern,
-    /// What the file has, or gets. Starts at a page.
+    /// The file's contents, before or after. Page-aligned.
     pub(super) source: &'a [u8],
-    /// Memory to read into: touched, cleared, starts at a page, one page longer than the source.
+    /// Memory to read into: touched, cleared, page-aligned, one page longer than the source.
     pub(super) target: &'a mut [u8],
 }
 
-/// What a run took.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Timing {
     pub(super) time: Duration,
-    /// What else is worth knowing.
+    /// A remark for the table.
     pub(super) note: Option<String>,
 }
 
-/// Why a run gave no time.
+/// Why a run has no time.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The machine or the file system does not have this.
+    /// The machine or the file system does not support this.
     Unavailable(String),
     /// An operation failed, "cannot …".
     Failed {
         action: &'static str,
         source: io::Error,
     },
-    /// A byte that was read is not what the file has.
+    /// A byte that was read differs from the file.
     Wrong(WrongByte),
 }
 
@@ -76,7 +76,7 @@ impl Stage<'_> {
         self.pattern.span(self.source.len())
     }
 
-    /// What each of some threads moves.
+    /// The share of each thread.
     fn shares(&self, threads: usize) -> Vec<Range<usize>> {
         pattern::shares(self.span(), threads)
     }
@@ -86,21 +86,21 @@ impl Stage<'_> {
         writable().open(self.path).map_err(Stop::failed("open"))
     }
 
-    /// Fails unless all bytes that were read are those of the file.
+    /// Fails unless all bytes that were read match the file.
     fn check(&self, found: &[u8]) -> Result<(), Stop> {
         first_difference(found, &self.source[..found.len()], 0)
             .map_or(Ok(()), |byte| Err(Stop::Wrong(byte)))
     }
 }
 
-/// How files are opened that are written.
+/// How files are opened for writing.
 fn writable() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     options
 }
 
-/// Does something and adds the time it takes.
+/// Runs an action and adds its time.
 fn timed<T>(time: &mut Duration, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let result = work();

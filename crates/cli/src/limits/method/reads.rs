@@ -1,5 +1,5 @@
-//! Reads of a file that is in the cache, and memcpy for scale. What was read is compared with what
-//! the file has.
+//! Reads of a file that is in the cache, and memcpy for scale. The bytes read are compared with
+//! the file's.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -10,7 +10,7 @@ use super::super::pattern::{Share, split};
 use super::super::threads::together;
 use super::{Outcome, Stage, Stop, timed};
 
-/// pread into touched memory that starts `offset` bytes after the start of a page.
+/// pread into touched memory that starts `offset` bytes past a page boundary.
 pub(in crate::limits) fn pread(stage: &mut Stage<'_>, readers: usize, offset: usize) -> Outcome {
     let file = stage.open()?;
     let memory = offset..offset + stage.span();
@@ -25,7 +25,7 @@ pub(in crate::limits) fn pread(stage: &mut Stage<'_>, readers: usize, offset: us
     Ok(time.into())
 }
 
-/// pread into memory whose pages the read has to provide. Releasing it is not timed.
+/// pread into untouched memory, whose pages the read has to allocate. Releasing it is not timed.
 pub(in crate::limits) fn pread_untouched(stage: &mut Stage<'_>) -> Outcome {
     let file = stage.open()?;
     let mut memory = untouched(stage.span()).map_err(Stop::failed("map memory to read"))?;

@@ -1,7 +1,7 @@
 //! Writes through io_uring, several at a time.
 //!
-//! One of the files that may hold `unsafe`: requests name memory that the kernel reads until their
-//! completion is taken.
+//! One of the files that may contain `unsafe`: requests refer to memory that the kernel reads until
+//! their completion is reaped.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -20,7 +20,7 @@ const POLL: Duration = Duration::from_millis(1);
 /// How many writes are in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::limits) struct Pace {
-    /// The most of them.
+    /// The maximum.
     pub(in crate::limits) in_flight: u32,
     /// How many must complete before more are submitted.
     pub(in crate::limits) awaited: u32,
@@ -41,7 +41,7 @@ pub(in crate::limits) fn submit(stage: &Stage<'_>, pace: Pace) -> Outcome {
     Ok(time.into())
 }
 
-/// A part of memory, and where it goes in the file.
+/// A part of memory, and its offset in the file.
 type Piece<'a> = (&'a [u8], u64);
 
 /// The queues.
@@ -110,7 +110,7 @@ impl Ring {
         pushed.expect("there are as many entries as slots");
     }
 
-    /// Submits what was pushed and waits. Transient failures are no errors.
+    /// Submits what was pushed and waits. Transient failures are not errors.
     fn wait(&mut self, in_flight: usize) -> io::Result<()> {
         let awaited = in_flight.min(self.pace.awaited as usize);
         match self.ring.submit_and_wait(awaited) {
@@ -147,7 +147,7 @@ fn is_transient(error: &io::Error) -> bool {
     )
 }
 
-/// What a write has left to do.
+/// The remainder of a write.
 fn rest((bytes, offset): Piece<'_>, result: i32) -> io::Result<Option<Piece<'_>>> {
     match usize::try_from(result) {
         Err(_) => Err(io::Error::from_raw_os_error(-result)),

@@ -5,7 +5,7 @@ fn words(line: &str) -> Vec<OsString> {
     line.split_whitespace().map(OsString::from).collect()
 }
 
-/// The line as one would type it, and the names of variables in the launcher's environment.
+/// The command line as typed, and the names of variables in the launcher's environment.
 fn passed_on(launcher: Launcher, line: &str, hints: &[(String, String)]) -> (String, Vec<String>) {
     let library = Path::new("/p.so");
     let variables = Variables::clean(library, hints, Verbosity::AsBefore).unwrap();
