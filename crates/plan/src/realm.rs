@@ -80,6 +80,46 @@ impl Realm {
         self.file.contains(&file_byte) && self.below(file_byte + 1) > self.below(file_byte)
     }
 
+    /// How many of its bytes lie below a byte of the file.
+    pub fn bytes_below(&self, file_byte: u64) -> u64 {
+        let below = match file_byte {
+            byte if byte <= self.file.start => self.data.start,
+            byte if byte >= self.file.end => self.data.end,
+            byte => self.below(byte),
+        };
+        below - self.data.start
+    }
+
+    /// The byte of the file where one of its bytes lies, counted from 0.
+    pub fn offset_of(&self, index: u64) -> u64 {
+        debug_assert!(index < self.bytes());
+        let offset = self.layout.offset_of(self.data.start + index);
+        let offset = offset.expect("a realm reaches no further than its range");
+        self.displacement.wrapping_add_signed(offset)
+    }
+
+    /// Its stretches of the file within a range.
+    pub fn extents_in(&self, file: Range<u64>) -> Vec<Range<u64>> {
+        let start = self.data.start + self.bytes_below(file.start);
+        let end = self.data.start + self.bytes_below(file.end);
+        match start < end {
+            true => self.extents(start..end).into_vec(),
+            false => Vec::new(),
+        }
+    }
+
+    /// The stretches of data bytes of its tiling.
+    fn extents(&self, data: Range<u64>) -> SmallVec<[Range<u64>; 1]> {
+        let mut extents = SmallVec::new();
+        for run in self.layout.runs(data) {
+            for (offset, len) in run.pieces() {
+                let at = self.displacement.wrapping_add_signed(offset);
+                extents.push(at..at + len);
+            }
+        }
+        extents
+    }
+
     fn below(&self, file_byte: u64) -> u64 {
         match file_byte.checked_sub(self.displacement) {
             None => 0,
@@ -113,14 +153,9 @@ impl Realm {
         let number = self.data.start / window_bytes + index;
         let start = (number * window_bytes).max(self.data.start);
         let end = ((number + 1) * window_bytes).min(self.data.end);
-        let mut extents = SmallVec::new();
-        for run in self.layout.runs(start..end) {
-            for (offset, len) in run.pieces() {
-                let at = self.displacement.wrapping_add_signed(offset);
-                extents.push(at..at + len);
-            }
+        Window {
+            extents: self.extents(start..end),
         }
-        Window { extents }
     }
 }
 
@@ -198,6 +233,13 @@ mod tests {
         assert_eq!(realm.window(1, 12).extents(), [42..50, 70..74]);
         assert_eq!(realm.window(2, 12).extents().len(), 1);
         assert_eq!(realm.window(2, 12).span(), 74..75);
+        assert_eq!(realm.extents_in(45..72), [45..50, 70..72]);
+        assert!(realm.extents_in(50..70).is_empty());
+        for (index, byte) in (0..).zip(&owned) {
+            assert_eq!(realm.offset_of(index), *byte);
+            assert_eq!(realm.bytes_below(*byte), index);
+        }
+        assert_eq!(realm.bytes_below(u64::MAX), 20);
         let placed: Vec<_> = realm.window(1, 12).placed().collect();
         assert_eq!(placed, [(0, 42..50), (8, 70..74)]);
     }

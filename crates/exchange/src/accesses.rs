@@ -1,0 +1,46 @@
+//! What the machine asks about the data: a few look-ups, each of logarithmic
+//! cost in an implementation over datatypes.
+
+use std::ops::Range;
+
+use crate::{Rank, Realm};
+
+/// The plan of a call and the accesses of its ranks.
+///
+/// All offsets are bytes of the file. An aggregator asks about the ranks that
+/// have data in its windows; every other rank about itself only. Accesses
+/// ascend in the file; those of different ranks may overlap.
+pub trait Accesses {
+    /// How many realms there are. They do not overlap, and together they
+    /// hold every byte that a rank moves.
+    fn realms(&self) -> u32;
+
+    /// The aggregator of a realm.
+    fn aggregator(&self, realm: Realm) -> Rank;
+
+    /// The realms that a rank aggregates.
+    fn realms_of(&self, rank: Rank) -> Vec<Realm>;
+
+    /// From the first byte of a realm to the end of its last.
+    fn hull(&self, realm: Realm) -> Range<u64>;
+
+    /// How many bytes of a range belong to a realm.
+    fn realm_bytes(&self, realm: Realm, file: Range<u64>) -> u64;
+
+    /// The end of the first `bytes` bytes that a realm has from `from` on; the
+    /// end of its hull if there are fewer.
+    fn realm_end(&self, realm: Realm, from: u64, bytes: u64) -> u64;
+
+    /// The ranks that may have data in a realm: each costs its aggregator one
+    /// look-up per call, so an index of the accesses' spans pays off.
+    fn contributors(&self, realm: Realm) -> impl Iterator<Item = Rank> + '_;
+
+    /// How many bytes of a rank lie in a range and a realm.
+    fn bytes(&self, rank: Rank, realm: Realm, file: Range<u64>) -> u64;
+
+    /// The first byte at or past `at` that a rank has in a realm.
+    fn next(&self, rank: Rank, realm: Realm, at: u64) -> Option<u64>;
+
+    /// The last byte before `at` that a rank has in a realm.
+    fn last(&self, rank: Rank, realm: Realm, at: u64) -> Option<u64>;
+}

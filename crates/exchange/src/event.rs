@@ -1,0 +1,102 @@
+//! What happens to a machine.
+
+use std::sync::Arc;
+
+use crate::{Buffer, Entry, Job, Kind, Message, Progress, Rank, Span};
+
+/// How a file transfer ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The first byte of the file that was wanted and not moved, if any: an
+    /// error, or the end of the file.
+    pub stop: Option<u64>,
+    /// The error, in the form in which it travels.
+    pub error: Option<Arc<[u8]>>,
+}
+
+impl Outcome {
+    /// Everything was moved.
+    pub const ALL: Outcome = Outcome {
+        stop: None,
+        error: None,
+    };
+}
+
+/// An event.
+#[derive(Debug)]
+pub enum Event<A> {
+    /// The program made the call.
+    Entered(Entry),
+    /// The answer to [`Action::Plan`](crate::Action::Plan).
+    Planned(Arc<A>),
+    /// The other answer, on all ranks: the plan needs no exchange, and this
+    /// rank has moved its data so far. What remains is to agree.
+    MovedAlone(Progress),
+    /// A control message or a note arrived. Those of one call may arrive in
+    /// any order.
+    Message {
+        /// Who sent it.
+        from: Rank,
+        /// What it says.
+        message: Message,
+        /// Its payload, if it has one: the spans themselves if the sender is
+        /// of the same group, else one of a buffer of kind
+        /// [`Arrival`](Kind::Arrival), which is this machine's until it
+        /// releases it.
+        payload: Vec<Span>,
+    },
+    /// The data of a posted receive is in its place.
+    Received {
+        /// The receive.
+        job: Job,
+        /// The length of the message.
+        bytes: u64,
+    },
+    /// The bytes of a send may be overwritten.
+    Sent(Job),
+    /// A copy is complete.
+    Copied(Job),
+    /// A file transfer is over.
+    Transferred {
+        /// The transfer.
+        job: Job,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// One more buffer of a kind, which was asked for.
+    Acquired(Kind),
+    /// No more buffers of a kind now.
+    Refused(Kind),
+    /// What was refused may be asked for again.
+    Room,
+    /// A rank is gone. Comes to every machine of the communicator.
+    PeerLost(Rank),
+}
+
+impl<A> Event<A> {
+    /// A message without payload.
+    pub fn message(from: Rank, message: Message) -> Event<A> {
+        let payload = Vec::new();
+        Event::Message {
+            from,
+            message,
+            payload,
+        }
+    }
+}
+
+/// How a call ended on this rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finished {
+    /// As all ranks agreed. A rank's count is the number of its data bytes
+    /// below the stop.
+    Agreed(Progress),
+    /// A rank is gone.
+    Lost {
+        /// Which.
+        rank: Rank,
+        /// The buffers that a request or another rank may still touch. They
+        /// have to stay allocated, unused.
+        parked: Vec<Buffer>,
+    },
+}

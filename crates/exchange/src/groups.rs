@@ -1,0 +1,120 @@
+//! Which ranks combine their data, and who sends for them.
+
+use crate::{Rank, Realm};
+
+/// Who sends what a group has for the aggregator of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layer {
+    /// One rank for all: one message per node and window.
+    Node,
+    /// Each rank for itself: where a rank of the node may be busy elsewhere
+    /// while the others wait for it.
+    Rank,
+}
+
+/// Ranks that fill each other's buffers: those of a node, or each rank alone
+/// where they share no memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Groups {
+    layer: Layer,
+    of_rank: Vec<u32>,
+    /// The ranks of all groups, group after group, ascending in each.
+    members: Vec<Rank>,
+    /// Where each group starts in `members`, and the end.
+    starts: Vec<u32>,
+    /// The place of each rank in its group.
+    places: Vec<u32>,
+}
+
+impl Groups {
+    /// One group per node. `nodes` names the node of each rank.
+    pub fn by_node(nodes: &[u32]) -> Groups {
+        let mut ranks: Vec<(u32, u32)> = nodes.iter().copied().zip(0..).collect();
+        ranks.sort_unstable();
+        let mut groups = Groups {
+            layer: Layer::Node,
+            of_rank: vec![0; nodes.len()],
+            members: Vec::with_capacity(nodes.len()),
+            starts: vec![0],
+            places: vec![0; nodes.len()],
+        };
+        for (group, node) in (0..).zip(ranks.chunk_by(|a, b| a.0 == b.0)) {
+            for (place, (_, rank)) in (0..).zip(node) {
+                groups.of_rank[*rank as usize] = group;
+                groups.places[*rank as usize] = place;
+                groups.members.push(Rank(*rank));
+            }
+            groups.starts.push(groups.members.len() as u32);
+        }
+        groups
+    }
+
+    /// The same groups, in which each rank sends its own part. Those on an
+    /// aggregator's node still fill its windows.
+    pub fn without_layer(self) -> Groups {
+        Groups {
+            layer: Layer::Rank,
+            ..self
+        }
+    }
+
+    /// Ranks that share no memory with any other.
+    pub fn alone(ranks: u32) -> Groups {
+        Groups::by_node(&(0..ranks).collect::<Vec<_>>())
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> u32 {
+        self.of_rank.len() as u32
+    }
+
+    /// How many groups there are.
+    pub fn count(&self) -> u32 {
+        self.starts.len() as u32 - 1
+    }
+
+    /// The group of a rank.
+    pub fn of(&self, rank: Rank) -> u32 {
+        self.of_rank[rank.index()]
+    }
+
+    /// The ranks of a group, ascending.
+    pub fn members(&self, group: u32) -> &[Rank] {
+        let group = group as usize;
+        &self.members[self.starts[group] as usize..self.starts[group + 1] as usize]
+    }
+
+    /// The place of a rank among the members of its group.
+    pub fn place(&self, rank: Rank) -> u32 {
+        self.places[rank.index()]
+    }
+
+    /// Whether two ranks fill each other's buffers.
+    pub fn share(&self, a: Rank, b: Rank) -> bool {
+        self.of(a) == self.of(b)
+    }
+
+    /// The rank that sends or receives what belongs to a realm for another:
+    /// spread over the group, known to all without a word.
+    pub fn relay(&self, rank: Rank, realm: Realm) -> Rank {
+        match self.layer {
+            Layer::Rank => rank,
+            Layer::Node => {
+                let members = self.members(self.of(rank));
+                members[realm.0 as usize % members.len()]
+            }
+        }
+    }
+
+    /// The turn of a rank at an aggregator, equal for those that send
+    /// together: 0 for the aggregator's own group, then those behind it, so
+    /// that aggregators do not all turn to the same one first.
+    pub(crate) fn turn(&self, aggregator: Rank, rank: Rank) -> u32 {
+        let behind = |it: u32, own: u32, all: u32| (it + all - own) % all;
+        match self.layer {
+            _ if self.share(aggregator, rank) => 0,
+            Layer::Node => behind(self.of(rank), self.of(aggregator), self.count()),
+            Layer::Rank => behind(rank.0, aggregator.0, self.ranks()),
+        }
+    }
+}
