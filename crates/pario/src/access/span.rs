@@ -85,6 +85,19 @@ impl<'a> MemorySpan<'a> {
         }
     }
 
+    /// Data bytes that lie one after the other in a buffer: `dense` is the layout
+    /// of a byte.
+    pub(crate) fn packed(buffer: WindowBuffer<'a>, dense: &'a Layout) -> MemorySpan<'a> {
+        debug_assert!(dense.is_dense());
+        MemorySpan {
+            origin: buffer.start,
+            layout: dense,
+            first: 0,
+            len: buffer.len as u64,
+            memory: PhantomData,
+        }
+    }
+
     pub(crate) fn slice(&self, start: u64, len: u64) -> MemorySpan<'a> {
         debug_assert!(start + len <= self.len);
         MemorySpan {
@@ -129,6 +142,19 @@ impl<'a> MemorySpan<'a> {
         let data = self.first..self.first + packed.len() as u64;
         // SAFETY: the span's memory is valid and at least this long.
         unsafe { self.layout.unpack(packed.as_ptr(), self.origin, data) }
+    }
+
+    /// Copies between this memory and a buffer that holds its data bytes one
+    /// after the other.
+    pub(crate) fn exchange_packed(&self, direction: Direction, packed: WindowBuffer<'_>) {
+        assert_eq!(self.len, packed.len as u64);
+        // SAFETY: both sides are valid and have the same length.
+        unsafe {
+            match direction {
+                Direction::Write => self.layout.pack(self.origin, self.data(), packed.start),
+                Direction::Read => self.layout.unpack(packed.start, self.origin, self.data()),
+            }
+        }
     }
 
     /// Copies between this memory and a window that holds the file from byte

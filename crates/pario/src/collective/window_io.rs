@@ -35,11 +35,20 @@ type RunList = SmallVec<[Range<u64>; 1]>;
 
 impl<'a> WindowIo<'a> {
     pub(super) fn new(work: &Work<'a>) -> Self {
+        Self::of_call(work.operation, work.accesses, work.holes, work.proof)
+    }
+
+    pub(super) fn of_call(
+        operation: &'a Operation,
+        accesses: &'a [Access],
+        holes: Holes,
+        proof: &'a OnceLock<Proof>,
+    ) -> Self {
         WindowIo {
-            operation: work.operation,
-            accesses: work.accesses,
-            holes: work.holes,
-            proof: work.proof,
+            operation,
+            accesses,
+            holes,
+            proof,
         }
     }
 
@@ -132,7 +141,7 @@ impl<'a> WindowIo<'a> {
     }
 
     /// The most runs of one call.
-    fn list_pieces(&self) -> usize {
+    pub(super) fn list_pieces(&self) -> usize {
         (self.operation.hints().pario_list_pieces as usize).max(1)
     }
 
@@ -286,6 +295,12 @@ pub(super) fn exchange_part(
 pub(super) struct Place {
     at: u64,
     extent: Range<u64>,
+}
+
+impl Place {
+    pub(super) fn new(at: u64, extent: Range<u64>) -> Place {
+        Place { at, extent }
+    }
 }
 
 /// The data bytes of an access in each extent of a window, below `end`.

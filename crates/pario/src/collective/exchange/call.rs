@@ -1,0 +1,415 @@
+//! The driver loop of one call.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, OnceLock},
+    thread::Scope,
+};
+
+use pario_driver::Direction;
+use pario_exchange::{
+    Action, Event, Finished, Job, Machine, Message, Outcome, Planned, Rank, Setting, Span, Table,
+};
+use pario_transport::{DataTag, Posted, Tag, Transport};
+
+use super::{
+    ExchangeState, PlannedCall, Step,
+    copies::{arrange, copy_own},
+    eager::access_of,
+    transfers::{Done, IoThread, Transfers, WindowTransfer, transfer_packed},
+};
+use crate::{Error, ErrorKind, Result, access::MemorySpan, operation::Operation};
+
+/// Control messages of the exchange.
+const CONTROL: Tag = Tag(1);
+
+/// What a call needs for as long as it lasts.
+pub(super) struct Environment<'a> {
+    pub(super) comm: &'a dyn Transport,
+    /// `None` if this rank's arguments are wrong.
+    pub(super) operation: Option<&'a Operation>,
+    pub(super) planned: OnceLock<PlannedCall>,
+    pub(super) done: Done,
+}
+
+impl Environment<'_> {
+    fn operation(&self) -> &Operation {
+        let operation = self.operation;
+        operation.expect("nothing is moved in a call with wrong arguments")
+    }
+
+    fn planned(&self) -> &PlannedCall {
+        let planned = self.planned.get();
+        planned.expect("data is moved once the call is planned")
+    }
+
+    fn transfers(&self) -> Transfers<'_> {
+        let PlannedCall {
+            planning,
+            addresses,
+            memory,
+        } = self.planned();
+        Transfers {
+            operation: self.operation(),
+            planning,
+            memory,
+            addresses,
+        }
+    }
+}
+
+/// Whether a posted transfer is a receive, and of how many bytes.
+#[derive(Clone, Copy, Debug)]
+enum Waiting {
+    Receive(Job, u64),
+    Send(Job),
+}
+
+pub(super) struct Call<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    environment: &'env Environment<'env>,
+    state: &'scope mut ExchangeState,
+    machine: Machine<Planned>,
+    events: VecDeque<Event<Planned>>,
+    actions: Vec<Action>,
+    posted: Vec<(Posted, Waiting)>,
+    io_thread: Option<IoThread>,
+    finished: Option<Finished>,
+}
+
+/// Plans a call from the entries of all ranks.
+pub(super) type Planner<'a> =
+    &'a mut dyn FnMut(&mut ExchangeState, &Table) -> Result<Step>;
+
+impl<'scope, 'env> Call<'scope, 'env> {
+    pub(super) fn new(
+        scope: &'scope Scope<'scope, 'env>,
+        environment: &'env Environment<'env>,
+        state: &'scope mut ExchangeState,
+        setting: Arc<Setting>,
+    ) -> Call<'scope, 'env> {
+        let me = Rank(environment.comm.rank().0);
+        Call {
+            machine: Machine::new(setting, me),
+            scope,
+            environment,
+            state,
+            events: VecDeque::new(),
+            actions: Vec::new(),
+            posted: Vec::new(),
+            io_thread: None,
+            finished: None,
+        }
+    }
+
+    fn me(&self) -> Rank {
+        Rank(self.environment.comm.rank().0)
+    }
+
+    /// Runs the call to its end.
+    pub(super) fn run(
+        mut self,
+        start: Event<Planned>,
+        planner: Planner<'_>,
+    ) -> Result<Finished> {
+        self.events.push_back(start);
+        for (from, message) in std::mem::take(&mut self.state.early) {
+            self.take_in(from, message)?;
+        }
+        let comm = self.environment.comm;
+        loop {
+            self.handle_events(planner)?;
+            if let Some(finished) = self.finished.take() {
+                return Ok(finished);
+            }
+            comm.wait_until(&mut || self.gather())?;
+        }
+    }
+
+    fn handle_events(&mut self, planner: Planner<'_>) -> Result<()> {
+        while let Some(event) = self.events.pop_front() {
+            let mut actions = std::mem::take(&mut self.actions);
+            self.machine.handle(event, &mut actions);
+            for action in actions.drain(..) {
+                self.act(action, planner)?;
+            }
+            self.actions = actions;
+        }
+        Ok(())
+    }
+
+    /// Takes in what has happened; whether anything has.
+    fn gather(&mut self) -> Result<bool> {
+        let comm = self.environment.comm;
+        while let Some((from, message)) = comm.try_receive_any(CONTROL)? {
+            self.take_in(Rank(from.0), message)?;
+        }
+        let mut index = 0;
+        while index < self.posted.len() {
+            if !comm.is_complete(self.posted[index].0)? {
+                index += 1;
+                continue;
+            }
+            let (_, waiting) = self.posted.swap_remove(index);
+            self.events.push_back(match waiting {
+                Waiting::Receive(job, bytes) => Event::Received { job, bytes },
+                Waiting::Send(job) => Event::Sent(job),
+            });
+        }
+        for (job, outcome) in self.environment.done.take() {
+            self.events.push_back(Event::Transferred { job, outcome });
+        }
+        Ok(!self.events.is_empty())
+    }
+
+    /// A control message: of this call, or of one that this rank has not entered
+    /// yet.
+    fn take_in(&mut self, from: Rank, bytes: Vec<u8>) -> Result<()> {
+        let malformed = || {
+            let why = format!("rank {} sent a malformed message of an exchange", from.0);
+            Error::new(ErrorKind::Io, why)
+        };
+        let (number, rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
+        if u32::from_le_bytes(*number) != self.state.number {
+            self.state.early.push((from, bytes));
+            return Ok(());
+        }
+        let (message, payload) = Message::from_wire(rest).ok_or_else(malformed)?;
+        let payload = self.state.eager.arrive(self.me(), payload);
+        self.events.push_back(Event::Message {
+            from,
+            message,
+            payload,
+        });
+        Ok(())
+    }
+
+    fn act(&mut self, action: Action, planner: Planner<'_>) -> Result<()> {
+        match action {
+            Action::Plan(table) => self.plan(&table, planner)?,
+            Action::Control {
+                to,
+                message,
+                payload,
+            }
+            | Action::Notify {
+                to,
+                message,
+                payload,
+            } => self.send_control(to, &message, &payload)?,
+            Action::Receive {
+                job,
+                from,
+                tag,
+                span,
+            } => {
+                let (from, waiting) = (rank(from), Waiting::Receive(job, span.bytes()));
+                let posted = self.post(&span, |comm, memory, range| {
+                    comm.post_receive(from, DataTag(tag.0), memory, range)
+                });
+                self.posted.push((posted?, waiting));
+            }
+            Action::Send { job, to, tag, span } => {
+                let posted = self.post(&span, |comm, memory, range| {
+                    comm.post_send(rank(to), DataTag(tag.0), memory, range)
+                });
+                self.posted.push((posted?, Waiting::Send(job)));
+            }
+            Action::TryAcquire(kind) => self.events.push_back(Event::Acquired(kind)),
+            Action::Release(buffer) => self.state.eager.release(buffer),
+            Action::Finish(finished) => self.finished = Some(finished),
+            Action::Transfer {
+                job,
+                realm,
+                file,
+                buffer,
+                contents,
+                parts,
+            } => self.transfer(WindowTransfer {
+                job,
+                realm,
+                file,
+                buffer,
+                contents,
+                parts,
+            }),
+            Action::Copy { .. }
+            | Action::Arrange { .. }
+            | Action::Pack { .. }
+            | Action::Unpack { .. } => self.copy(action),
+            Action::TransferEager { job, table, parts } => {
+                let outcome = self.transfer_eager(&table, &parts)?;
+                self.events.push_back(Event::Transferred { job, outcome });
+            }
+        }
+        Ok(())
+    }
+
+    fn plan(&mut self, table: &Table, planner: Planner<'_>) -> Result<()> {
+        let event = match planner(self.state, table)? {
+            Step::Exchange(planned) => {
+                let accesses = planned.planning.planned.clone();
+                let is_first = self.environment.planned.set(*planned).is_ok();
+                debug_assert!(is_first, "a call is planned once");
+                Event::Planned(accesses)
+            }
+            Step::Alone(progress) => Event::MovedAlone(progress),
+        };
+        self.events.push_back(event);
+        Ok(())
+    }
+
+    fn send_control(&self, to: Rank, message: &Message, payload: &[Span]) -> Result<()> {
+        let payload_bytes: u64 = payload.iter().map(Span::bytes).sum();
+        let bytes = 4 + message.wire_bytes() + payload_bytes;
+        let mut wire = Vec::with_capacity(bytes as usize + pario_transport::SEND_HEADROOM);
+        wire.extend(self.state.number.to_le_bytes());
+        message.write_to(&mut wire);
+        for span in payload {
+            wire.extend_from_slice(self.state.eager.bytes(span));
+        }
+        Ok(self.environment.comm.send_owned(rank(to), CONTROL, wire)?)
+    }
+
+    fn post(
+        &self,
+        span: &Span,
+        post: impl FnOnce(
+            &dyn Transport,
+            &pario_transport::Segment,
+            std::ops::Range<usize>,
+        ) -> pario_transport::Result<Posted>,
+    ) -> Result<Posted> {
+        let PlannedCall {
+            memory, addresses, ..
+        } = self.environment.planned();
+        let (segment, place) = memory.segment(addresses, span.buffer);
+        let start = (place.start + span.range.start) as usize;
+        let range = start..start + span.bytes() as usize;
+        Ok(post(self.environment.comm, segment, range)?)
+    }
+
+    /// Moves a window here if it is the only one, else on the I/O thread.
+    fn transfer(&mut self, transfer: WindowTransfer) {
+        let environment = self.environment;
+        let transfers = environment.transfers();
+        let is_only = {
+            let planned = &environment.planned().planning.planned;
+            planned.realm(transfer.realm).bytes() <= planned.rounds().window_bytes
+        };
+        let mut left = Some(transfer);
+        if !is_only {
+            if self.io_thread.is_none() {
+                let (comm, done) = (environment.comm, &environment.done);
+                self.io_thread = IoThread::start(self.scope, transfers, comm, done);
+            }
+            if let Some(thread) = &self.io_thread {
+                left = left.and_then(|transfer| thread.order(transfer).err());
+            }
+        }
+        if let Some(transfer) = left {
+            let outcome = transfers.carry_out(&transfer);
+            let job = transfer.job;
+            self.events.push_back(Event::Transferred { job, outcome });
+        }
+    }
+
+    fn copy(&mut self, action: Action) {
+        let environment = self.environment;
+        let operation = environment.operation();
+        let job = match action {
+            Action::Copy {
+                job,
+                realm,
+                file,
+                buffer,
+                place,
+            } => {
+                let PlannedCall {
+                    planning,
+                    memory,
+                    addresses,
+                } = environment.planned();
+                let buffer = memory.buffer(addresses, buffer);
+                let planned = &planning.planned;
+                copy_own(planned, operation, self.me(), (realm, file), buffer, place);
+                job
+            }
+            Action::Arrange {
+                job,
+                realm,
+                file,
+                staging,
+                window,
+                parts,
+            } => {
+                let PlannedCall {
+                    planning,
+                    memory,
+                    addresses,
+                } = environment.planned();
+                let staging = memory.buffer(addresses, staging);
+                let window = memory.buffer(addresses, window);
+                let planned = &planning.planned;
+                arrange(planned, operation, (realm, file), staging, window, &parts);
+                job
+            }
+            Action::Pack { job, .. } => {
+                let memory = MemorySpan::of(operation.memory());
+                let packed = self.state.eager.own(memory.len());
+                memory.exchange_packed(Direction::Write, packed);
+                job
+            }
+            Action::Unpack { job, spans, stop } => {
+                self.unpack(operation, &spans, stop);
+                job
+            }
+            _ => unreachable!("only copies come here"),
+        };
+        self.events.push_back(Event::Copied(job));
+    }
+
+    fn unpack(&self, operation: &Operation, spans: &[Span], stop: u64) {
+        let memory = MemorySpan::of(operation.memory());
+        let below = match self.state.own_access.as_ref() {
+            Some(access) if stop < u64::MAX => access.bytes_below(stop),
+            _ => memory.len(),
+        };
+        let mut at = 0;
+        for span in spans {
+            let len = span.bytes().min(below - at);
+            let bytes = &self.state.eager.bytes(span)[..len as usize];
+            memory.slice(at, len).unpack_from(bytes);
+            at += len;
+        }
+    }
+
+    /// As the root: moves the data of all ranks.
+    fn transfer_eager(
+        &mut self,
+        table: &Table,
+        parts: &[(Rank, Vec<Span>)],
+    ) -> Result<Outcome> {
+        let operation = self.environment.operation();
+        let accesses = parts.iter().map(|(rank, _)| {
+            let entry = table.get(*rank).cloned().unwrap_or_default();
+            access_of(operation, *rank, &entry)
+        });
+        let accesses = match accesses.collect::<Result<Vec<_>>>() {
+            Ok(accesses) => accesses,
+            Err(error) => {
+                return Ok(Outcome {
+                    stop: Some(0),
+                    error: Some(error.to_wire().into()),
+                });
+            }
+        };
+        let list_pieces = (operation.hints().pario_list_pieces as usize).max(1);
+        let parts = self.state.eager.parts(&accesses, parts, table);
+        Ok(transfer_packed(operation, list_pieces, &parts))
+    }
+}
+
+fn rank(rank: Rank) -> pario_transport::Rank {
+    pario_transport::Rank(rank.0)
+}

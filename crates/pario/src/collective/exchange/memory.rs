@@ -1,0 +1,214 @@
+//! The buffers of an exchange: the memory behind the names that the machine
+//! uses.
+//!
+//! `unsafe` is needed because the ranks of a node copy into and out of the same
+//! segment. The protocol keeps them apart: a buffer belongs to one slice or
+//! window at a time, and a rank is asked for its own bytes only.
+#![allow(unsafe_code)]
+
+use std::ops::Range;
+
+use pario_exchange::{Accesses, Buffer, Groups, Kind, Layer, Limits, Planned, Rank, Realm};
+use pario_transport::{Segment, Transport};
+
+use crate::{Error, Result, access::WindowBuffer, agree};
+
+/// Buffers start at page boundaries.
+const PAGE: u64 = 4096;
+
+/// How many bytes an exchange needs. The same on all ranks, so that they make
+/// memory in the same call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Need {
+    /// Filled by the ranks of a node.
+    common: u64,
+    /// Used by one rank.
+    private: u64,
+}
+
+impl Need {
+    fn is_within(self, other: Need) -> bool {
+        self.common <= other.common && self.private <= other.private
+    }
+}
+
+/// Where the buffers of a plan are.
+#[derive(Debug)]
+pub(super) struct Addresses {
+    me: Rank,
+    layer: Layer,
+    depth: u64,
+    staging: u64,
+    node_buffers: u64,
+    /// The distance between windows, and between slices.
+    window_bytes: u64,
+    slice_bytes: u64,
+    /// The place of each realm among those that ranks of one group aggregate.
+    places: Vec<u32>,
+    /// The realms that this rank aggregates.
+    own: Vec<Realm>,
+    /// Where the node buffers start.
+    after_windows: u64,
+    after_staging: u64,
+    need: Need,
+}
+
+impl Addresses {
+    pub(super) fn new(planned: &Planned, groups: &Groups, limits: &Limits, me: Rank) -> Addresses {
+        let realms = u64::from(planned.realms());
+        let mut in_group = vec![0_u32; groups.count() as usize];
+        let mut of_rank = vec![0_u64; groups.ranks() as usize];
+        let mut longest = 0;
+        let places = (0..planned.realms()).map(Realm).map(|realm| {
+            let aggregator = planned.aggregator(realm);
+            longest = longest.max(planned.realm(realm).bytes());
+            of_rank[aggregator.index()] += 1;
+            let count = &mut in_group[groups.of(aggregator) as usize];
+            *count += 1;
+            *count - 1
+        });
+        let places = places.collect();
+        let window_bytes = limits.window_bytes.min(longest).next_multiple_of(PAGE);
+        // A slice holds no more than a window has for all ranks of a group.
+        let slice_bytes = limits.slice_bytes.next_multiple_of(PAGE);
+        let (depth, staging) = (limits.depth.into(), limits.staging.into());
+        let node_buffers = u64::from(limits.node_buffers);
+        let per_group = u64::from(in_group.into_iter().max().unwrap_or(0));
+        let per_rank = of_rank.into_iter().max().unwrap_or(0);
+        let after_windows = per_group * depth * window_bytes;
+        let after_staging = per_rank * staging * slice_bytes;
+        let node = realms * node_buffers * slice_bytes;
+        let layer = groups.layer();
+        let need = match layer {
+            Layer::Node => Need {
+                common: after_windows + node,
+                private: after_staging,
+            },
+            Layer::Rank => Need {
+                common: after_windows,
+                private: after_staging + node,
+            },
+        };
+        Addresses {
+            me,
+            layer,
+            depth,
+            staging,
+            node_buffers,
+            window_bytes,
+            slice_bytes,
+            places,
+            own: planned.realms_of(me),
+            after_windows,
+            after_staging,
+            need,
+        }
+    }
+
+    /// Which memory a buffer is in, and where.
+    fn of(&self, buffer: Buffer) -> (Memory, Range<u64>) {
+        let nth = |place: u64, count: u64, bytes: u64| {
+            let start = (place * count + u64::from(buffer.index)) * bytes;
+            start..start + bytes
+        };
+        let shift = |range: Range<u64>, by| range.start + by..range.end + by;
+        match buffer.kind {
+            Kind::Window(realm) => {
+                let place = self.places[realm.0 as usize].into();
+                (Memory::Common, nth(place, self.depth, self.window_bytes))
+            }
+            Kind::Node(realm) => {
+                let range = nth(realm.0.into(), self.node_buffers, self.slice_bytes);
+                match self.layer {
+                    Layer::Node => (Memory::Common, shift(range, self.after_windows)),
+                    Layer::Rank => (Memory::Private, shift(range, self.after_staging)),
+                }
+            }
+            Kind::Staging(realm) => {
+                debug_assert_eq!(buffer.owner, self.me);
+                let place = self.own.iter().position(|own| *own == realm);
+                let place = place.expect("staging is for realms of this rank") as u64;
+                (Memory::Private, nth(place, self.staging, self.slice_bytes))
+            }
+            Kind::Eager | Kind::EagerWindow | Kind::Arrival => {
+                unreachable!("eager data is not kept in segments")
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Memory {
+    Common,
+    Private,
+}
+
+/// The memory of a collective context's exchanges. Pages that no call touches
+/// take no memory.
+#[derive(Debug)]
+pub(super) struct ExchangeMemory {
+    made_for: Need,
+    common: Segment,
+    private: Segment,
+}
+
+impl ExchangeMemory {
+    /// Whether an exchange can use what an earlier one has left.
+    pub(super) fn suffices(&self, addresses: &Addresses) -> bool {
+        addresses.need.is_within(self.made_for)
+    }
+
+    /// Makes memory. Collective. `None` on all ranks if those of some node share
+    /// none.
+    pub(super) fn make(
+        comm: &dyn Transport,
+        groups: &Groups,
+        addresses: &Addresses,
+    ) -> Result<Option<ExchangeMemory>> {
+        let Need { common, private } = addresses.need;
+        let me = Rank(comm.rank().0);
+        let is_alone = groups.members(groups.of(me)).len() == 1;
+        let common = match is_alone {
+            true => anonymous(common).map(Some),
+            false => Ok(comm.segment(common as usize)?),
+        };
+        let made = common.and_then(|common| Ok((common, anonymous(private)?)));
+        let is_shared = made.as_ref().map(|(common, _)| u8::from(common.is_some()));
+        let all = agree::gather(comm, is_shared.map(|shared| vec![shared]).map_err(Error::clone))?;
+        let (common, private) = made?;
+        let is_shared = all.iter().all(|shared| shared.as_slice() == [1]);
+        let common = common.filter(|_| is_shared);
+        Ok(common.map(|common| ExchangeMemory {
+            made_for: addresses.need,
+            common,
+            private,
+        }))
+    }
+
+    /// The segment that a buffer is in, and where.
+    pub(super) fn segment(&self, addresses: &Addresses, buffer: Buffer) -> (&Segment, Range<u64>) {
+        let (memory, range) = addresses.of(buffer);
+        match memory {
+            Memory::Common => (&self.common, range),
+            Memory::Private => (&self.private, range),
+        }
+    }
+
+    /// A buffer's bytes.
+    pub(super) fn buffer(&self, addresses: &Addresses, buffer: Buffer) -> WindowBuffer<'_> {
+        let (segment, range) = self.segment(addresses, buffer);
+        assert!(range.end <= segment.bytes() as u64);
+        let len = (range.end - range.start) as usize;
+        let start = segment.as_ptr().wrapping_add(range.start as usize);
+        // SAFETY: the range lies within the segment, which `self` keeps; the
+        // protocol keeps ranks and the I/O thread apart, see above.
+        unsafe { WindowBuffer::from_raw(start, len) }
+    }
+}
+
+fn anonymous(bytes: u64) -> Result<Segment> {
+    Segment::anonymous(bytes as usize).map_err(|error| {
+        let why = format!("{bytes} bytes for the exchange of a collective call");
+        Error::from(error).because(why)
+    })
+}

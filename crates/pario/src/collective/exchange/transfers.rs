@@ -1,0 +1,195 @@
+//! File transfers of an exchange, on the calling thread or on an I/O thread.
+
+use std::{
+    ops::Range,
+    sync::{
+        Mutex, PoisonError,
+        mpsc::{self, Receiver, Sender},
+    },
+    thread::{Builder, Scope},
+    time::Duration,
+};
+
+use pario_driver::Direction;
+use pario_exchange::{Buffer, Contents, Job, Outcome, Part, Planned, Realm};
+use pario_plan::{MemberRanks, Window};
+use pario_transport::Transport;
+
+use super::{
+    super::{PlanResult, window_io::WindowIo},
+    Planning,
+    copies::data_parts,
+    memory::{Addresses, ExchangeMemory},
+    packed::{self, PackedPart, Stopped},
+};
+use crate::{Error, access::WindowBuffer, operation::Operation};
+
+/// A window that is to be moved between its buffer and the file.
+#[derive(Debug)]
+pub(super) struct WindowTransfer {
+    pub(super) job: Job,
+    pub(super) realm: Realm,
+    pub(super) file: Range<u64>,
+    pub(super) buffer: Buffer,
+    pub(super) contents: Contents,
+    pub(super) parts: Vec<Part>,
+}
+
+/// What transfers need to know of their call.
+#[derive(Clone, Copy)]
+pub(super) struct Transfers<'a> {
+    pub(super) operation: &'a Operation,
+    pub(super) planning: &'a Planning,
+    pub(super) memory: &'a ExchangeMemory,
+    pub(super) addresses: &'a Addresses,
+}
+
+impl Transfers<'_> {
+    pub(super) fn carry_out(&self, transfer: &WindowTransfer) -> Outcome {
+        let planned = &*self.planning.planned;
+        let delay_us = planned.rounds().aggregators[transfer.realm.0 as usize].delay_us;
+        if delay_us > 0 {
+            std::thread::sleep(Duration::from_micros(delay_us));
+        }
+        let buffer = self.memory.buffer(self.addresses, transfer.buffer);
+        match transfer.contents {
+            Contents::Image => self.image(transfer, buffer),
+            Contents::Packed => self.packed(planned, transfer, buffer),
+        }
+    }
+
+    fn io(&self) -> WindowIo<'_> {
+        let Planning {
+            planned,
+            proof,
+            holes,
+            ..
+        } = self.planning;
+        WindowIo::of_call(self.operation, planned.accesses(), *holes, proof)
+    }
+
+    fn image(&self, transfer: &WindowTransfer, buffer: WindowBuffer<'_>) -> Outcome {
+        let realm = self.planning.planned.realm(transfer.realm);
+        let window = Window::of(realm.extents_in(transfer.file.clone()));
+        let mut ranks: Vec<u32> = transfer.parts.iter().map(|part| part.rank.0).collect();
+        ranks.sort_unstable();
+        let members = MemberRanks::Some(ranks.iter());
+        let mut result = PlanResult::default();
+        match self.operation.direction() {
+            Direction::Write => self.io().write(&window, members, buffer, &mut result),
+            Direction::Read => {
+                self.io().read(&window, members, buffer, &mut result);
+            }
+        }
+        outcome(result)
+    }
+
+    fn packed(
+        &self,
+        planned: &Planned,
+        transfer: &WindowTransfer,
+        buffer: WindowBuffer<'_>,
+    ) -> Outcome {
+        let mut parts = Vec::with_capacity(transfer.parts.len());
+        let mut at = 0;
+        for part in &transfer.parts {
+            let access = planned.access(part.rank);
+            for (_, data) in data_parts(planned, access, transfer.realm, transfer.file.clone()) {
+                let len = (data.end - data.start) as usize;
+                parts.push(PackedPart {
+                    access,
+                    data,
+                    buffer: buffer.part(at..at + len),
+                });
+                at += len;
+            }
+        }
+        self.transfer_packed(&parts)
+    }
+
+    /// Moves packed data of several ranks.
+    pub(super) fn transfer_packed(&self, parts: &[PackedPart<'_>]) -> Outcome {
+        transfer_packed(self.operation, self.io().list_pieces(), parts)
+    }
+}
+
+/// Moves packed data of several ranks.
+pub(super) fn transfer_packed(
+    operation: &Operation,
+    list_pieces: usize,
+    parts: &[PackedPart<'_>],
+) -> Outcome {
+    let (handle, direction) = (operation.handle(), operation.direction());
+    match packed::transfer(handle, direction, list_pieces, parts) {
+        Ok(()) => Outcome::ALL,
+        Err(stopped) => stopped_at(stopped),
+    }
+}
+
+fn stopped_at((stop, error): Stopped) -> Outcome {
+    let error = error.map(|error| Error::from(error).at_offset(stop));
+    outcome(PlanResult {
+        stop: Some(stop),
+        error,
+    })
+}
+
+fn outcome(result: PlanResult) -> Outcome {
+    Outcome {
+        stop: result.stop,
+        error: result.error.map(|error| error.to_wire().into()),
+    }
+}
+
+/// A thread that carries out transfers one after the other, while the calling
+/// thread moves messages.
+pub(super) struct IoThread {
+    orders: Sender<WindowTransfer>,
+}
+
+/// Transfers that the I/O thread has carried out.
+#[derive(Debug, Default)]
+pub(super) struct Done(Mutex<Vec<(Job, Outcome)>>);
+
+impl Done {
+    pub(super) fn take(&self) -> Vec<(Job, Outcome)> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        let done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        done.is_empty()
+    }
+
+    fn push(&self, job: Job, outcome: Outcome) {
+        let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        done.push((job, outcome));
+    }
+}
+
+impl IoThread {
+    /// `None` if no thread can be had.
+    pub(super) fn start<'scope, 'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        transfers: Transfers<'env>,
+        comm: &'env dyn Transport,
+        done: &'env Done,
+    ) -> Option<IoThread> {
+        let (orders, received): (_, Receiver<WindowTransfer>) = mpsc::channel();
+        let work = move || {
+            for transfer in received {
+                let outcome = transfers.carry_out(&transfer);
+                done.push(transfer.job, outcome);
+                comm.wake();
+            }
+        };
+        let thread = Builder::new().name("pario-io".into());
+        let started = thread.spawn_scoped(scope, work);
+        started.ok().map(|_| IoThread { orders })
+    }
+
+    /// Gives the transfer back if the thread has ended.
+    pub(super) fn order(&self, transfer: WindowTransfer) -> Result<(), WindowTransfer> {
+        self.orders.send(transfer).map_err(|refused| refused.0)
+    }
+}
