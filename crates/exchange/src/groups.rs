@@ -68,6 +68,11 @@ impl Groups {
         self.of_rank.len() as u32
     }
 
+    /// Who sends for a group.
+    pub fn layer(&self) -> Layer {
+        self.layer
+    }
+
     /// How many groups there are.
     pub fn count(&self) -> u32 {
         self.starts.len() as u32 - 1

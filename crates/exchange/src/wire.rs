@@ -18,8 +18,13 @@ impl Message {
     /// Its form on the wire, without its payload.
     pub fn to_wire(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.wire_bytes() as usize);
-        self.put(&mut out);
+        self.write_to(&mut out);
         out
+    }
+
+    /// Appends its form on the wire.
+    pub fn write_to(&self, out: &mut Vec<u8>) {
+        self.put(out);
     }
 
     /// A message and what follows it: its payload. `None` if the bytes are

@@ -168,6 +168,14 @@ pub struct Window {
 }
 
 impl Window {
+    /// A window of ascending, non-adjacent ranges of the file.
+    pub fn of(extents: Vec<Range<u64>>) -> Window {
+        debug_assert!(extents.is_sorted_by(|a, b| a.end < b.start));
+        Window {
+            extents: extents.into(),
+        }
+    }
+
     /// The ranges of the file.
     pub fn extents(&self) -> &[Range<u64>] {
         &self.extents

@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use fastrand::Rng;
-use pario_exchange::{Accesses, Direction, Groups, Limits, Rank, Realm, Setting};
+use pario_exchange::{Accesses, Direction, Groups, Limits, Packing, Rank, Realm, Setting};
 
 /// Accesses as lists of bytes, and realms as lists of cuts.
 #[derive(Debug)]

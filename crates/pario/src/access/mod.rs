@@ -24,7 +24,7 @@ pub(crate) use transfer::{Moved, Transfer};
 
 use pario_driver::{Direction, Handle, Outcome};
 use pario_hints::Hints;
-pub(crate) use span::{FileSpan, MemorySpan, Pieces, WindowBuffer};
+pub(crate) use span::{FileSpan, MemorySpan, Pieces, Shared, WindowBuffer};
 
 /// What an access locks. Staging memory is always taken first: an access that
 /// waited for memory with a lock in hand, and one that waited for a lock with

@@ -7,6 +7,7 @@ use pario_transport::Transport;
 
 use super::{
     entry::Entry,
+    exchange::ExchangeState,
     independent::{self, IndependentPath},
     planning::PlanMemory,
     windows::Windows,
@@ -31,6 +32,7 @@ pub(super) struct ContextState {
     /// What the ranks move in the current call.
     pub(super) entries: Vec<Entry>,
     pub(super) windows: SharedWindows,
+    pub(super) exchange: ExchangeState,
     pub(super) memory: PlanMemory,
     pub(super) independent_path: IndependentPath,
     /// Whether the last call was independent.

@@ -1,6 +1,7 @@
 //! The two exchanges of a collective call: what each rank wants, and how far
 //! it got.
 
+use pario_exchange::Progress;
 use pario_plan::Access;
 use pario_transport::Transport;
 
@@ -25,13 +26,28 @@ const ATOMIC: u8 = 2;
 const ENTRY_BYTES: usize = 17;
 
 impl Entry {
-    fn new(operation: &Operation) -> Entry {
+    pub(super) fn new(operation: &Operation) -> Entry {
         let plain = if operation.is_plain() { PLAIN } else { 0 };
         let atomic = if operation.is_atomic() { ATOMIC } else { 0 };
         Entry {
             first: operation.first(),
             len: operation.file_bytes(),
             flags: plain | atomic,
+        }
+    }
+
+    /// The entry of a call between nodes. An eager one lets another rank move
+    /// the data.
+    pub(super) fn between_nodes(self, is_eager: bool) -> pario_exchange::Entry {
+        let not_eager = match is_eager {
+            true => 0,
+            false => pario_exchange::Entry::NOT_EAGER,
+        };
+        pario_exchange::Entry {
+            first: self.first,
+            len: self.len,
+            flags: self.flags | not_eager,
+            failure: None,
         }
     }
 
@@ -62,6 +78,16 @@ impl Entry {
             len: u64::from_le_bytes(*len),
             flags,
         })
+    }
+}
+
+impl From<&pario_exchange::Entry> for Entry {
+    fn from(entry: &pario_exchange::Entry) -> Entry {
+        Entry {
+            first: entry.first,
+            len: entry.len,
+            flags: entry.flags & !pario_exchange::Entry::NOT_EAGER,
+        }
     }
 }
 
@@ -126,6 +152,18 @@ pub(super) fn finish(
             ),
         }
         .after(count)),
+    }
+}
+
+/// The status of a call whose end the ranks have agreed on.
+pub(super) fn status(mine: &Access, progress: Progress) -> Result<Status> {
+    let count = mine.bytes_below(progress.stop);
+    match progress.failure {
+        None => Ok(Status::new(count)),
+        Some(failure) => {
+            let rank = pario_transport::Rank(failure.rank.0);
+            Err(Error::from_wire(&failure.detail, rank).after(count))
+        }
     }
 }
 

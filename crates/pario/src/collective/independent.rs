@@ -67,7 +67,7 @@ fn is_near(file: &Inner, comm: &dyn Transport) -> bool {
 }
 
 /// Whether the hints ask for nothing in particular.
-fn leaves_choice(hints: &Hints) -> bool {
+pub(super) fn leaves_choice(hints: &Hints) -> bool {
     let assumes = hints.pario_assume_striping.is_some()
         || hints.pario_assume_lock_granularity.is_some()
         || hints.pario_assume_lock_protocol.is_some()

@@ -10,16 +10,16 @@
 
 mod atomic;
 mod background;
+mod between_nodes;
 mod context;
 mod deferred;
 mod entry;
+mod exchange;
 mod independent;
-mod messages;
 mod ordered;
 mod planning;
 mod prefetch;
 mod queue;
-mod route;
 mod segments;
 mod shared;
 mod timed;
@@ -50,6 +50,7 @@ use crate::{
     operation::{Call, Operation},
 };
 use entry::Entry;
+use exchange::Planning;
 pub use planning::plan_facts;
 use planning::{Exchange, Holes};
 use write_guard::CollectiveWriteGuard;
@@ -146,6 +147,9 @@ fn run_prepared(
             let result = prepared.and_then(|operation| operation.run());
             entry::finish_individual(comm, &mut state.buffers, result)
         }
+        false if state.exchange.spans_nodes(comm) => {
+            between_nodes::run(comm, state, settings, call.direction, prepared)
+        }
         false => entry::exchange(comm, &mut state.buffers, &prepared, &mut state.entries)
             .and_then(|()| execute(comm, state, &prepared?)),
     };
@@ -162,6 +166,7 @@ fn execute(
         entries,
         windows,
         memory,
+        exchange,
         ..
     } = state;
     let is_plain = entries.iter().all(Entry::is_plain);
@@ -198,11 +203,20 @@ fn execute(
             // Held until all ranks are done: one may still rewrite holes when
             // this one has finished.
             let guard = CollectiveWriteGuard::of_windows(comm, operation, rounds)?;
-            let work = work(rounds, guard.holes);
-            let plan_result = match windows {
-                Some(windows) => shared::run(&work, windows)?,
-                None => messages::run(&work, call.exchange)?,
+            let Some(windows) = windows else {
+                let planning = Planning {
+                    planned: Arc::new(pario_exchange::Planned::new(
+                        rounds.clone(),
+                        call.accesses.to_vec(),
+                        between_nodes::packing(operation, call.accesses, guard.holes),
+                    )),
+                    proof: call.proof.clone(),
+                    holes: guard.holes,
+                };
+                let progress = exchange.run_planned(comm, operation, call.exchange, planning)?;
+                return entry::status(mine, progress);
             };
+            let plan_result = shared::run(&work(rounds, guard.holes), windows)?;
             entry::finish(comm, buffers, mine, plan_result)
         }
         Plan::Segments(segments) => {

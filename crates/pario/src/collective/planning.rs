@@ -39,7 +39,7 @@ struct LastCall {
     accesses: Vec<Access>,
     /// Whether the ranks' bytes are known to be disjoint; found out when first
     /// needed.
-    proof: OnceLock<Proof>,
+    proof: Arc<OnceLock<Proof>>,
     planned: Option<Planned>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct CallPlan<'a> {
     pub(super) exchange: Exchange,
     /// What each rank moves.
     pub(super) accesses: &'a [Access],
-    pub(super) proof: &'a OnceLock<Proof>,
+    pub(super) proof: &'a Arc<OnceLock<Proof>>,
 }
 
 /// What all calls with the same hints rest on.

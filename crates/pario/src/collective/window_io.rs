@@ -315,18 +315,6 @@ pub(super) fn data_parts<'a>(
     })
 }
 
-/// How many bytes of an access a window holds.
-pub(super) fn bytes_in(access: &Access, window: &Window) -> u64 {
-    bytes_below_in(access, window, u64::MAX)
-}
-
-/// How many bytes of an access a window holds below a byte of the file.
-pub(super) fn bytes_below_in(access: &Access, window: &Window, end: u64) -> u64 {
-    data_parts(access, window, end)
-        .map(|(_, data)| data.end - data.start)
-        .sum()
-}
-
 /// Data bytes of an access, as a span of the file.
 pub(super) fn file_span(access: &Access, start: u64, len: u64) -> FileSpan<'_> {
     FileSpan {

@@ -10,15 +10,16 @@ use pario_driver::Direction;
 use pario_exchange::{
     Action, Event, Finished, Job, Machine, Message, Outcome, Planned, Rank, Setting, Span, Table,
 };
-use pario_transport::{DataTag, Posted, Tag, Transport};
+use pario_transport::{DataTag, Posted, Tag, Transport, TransportError};
 
 use super::{
+    super::write_guard::CollectiveWriteGuard,
     ExchangeState, PlannedCall, Step,
     copies::{arrange, copy_own},
     eager::access_of,
     transfers::{Done, IoThread, Transfers, WindowTransfer, transfer_packed},
 };
-use crate::{Error, ErrorKind, Result, access::MemorySpan, operation::Operation};
+use crate::{Result, access::MemorySpan, operation::Operation};
 
 /// Control messages of the exchange.
 const CONTROL: Tag = Tag(1);
@@ -139,7 +140,7 @@ impl<'scope, 'env> Call<'scope, 'env> {
     }
 
     /// Takes in what has happened; whether anything has.
-    fn gather(&mut self) -> Result<bool> {
+    fn gather(&mut self) -> pario_transport::Result<bool> {
         let comm = self.environment.comm;
         while let Some((from, message)) = comm.try_receive_any(CONTROL)? {
             self.take_in(Rank(from.0), message)?;
@@ -164,10 +165,10 @@ impl<'scope, 'env> Call<'scope, 'env> {
 
     /// A control message: of this call, or of one that this rank has not entered
     /// yet.
-    fn take_in(&mut self, from: Rank, bytes: Vec<u8>) -> Result<()> {
-        let malformed = || {
-            let why = format!("rank {} sent a malformed message of an exchange", from.0);
-            Error::new(ErrorKind::Io, why)
+    fn take_in(&mut self, from: Rank, bytes: Vec<u8>) -> pario_transport::Result<()> {
+        let malformed = || TransportError::Malformed {
+            rank: rank(from),
+            operation: "an exchange",
         };
         let (number, rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
         if u32::from_le_bytes(*number) != self.state.number {
@@ -404,6 +405,7 @@ impl<'scope, 'env> Call<'scope, 'env> {
                 });
             }
         };
+        let _guard = CollectiveWriteGuard::ordinary(operation);
         let list_pieces = (operation.hints().pario_list_pieces as usize).max(1);
         let parts = self.state.eager.parts(&accesses, parts, table);
         Ok(transfer_packed(operation, list_pieces, &parts))

@@ -1,11 +1,10 @@
 //! The sizes of an exchange, from hints and placement.
 
-use pario_exchange::{Groups, Limits};
-use pario_hints::Hints;
-use pario_plan::{Exchange, Rounds};
-use pario_transport::{Rank, Transport};
+use std::collections::HashSet;
 
-use super::super::planning::PlanInputs;
+use pario_exchange::{Groups, Limits};
+use pario_plan::{Exchange, Tuning};
+use pario_transport::{Rank, Transport};
 
 /// Windows per aggregator under way: one is moved between ranks while another
 /// is moved to or from the file.
@@ -21,7 +20,7 @@ const TAGS: u16 = 1024;
 
 /// How many bytes all ranks together may move for their data to travel with the
 /// messages that start and end a call.
-const EAGER_BYTES: u64 = 32 << 10;
+pub(super) const EAGER_BYTES: u64 = 32 << 10;
 
 /// Limits for calls with these hints. The same on all ranks.
 pub(super) fn limits(groups: &Groups, window_bytes: u64, unit: u64, eager_bytes: u64) -> Limits {
@@ -36,6 +35,21 @@ pub(super) fn limits(groups: &Groups, window_bytes: u64, unit: u64, eager_bytes:
         unit,
         eager_bytes,
         tags: 0..TAGS,
+    }
+}
+
+/// How data travels between ranks of several nodes: as a hint says, else one
+/// message per node where nodes have several ranks.
+pub(super) fn exchange(comm: &dyn Transport, tuning: &Tuning) -> Exchange {
+    let asked = tuning.exchange.as_deref();
+    let asked = Exchange::ALL.into_iter().find(|it| Some(it.name()) == asked);
+    let nodes: HashSet<_> = (0..comm.size())
+        .map(|rank| comm.node_of(Rank(rank)))
+        .collect();
+    match asked {
+        Some(asked) if asked != Exchange::Shared => asked,
+        _ if nodes.len() < comm.size() as usize => Exchange::TwoLayer,
+        _ => Exchange::Messages,
     }
 }
 

@@ -207,8 +207,5 @@ impl ExchangeMemory {
 }
 
 fn anonymous(bytes: u64) -> Result<Segment> {
-    Segment::anonymous(bytes as usize).map_err(|error| {
-        let why = format!("{bytes} bytes for the exchange of a collective call");
-        Error::from(error).because(why)
-    })
+    Ok(Segment::anonymous(bytes as usize)?)
 }

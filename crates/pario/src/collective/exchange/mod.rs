@@ -21,11 +21,12 @@ use std::{
 };
 
 use pario_exchange::{Direction, Entry, Event, Finished, Groups, Planned, Progress, Rank, Setting};
-use pario_plan::{Access, Exchange, coverage::Proof};
+use pario_hints::Hints;
+use pario_plan::{Access, Exchange, Tuning, coverage::Proof};
 use pario_transport::Transport;
 
 use super::planning::Holes;
-use crate::{Error, Result, operation::Operation};
+use crate::{Result, operation::Operation};
 use call::{Call, Environment, Planner};
 use eager::EagerBuffers;
 use memory::{Addresses, ExchangeMemory};
@@ -45,10 +46,22 @@ pub(super) struct ExchangeState {
     is_unshared: bool,
     /// What this rank moves in the current call.
     own_access: Option<Access>,
+    spans_nodes: Option<bool>,
+    /// The sizes and groups of the current call.
+    setting: Option<Arc<Setting>>,
+}
+
+/// What a rank brings to a call.
+pub(super) struct Entering<'a> {
+    /// `None` if its arguments are wrong; then the entry has the error.
+    pub(super) operation: Option<&'a Operation>,
+    pub(super) direction: pario_driver::Direction,
+    pub(super) entry: Entry,
+    pub(super) hints: &'a Hints,
 }
 
 /// A plan and what its execution rests on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Planning {
     pub(super) planned: Arc<Planned>,
     /// Whether byte sums prove coverage, once someone has asked.
@@ -73,6 +86,15 @@ pub(super) enum Step {
 }
 
 impl ExchangeState {
+    /// Whether the ranks are on several nodes.
+    pub(super) fn spans_nodes(&mut self, comm: &dyn Transport) -> bool {
+        *self.spans_nodes.get_or_insert_with(|| {
+            let first = comm.node_of(pario_transport::Rank(0));
+            let mut ranks = (1..comm.size()).map(pario_transport::Rank);
+            ranks.any(|rank| comm.node_of(rank) != first)
+        })
+    }
+
     /// The ranks that combine their data.
     fn groups(&mut self, comm: &dyn Transport, exchange: Exchange) -> Arc<Groups> {
         match &self.groups {
@@ -92,7 +114,7 @@ impl ExchangeState {
         comm: &dyn Transport,
         setting: &Setting,
         planning: Planning,
-    ) -> Result<Result<PlannedCall, Planning>> {
+    ) -> Result<Option<PlannedCall>> {
         let me = Rank(comm.rank().0);
         let addresses = Addresses::new(&planning.planned, &setting.groups, &setting.limits, me);
         let kept = self.memory.take();
@@ -102,10 +124,10 @@ impl ExchangeState {
         };
         let Some(memory) = memory else {
             (self.is_unshared, self.groups) = (true, None);
-            return Ok(Err(planning));
+            return Ok(None);
         };
         self.memory = Some(memory.clone());
-        Ok(Ok(PlannedCall {
+        Ok(Some(PlannedCall {
             planning,
             addresses,
             memory,
@@ -121,19 +143,12 @@ impl ExchangeState {
         planning: Planning,
     ) -> Result<Progress> {
         let mut setting = self.setting(comm, operation, exchange, &planning);
-        let planned = match self.with_memory(comm, &setting, planning)? {
-            Ok(planned) => planned,
-            Err(planning) => {
-                setting = self.setting(comm, operation, exchange, &planning);
-                let made = self.with_memory(comm, &setting, planning)?;
-                made.map_err(|_| {
-                    Error::new(
-                        crate::ErrorKind::Io,
-                        "no memory for the exchange of a collective call",
-                    )
-                })?
-            }
-        };
+        let mut made = self.with_memory(comm, &setting, planning.clone())?;
+        if made.is_none() {
+            setting = self.setting(comm, operation, exchange, &planning);
+            made = self.with_memory(comm, &setting, planning)?;
+        }
+        let planned = made.expect("ranks that share no memory have their own");
         let accesses = planned.planning.planned.clone();
         let bytes = accesses.access(Rank(comm.rank().0)).len();
         let environment = Environment {
@@ -147,6 +162,64 @@ impl ExchangeState {
         self.run(&environment, setting, start, &mut planner)
     }
 
+    /// Carries out a call from its start: the ranks tell each other what they
+    /// move, and `planner` makes a plan of it, unless the data is so little that
+    /// it has travelled along. Collective.
+    pub(super) fn run_entered(
+        &mut self,
+        comm: &dyn Transport,
+        entering: Entering<'_>,
+        planner: Planner<'_>,
+    ) -> Result<Progress> {
+        let Entering {
+            operation,
+            direction,
+            entry,
+            hints,
+        } = entering;
+        let tuning = Tuning::from_hints(hints, direction);
+        let exchange = limits::exchange(comm, &tuning);
+        let me = Rank(comm.rank().0);
+        self.own_access = match operation {
+            Some(operation) => Some(eager::access_of(operation, me, &entry)?),
+            None => None,
+        };
+        let unit = operation.map_or(1, |operation| operation.handle().facts().block_size);
+        let groups = self.groups(comm, exchange);
+        let window_bytes = tuning.buffer_bytes.max(1);
+        let setting = Arc::new(Setting {
+            direction: machine_direction(direction),
+            limits: limits::limits(&groups, window_bytes, unit.max(1), limits::EAGER_BYTES),
+            groups,
+            root: Rank(0),
+        });
+        let environment = Environment {
+            comm,
+            operation,
+            planned: OnceLock::new(),
+            done: Default::default(),
+        };
+        self.run(&environment, setting, Event::Entered(entry), planner)
+    }
+
+    /// Gives a plan its buffers, for a planner. Collective if there are none of
+    /// that size. `None` on all ranks if the ranks of some node share no memory:
+    /// the next call goes without.
+    pub(super) fn exchange(
+        &mut self,
+        comm: &dyn Transport,
+        planning: Planning,
+    ) -> Result<Option<Step>> {
+        let setting = self.setting.clone().expect("a planner runs in a call");
+        let made = self.with_memory(comm, &setting, planning)?;
+        Ok(made.map(|planned| Step::Exchange(Box::new(planned))))
+    }
+
+    /// What this rank moves in the current call.
+    pub(super) fn own_access(&self) -> Option<&Access> {
+        self.own_access.as_ref()
+    }
+
     fn setting(
         &mut self,
         comm: &dyn Transport,
@@ -158,7 +231,7 @@ impl ExchangeState {
         let window_bytes = planning.planned.rounds().window_bytes;
         let unit = operation.handle().facts().block_size.max(1);
         Arc::new(Setting {
-            direction: direction(operation),
+            direction: machine_direction(operation.direction()),
             limits: limits::limits(&groups, window_bytes, unit, 0),
             groups,
             root: Rank(0),
@@ -174,6 +247,7 @@ impl ExchangeState {
     ) -> Result<Progress> {
         self.number = self.number.wrapping_add(1);
         self.eager.reset();
+        self.setting = Some(setting.clone());
         let result = thread::scope(|scope| {
             Call::new(scope, environment, self, setting).run(start, planner)
         });
@@ -191,8 +265,8 @@ impl ExchangeState {
     }
 }
 
-fn direction(operation: &Operation) -> Direction {
-    match operation.direction() {
+fn machine_direction(direction: pario_driver::Direction) -> Direction {
+    match direction {
         pario_driver::Direction::Read => Direction::Read,
         pario_driver::Direction::Write => Direction::Write,
     }

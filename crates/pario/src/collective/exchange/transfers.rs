@@ -156,11 +156,6 @@ impl Done {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        let done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        done.is_empty()
-    }
-
     fn push(&self, job: Job, outcome: Outcome) {
         let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         done.push((job, outcome));

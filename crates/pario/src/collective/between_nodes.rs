@@ -1,0 +1,212 @@
+//! Collective calls of ranks on several nodes: the exchange protocol carries
+//! them from the first message to the last, and plans are made in between.
+
+use std::sync::Arc;
+
+use pario_driver::Direction;
+use pario_exchange::{Failure, Packing, Planned, Progress, Rank, Table};
+use pario_layout::Monotonicity;
+use pario_plan::{Access, Plan};
+use pario_transport::Transport;
+
+use super::{
+    atomic,
+    context::ContextState,
+    entry::Entry,
+    exchange::{Entering, ExchangeState, Planning, Step},
+    independent, planning::{Holes, PlanMemory},
+    prefetch, segments, timed, Work,
+    write_guard::CollectiveWriteGuard,
+};
+use crate::{
+    Error, Result, Status, agree::GatherBuffers, file::CallSettings, operation::Operation,
+};
+
+/// Carries out a call.
+pub(super) fn run(
+    comm: &dyn Transport,
+    state: &mut ContextState,
+    settings: &CallSettings,
+    direction: Direction,
+    prepared: Result<Operation>,
+) -> Result<Status> {
+    let ContextState {
+        buffers,
+        entries,
+        memory,
+        exchange,
+        ..
+    } = state;
+    let me = Rank(comm.rank().0);
+    let operation = prepared.as_ref().ok();
+    let entering = Entering {
+        operation,
+        direction,
+        entry: entry(me, settings, &prepared),
+        hints: &settings.hints,
+    };
+    let mut planner = Planner {
+        comm,
+        operation,
+        buffers,
+        entries,
+        memory,
+        own: None,
+        guard: None,
+    };
+    let mut plan = |exchange: &mut ExchangeState, table: &Table| planner.plan(exchange, table);
+    let progress = exchange.run_entered(comm, entering, &mut plan)?;
+    let Planner { own, .. } = planner;
+    let (count, own_error) = match own {
+        Some(own) => own,
+        None => {
+            let access = exchange.own_access();
+            let count = access.map_or(0, |access| access.bytes_below(progress.stop));
+            (count, prepared.err())
+        }
+    };
+    match progress.failure {
+        None => Ok(Status::new(count)),
+        Some(failure) => Err(match own_error {
+            Some(error) if failure.rank == me => error.on_rank(comm.rank()),
+            _ => Error::from_wire(&failure.detail, pario_transport::Rank(failure.rank.0)),
+        }
+        .after(count)),
+    }
+}
+
+/// What this rank moves, or its error.
+fn entry(me: Rank, settings: &CallSettings, prepared: &Result<Operation>) -> pario_exchange::Entry {
+    match prepared {
+        Ok(operation) => {
+            let entry = Entry::new(operation);
+            let is_eager = entry.is_plain()
+                && operation.view().layout().order() == Monotonicity::Increasing
+                && operation.hints().pario_rmw != pario_hints::Rmw::Locked
+                && independent::leaves_choice(&settings.hints);
+            entry.between_nodes(is_eager)
+        }
+        Err(error) => pario_exchange::Entry {
+            failure: Some(Failure {
+                rank: me,
+                detail: error.to_wire().into(),
+            }),
+            ..Default::default()
+        },
+    }
+}
+
+/// Makes the plan of a call once all entries are known, and carries it out if
+/// it needs no exchange.
+struct Planner<'a> {
+    comm: &'a dyn Transport,
+    operation: Option<&'a Operation>,
+    buffers: &'a mut GatherBuffers,
+    entries: &'a mut Vec<Entry>,
+    memory: &'a mut PlanMemory,
+    /// What this rank has moved by itself, and its error.
+    own: Option<(u64, Option<Error>)>,
+    /// Held until all ranks are done.
+    guard: Option<CollectiveWriteGuard>,
+}
+
+impl Planner<'_> {
+    fn plan(&mut self, exchange: &mut ExchangeState, table: &Table) -> Result<Step> {
+        let operation = self.operation.expect("a call with a wrong argument is not planned");
+        self.entries.clear();
+        self.entries.extend(table.entries().map(|(_, entry)| Entry::from(entry)));
+        let is_plain = self.entries.iter().all(Entry::is_plain);
+        if is_plain && self.memory.knows_individual(operation, self.entries) {
+            return Ok(self.alone(operation.run()));
+        }
+        let accesses = self.memory.accesses(operation, self.entries)?;
+        if operation.direction() == Direction::Write && self.entries.iter().any(Entry::is_atomic) {
+            let result = atomic::write(self.comm, self.buffers, operation, accesses);
+            return Ok(self.alone(result));
+        }
+        let call = match is_plain {
+            true => self.memory.plan(operation, self.comm),
+            false => self.memory.individual(),
+        };
+        let result = match call.plan {
+            Plan::Rounds(rounds) => {
+                let guard = CollectiveWriteGuard::of_windows(self.comm, operation, rounds)?;
+                let packing = packing(operation, call.accesses, guard.holes);
+                let accesses = call.accesses.to_vec();
+                let planning = Planning {
+                    planned: Arc::new(Planned::new(rounds.clone(), accesses, packing)),
+                    proof: call.proof.clone(),
+                    holes: guard.holes,
+                };
+                if let Some(step) = exchange.exchange(self.comm, planning)? {
+                    self.guard = Some(guard);
+                    return Ok(step);
+                }
+                drop(guard);
+                operation.run()
+            }
+            Plan::Segments(segments) => {
+                let _guard = CollectiveWriteGuard::ordinary(operation);
+                let result = segments::run(self.comm, operation, call.accesses, segments)?;
+                return Ok(Step::Alone(Progress {
+                    stop: result.stop.unwrap_or(u64::MAX),
+                    failure: result.error.map(|error| self.failure(&error)),
+                }));
+            }
+            Plan::PrivateSieve { buffer_bytes } => operation.run_sieved(*buffer_bytes),
+            Plan::Prefetch(rounds) => prefetch::run(&Work {
+                comm: self.comm,
+                operation,
+                rounds,
+                accesses: call.accesses,
+                proof: call.proof,
+                holes: Holes::Leave,
+            }),
+            // Independent writes take the writer lock by themselves.
+            Plan::Timed(timed) => timed::run(self.comm, operation, timed),
+            Plan::Individual => operation.run(),
+        };
+        Ok(self.alone(result))
+    }
+
+    fn failure(&self, error: &Error) -> Failure {
+        Failure {
+            rank: Rank(self.comm.rank().0),
+            detail: error.to_wire().into(),
+        }
+    }
+
+    /// This rank has moved its own data.
+    fn alone(&mut self, result: Result<Status>) -> Step {
+        let moved = match &result {
+            Ok(status) => status.bytes(),
+            Err(error) => error.transferred(),
+        };
+        let error = result.err();
+        let failure = error.as_ref().map(|error| self.failure(error));
+        self.own = Some((moved, error));
+        Step::Alone(Progress {
+            stop: u64::MAX,
+            failure,
+        })
+    }
+}
+
+/// Whether windows hold sparse data without its gaps: not if these are read or
+/// rewritten along with it.
+pub(super) fn packing(operation: &Operation, accesses: &[Access], holes: Holes) -> Packing {
+    let takes_gaps = match operation.direction() {
+        Direction::Read => true,
+        Direction::Write => holes != Holes::Leave,
+    };
+    let used = || accesses.iter().filter(|access| !access.is_empty());
+    let pieces: u64 = used().map(|access| access.stats().pieces).sum();
+    let span = used()
+        .map(Access::span)
+        .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+    let span = span.map_or(0, |span| span.end - span.start);
+    match takes_gaps && span / pieces.max(1) <= operation.hints().pario_sieve_extent {
+        true => Packing::Never,
+        false => Packing::Sparse,
+    }
+}
