@@ -10,12 +10,13 @@ use pario_plan::{Access, Plan};
 use pario_transport::Transport;
 
 use super::{
-    atomic,
+    Work, atomic,
     context::ContextState,
     entry::Entry,
     exchange::{Entering, ExchangeState, Planning, Step},
-    independent, planning::{Holes, PlanMemory},
-    prefetch, segments, timed, Work,
+    independent,
+    planning::{Holes, PlanMemory},
+    prefetch, segments, timed,
     write_guard::CollectiveWriteGuard,
 };
 use crate::{
@@ -84,7 +85,12 @@ fn entry(me: Rank, settings: &CallSettings, prepared: &Result<Operation>) -> par
                 && operation.view().layout().order() == Monotonicity::Increasing
                 && operation.hints().pario_rmw != pario_hints::Rmw::Locked
                 && independent::leaves_choice(&settings.hints);
-            entry.between_nodes(is_eager)
+            let mut entry = entry.between_nodes(is_eager);
+            if operation.view().layout().size() == 0 {
+                // A read through a view without data.
+                entry.len = 0;
+            }
+            entry
         }
         Err(error) => pario_exchange::Entry {
             failure: Some(Failure {
@@ -112,9 +118,12 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn plan(&mut self, exchange: &mut ExchangeState, table: &Table) -> Result<Step> {
-        let operation = self.operation.expect("a call with a wrong argument is not planned");
+        let operation = self
+            .operation
+            .expect("a call with a wrong argument is not planned");
         self.entries.clear();
-        self.entries.extend(table.entries().map(|(_, entry)| Entry::from(entry)));
+        self.entries
+            .extend(table.entries().map(|(_, entry)| Entry::from(entry)));
         let is_plain = self.entries.iter().all(Entry::is_plain);
         if is_plain && self.memory.knows_individual(operation, self.entries) {
             return Ok(self.alone(operation.run()));

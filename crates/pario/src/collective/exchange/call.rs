@@ -79,8 +79,7 @@ pub(super) struct Call<'scope, 'env> {
 }
 
 /// Plans a call from the entries of all ranks.
-pub(super) type Planner<'a> =
-    &'a mut dyn FnMut(&mut ExchangeState, &Table) -> Result<Step>;
+pub(super) type Planner<'a> = &'a mut dyn FnMut(&mut ExchangeState, &Table) -> Result<Step>;
 
 impl<'scope, 'env> Call<'scope, 'env> {
     pub(super) fn new(
@@ -108,11 +107,7 @@ impl<'scope, 'env> Call<'scope, 'env> {
     }
 
     /// Runs the call to its end.
-    pub(super) fn run(
-        mut self,
-        start: Event<Planned>,
-        planner: Planner<'_>,
-    ) -> Result<Finished> {
+    pub(super) fn run(mut self, start: Event<Planned>, planner: Planner<'_>) -> Result<Finished> {
         self.events.push_back(start);
         for (from, message) in std::mem::take(&mut self.state.early) {
             self.take_in(from, message)?;
@@ -386,11 +381,7 @@ impl<'scope, 'env> Call<'scope, 'env> {
     }
 
     /// As the root: moves the data of all ranks.
-    fn transfer_eager(
-        &mut self,
-        table: &Table,
-        parts: &[(Rank, Vec<Span>)],
-    ) -> Result<Outcome> {
+    fn transfer_eager(&mut self, table: &Table, parts: &[(Rank, Vec<Span>)]) -> Result<Outcome> {
         let operation = self.environment.operation();
         let accesses = parts.iter().map(|(rank, _)| {
             let entry = table.get(*rank).cloned().unwrap_or_default();

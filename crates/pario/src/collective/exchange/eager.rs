@@ -115,7 +115,6 @@ pub(super) fn access_of(operation: &Operation, rank: Rank, entry: &Entry) -> Res
     let views = operation.view().rank_views();
     let layout = views.shapes[rank.index()].layout.clone();
     let displacement = views.displacements[rank.index()];
-    Access::new(displacement, layout, entry.first, entry.len).ok_or_else(|| {
-        Error::argument("an access extends past the last possible byte of a file")
-    })
+    Access::new(displacement, layout, entry.first, entry.len)
+        .ok_or_else(|| Error::argument("an access extends past the last possible byte of a file"))
 }

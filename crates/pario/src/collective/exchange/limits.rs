@@ -42,7 +42,9 @@ pub(super) fn limits(groups: &Groups, window_bytes: u64, unit: u64, eager_bytes:
 /// message per node where nodes have several ranks.
 pub(super) fn exchange(comm: &dyn Transport, tuning: &Tuning) -> Exchange {
     let asked = tuning.exchange.as_deref();
-    let asked = Exchange::ALL.into_iter().find(|it| Some(it.name()) == asked);
+    let asked = Exchange::ALL
+        .into_iter()
+        .find(|it| Some(it.name()) == asked);
     let nodes: HashSet<_> = (0..comm.size())
         .map(|rank| comm.node_of(Rank(rank)))
         .collect();

@@ -24,11 +24,16 @@ pub(super) struct Need {
     common: u64,
     /// Used by one rank.
     private: u64,
+    /// Whether ranks fill each other's buffers.
+    is_shared: bool,
 }
 
 impl Need {
-    fn is_within(self, other: Need) -> bool {
-        self.common <= other.common && self.private <= other.private
+    /// Whether memory that was made for another exchange will do.
+    fn is_met_by(self, made_for: Need) -> bool {
+        self.common <= made_for.common
+            && self.private <= made_for.private
+            && self.is_shared == made_for.is_shared
     }
 }
 
@@ -79,15 +84,14 @@ impl Addresses {
         let after_staging = per_rank * staging * slice_bytes;
         let node = realms * node_buffers * slice_bytes;
         let layer = groups.layer();
-        let need = match layer {
-            Layer::Node => Need {
-                common: after_windows + node,
-                private: after_staging,
-            },
-            Layer::Rank => Need {
-                common: after_windows,
-                private: after_staging + node,
-            },
+        let (common, private) = match layer {
+            Layer::Node => (after_windows + node, after_staging),
+            Layer::Rank => (after_windows, after_staging + node),
+        };
+        let need = Need {
+            common,
+            private,
+            is_shared: groups.count() < groups.ranks(),
         };
         Addresses {
             me,
@@ -155,7 +159,7 @@ pub(super) struct ExchangeMemory {
 impl ExchangeMemory {
     /// Whether an exchange can use what an earlier one has left.
     pub(super) fn suffices(&self, addresses: &Addresses) -> bool {
-        addresses.need.is_within(self.made_for)
+        addresses.need.is_met_by(self.made_for)
     }
 
     /// Makes memory. Collective. `None` on all ranks if those of some node share
@@ -165,7 +169,9 @@ impl ExchangeMemory {
         groups: &Groups,
         addresses: &Addresses,
     ) -> Result<Option<ExchangeMemory>> {
-        let Need { common, private } = addresses.need;
+        let Need {
+            common, private, ..
+        } = addresses.need;
         let me = Rank(comm.rank().0);
         let is_alone = groups.members(groups.of(me)).len() == 1;
         let common = match is_alone {
@@ -174,7 +180,10 @@ impl ExchangeMemory {
         };
         let made = common.and_then(|common| Ok((common, anonymous(private)?)));
         let is_shared = made.as_ref().map(|(common, _)| u8::from(common.is_some()));
-        let all = agree::gather(comm, is_shared.map(|shared| vec![shared]).map_err(Error::clone))?;
+        let all = agree::gather(
+            comm,
+            is_shared.map(|shared| vec![shared]).map_err(Error::clone),
+        )?;
         let (common, private) = made?;
         let is_shared = all.iter().all(|shared| shared.as_slice() == [1]);
         let common = common.filter(|_| is_shared);

@@ -248,9 +248,8 @@ impl ExchangeState {
         self.number = self.number.wrapping_add(1);
         self.eager.reset();
         self.setting = Some(setting.clone());
-        let result = thread::scope(|scope| {
-            Call::new(scope, environment, self, setting).run(start, planner)
-        });
+        let result =
+            thread::scope(|scope| Call::new(scope, environment, self, setting).run(start, planner));
         match result {
             Ok(Finished::Agreed(progress)) => Ok(progress),
             Ok(Finished::Lost { rank, .. }) => {

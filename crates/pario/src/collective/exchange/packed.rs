@@ -78,5 +78,8 @@ fn carry_out(handle: &dyn Handle, batch: &Batch<'_>) -> Result<(), Stopped> {
         bytes -= len;
     }
     let last = batch.pieces().last();
-    Err((last.map_or(0, |piece| piece.offset + piece.len as u64), error))
+    Err((
+        last.map_or(0, |piece| piece.offset + piece.len as u64),
+        error,
+    ))
 }
