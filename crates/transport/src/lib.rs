@@ -38,12 +38,13 @@ mod rank;
 mod sharing;
 pub mod threads;
 mod transport;
+pub mod unexpected;
 
 pub use error::{Loss, Result, TransportError};
 pub use fabric::ProgressHook;
 pub use gathered::Gathered;
 pub use memory::{Backoff, Event, Segment, Waiter};
-pub use posted::{DataTag, Posted, Traffic};
+pub use posted::{DataTag, Posted, Sent, Traffic};
 pub use process::Process;
 pub use rank::{Node, Rank, Tag};
 pub use transport::{SEND_HEADROOM, Transport};

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::fabric::{self, Kind, ProgressHook, World};
-pub use crate::fabric::{Endpoint, Reserved};
+pub use crate::fabric::{Endpoint, Reserved, WakeUp};
 use crate::sharing::{Backing, NamedFolder, SHARED_MEMORY_FOLDER};
 use crate::{Backoff, Rank, Result, Segment};
 

@@ -1,6 +1,7 @@
 //! Posted transfers: data that moves between segments of two ranks while both
 //! do other things.
 
+use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The tag of a posted transfer, below [`DataTag::BOUND`].
@@ -29,16 +30,29 @@ pub struct Traffic {
     pub bytes_within_node: u64,
 }
 
-/// Counts what a rank sends.
+impl Add for Traffic {
+    type Output = Traffic;
+
+    fn add(self, other: Traffic) -> Traffic {
+        Traffic {
+            messages_between_nodes: self.messages_between_nodes + other.messages_between_nodes,
+            bytes_between_nodes: self.bytes_between_nodes + other.bytes_between_nodes,
+            messages_within_node: self.messages_within_node + other.messages_within_node,
+            bytes_within_node: self.bytes_within_node + other.bytes_within_node,
+        }
+    }
+}
+
+/// Counts what a rank sends; for implementations of a transport.
 #[derive(Debug, Default)]
-pub(crate) struct Sent {
+pub struct Sent {
     between_nodes: [AtomicU64; 2],
     within_node: [AtomicU64; 2],
 }
 
 impl Sent {
     /// Counts a message of so many bytes.
-    pub(crate) fn count(&self, bytes: usize, is_within_node: bool) {
+    pub fn count(&self, bytes: usize, is_within_node: bool) {
         let [messages, total] = match is_within_node {
             true => &self.within_node,
             false => &self.between_nodes,
@@ -49,7 +63,7 @@ impl Sent {
 
     /// What was counted.
     #[must_use]
-    pub(crate) fn traffic(&self) -> Traffic {
+    pub fn traffic(&self) -> Traffic {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Traffic {
             messages_between_nodes: load(&self.between_nodes[0]),

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use pario_transport::{Rank, Result, Transport, TransportError, node::Reserved};
 
 use super::attachment::Attachment;
+use super::data_slots::Context;
 use super::mpi_point_to_point::host_error;
 use super::permission::InsideCall;
 use super::process_group::{ProcessGroup, take_number};
@@ -63,24 +64,27 @@ impl MpiTransport {
         let mut proposal = Proposal::new(host, comm, found.as_deref(), brought)?;
         proposal.unattached = u64::from(attachment.is_err());
         let agreed = proposal.reduce(host, comm)?;
-        let (met, context, reserved) = match &found {
+        let (met, contexts, reserved) = match &found {
             Some(met) if agreed.is_known_to_all() => {
-                (Arc::clone(met), agreed.context, agreed.reserved)
+                (Arc::clone(met), agreed.contexts, agreed.reserved)
             }
             _ => {
                 proposal.give_back(found.as_deref());
                 let met = ProcessGroup::meet(host, comm, group, agreed.number)?;
                 let reserved = reserve_together(&met)?;
-                let context = met.take_contexts(TRANSPORTS);
-                (Arc::new(met), context, reserved)
+                let contexts = take_contexts(&met);
+                (Arc::new(met), contexts, reserved)
             }
         };
         registry::remember(host, &met);
         drop(found);
         retired::free(host);
         let [first, second, kept] = std::array::from_fn(|index| {
-            let context = context + index as u64;
-            Arc::new(MpiTransport::numbered(&met, context, reserved[index]))
+            Arc::new(MpiTransport::numbered(
+                &met,
+                contexts[index],
+                reserved[index],
+            ))
         });
         if let Ok(attachment) = attachment {
             match agreed.unattached {
@@ -142,8 +146,8 @@ struct Proposal {
     brought: u64,
     /// From rank 0: for the group, if it is new.
     number: u64,
-    /// From rank 0: the first context for the transports, if it is not.
-    context: u64,
+    /// From rank 0: the contexts of the transports, if it is not.
+    contexts: [u64; TRANSPORTS],
     /// Whether a rank cannot keep anything with the communicator.
     unattached: u64,
     /// From rank 0, for the transports, where all ranks share memory.
@@ -163,14 +167,14 @@ impl Proposal {
             complement: !known,
             brought,
             number: 0,
-            context: 0,
+            contexts: [0; TRANSPORTS],
             unattached: 0,
             reserved: [Reserved::default(); TRANSPORTS],
         };
         if host.comm_rank(comm).map_err(host_error)? == 0 {
             proposal.number = take_number();
             if let Some(group) = found {
-                proposal.context = group.take_contexts(TRANSPORTS);
+                proposal.contexts = take_contexts(group);
                 proposal.reserved = reserve(group);
             }
         }
@@ -184,9 +188,9 @@ impl Proposal {
             self.complement,
             self.brought,
             self.number,
-            self.context,
             self.unattached,
         ];
+        words.extend(self.contexts);
         words.extend(self.reserved.iter().map(|reserved| reserved.0));
         let greatest = host.allreduce(&words, host.predefined().op_max, comm);
         let greatest = greatest.map_err(host_error)?;
@@ -195,9 +199,9 @@ impl Proposal {
             complement: greatest[1],
             brought: greatest[2],
             number: greatest[3],
-            context: greatest[4],
-            unattached: greatest[5],
-            reserved: std::array::from_fn(|index| Reserved(greatest[6 + index])),
+            unattached: greatest[4],
+            contexts: std::array::from_fn(|index| greatest[5 + index]),
+            reserved: std::array::from_fn(|index| Reserved(greatest[5 + TRANSPORTS + index])),
         })
     }
 
@@ -207,10 +211,23 @@ impl Proposal {
 
     /// Undoes what this rank has reserved.
     fn give_back(&self, found: Option<&ProcessGroup>) {
-        if let Some(node) = found.and_then(|group| group.node.as_ref()) {
+        let Some(group) = found else { return };
+        if let Some(node) = &group.node {
             self.reserved.iter().for_each(|it| node.give_back(*it));
         }
+        for context in self.contexts {
+            group.give_back(Context::from_word(context));
+        }
     }
+}
+
+/// Contexts for the transports of a file, and for what stays with the
+/// communicator, which only exchanges messages.
+fn take_contexts(group: &ProcessGroup) -> [u64; TRANSPORTS] {
+    std::array::from_fn(|index| match index < FILE_TRANSPORTS {
+        true => group.take_context(),
+        false => group.take_plain_context(),
+    })
 }
 
 /// What makes the collectives of transports fast where all ranks share memory.

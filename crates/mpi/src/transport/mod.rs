@@ -1,17 +1,22 @@
 //! The transport over an MPI.
 //!
-//! Ranks of a node talk through shared memory ([`pario_transport::node`]); the
-//! MPI is needed only to find each other. Ranks of different nodes, or of a
-//! node that cannot share memory, talk by messages over a private duplicate of
-//! the communicator ([`bridge`]). Whoever waits keeps the MPI's progress
-//! moving, and sleeps in between.
+//! Ranks of a node communicate through shared memory
+//! ([`pario_transport::node`]); they need the MPI only to find each other. Ranks
+//! of different nodes, or of a node that cannot share memory, use two private
+//! communicators ([`mpi_endpoint`]): one for control messages, which are taken
+//! from any rank and queued, and one for posted transfers, whose source and tag
+//! are fixed, so that the MPI moves the bytes straight to their place. Whoever
+//! waits keeps the MPI's progress moving, and sleeps in between.
 
 mod attachment;
+mod data_slots;
+mod engine;
 mod gather;
 mod host_progress;
 mod meeting;
 mod mpi_endpoint;
 mod mpi_point_to_point;
+mod packets;
 mod permission;
 mod placement;
 mod point_to_point;
@@ -21,33 +26,42 @@ mod registry;
 mod retired;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pario_transport::unexpected::ContextId;
 use pario_transport::{
     Backoff, DataTag, Gathered, Node, Posted, Rank, Result, Segment, Tag, Traffic, Transport,
     TransportError, generic, node,
 };
 
+pub use engine::Moved;
 pub use meeting::Met;
-pub use mpi_endpoint::Moved;
 pub use permission::{Callers, InsideCall, end};
 pub use placement::PRETENDED_NODES;
 pub use progress::{ProgressRegistration, is_weak, progress_registered};
 
+use data_slots::Context;
+use engine::Direction;
 use meeting::CHOOSER;
-use mpi_endpoint::MpiEndpoint;
+use mpi_endpoint::{LOOKS_PER_POLL, MpiEndpoint};
 use process_group::ProcessGroup;
 
 use crate::{Comm, Group, Host};
+
+/// Locks state that a panic in another thread leaves intact.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The ranks of an MPI communicator, as pario sees them.
 #[derive(Debug)]
 pub struct MpiTransport {
     group: Arc<ProcessGroup>,
-    context: u64,
+    context: Context,
     /// The ranks of this node, if they share memory.
-    node: Option<Arc<dyn Transport>>,
-    posted: generic::PostedByMessages,
+    node: Option<node::Endpoint>,
+    /// Transfers over the MPI for which there is no tag.
+    by_messages: generic::PostedByMessages,
 }
 
 impl MpiTransport {
@@ -62,48 +76,53 @@ impl MpiTransport {
         Ok(transport)
     }
 
-    /// The transport of a number that all ranks of the group agreed on.
-    fn numbered(group: &Arc<ProcessGroup>, number: u64, reserved: node::Reserved) -> MpiTransport {
+    /// The transport of a context that all ranks of the group agreed on.
+    fn numbered(group: &Arc<ProcessGroup>, word: u64, reserved: node::Reserved) -> MpiTransport {
+        let context = Context::from_word(word);
         let node = group.node.as_ref();
-        let node = node.map(|node| node.numbered(number, reserved));
+        let node = node.map(|node| node.numbered(context.number, reserved));
+        if let Some(link) = &group.link {
+            link.open(ContextId(context.number));
+        }
         MpiTransport {
             group: Arc::clone(group),
-            context: number,
-            node: node.map(|node| Arc::new(node) as _),
-            posted: generic::PostedByMessages::default(),
+            context,
+            node,
+            by_messages: generic::PostedByMessages::default(),
         }
     }
 
-    /// What one rank tells the others so that all have as many duplicates: the
-    /// first number, and what it has reserved for each.
+    /// The message by which one rank lets the others have the same duplicates:
+    /// the context of each, and the memory that is reserved for it.
     fn offer_duplicates(&self, count: usize) -> Vec<u8> {
-        let mut words = vec![self.group.take_contexts(count)];
         let node = self.group.node.as_ref().filter(|_| self.is_one_node());
-        words.extend((0..count).map(|_| node.map_or(0, |node| node.reserve().0)));
-        words.into_iter().flat_map(u64::to_le_bytes).collect()
+        let words = (0..count).flat_map(|_| {
+            let context = self.group.take_context();
+            [context, node.map_or(0, |node| node.reserve().0)]
+        });
+        words.flat_map(u64::to_le_bytes).collect()
     }
 
     /// The duplicates that were offered.
     fn accept_duplicates(&self, count: usize, offer: &[u8]) -> Result<Vec<Arc<MpiTransport>>> {
         let (words, _) = offer.as_chunks::<8>();
         let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        match words.split_first() {
-            Some((first, reserved)) if reserved.len() == count => {
-                let each = (*first..).zip(reserved).map(|(number, reserved)| {
-                    let reserved = node::Reserved(*reserved);
-                    Arc::new(MpiTransport::numbered(&self.group, number, reserved))
-                });
-                Ok(each.collect())
-            }
-            _ => Err(TransportError::Malformed {
+        let (duplicates, odd) = words.as_chunks::<2>();
+        if duplicates.len() != count || !odd.is_empty() {
+            return Err(TransportError::Malformed {
                 rank: CHOOSER,
                 operation: "a duplication",
-            }),
+            });
         }
+        let duplicate = |&[context, reserved]: &[u64; 2]| {
+            let reserved = node::Reserved(reserved);
+            Arc::new(MpiTransport::numbered(&self.group, context, reserved))
+        };
+        Ok(duplicates.iter().map(duplicate).collect())
     }
 
-    /// Carries messages of background operations on, if the calling thread may
-    /// call the MPI. Keeps the progress of the MPI itself moving, too.
+    /// Makes progress for background operations, if the calling thread may call
+    /// the MPI. Keeps the progress of the MPI itself moving, too.
     pub fn make_progress(&self) -> Moved {
         match &self.group.link {
             Some(link) => link.progress(),
@@ -114,10 +133,10 @@ impl MpiTransport {
         }
     }
 
-    /// Sees to it that messages of a background operation that starts now move
-    /// on while the program is in other functions of the MPI, as far as this
-    /// MPI lets others do that ([`is_weak`]). `None` where nothing needs to be
-    /// done. The calling thread may call the MPI.
+    /// Has messages of a background operation that starts now move on while the
+    /// program is in other functions of the MPI, as far as this MPI allows that
+    /// ([`is_weak`]). `None` if nothing needs to be done. The calling thread may
+    /// call the MPI.
     #[must_use]
     pub fn progress_in_background(&self) -> Option<ProgressRegistration> {
         match &self.group.link {
@@ -173,8 +192,8 @@ impl MpiTransport {
 
     /// The ranks of this node, and the rank's number there, if it is here and
     /// they share memory.
-    fn nearby(&self, rank: Rank) -> Option<(&dyn Transport, Rank)> {
-        let node = self.node.as_deref()?;
+    fn nearby(&self, rank: Rank) -> Option<(&node::Endpoint, Rank)> {
+        let node = self.node.as_ref()?;
         let index = self.group.placement.index_on_node(self.rank(), rank)?;
         Some((node, index))
     }
@@ -194,14 +213,81 @@ impl MpiTransport {
     }
 
     /// All ranks through shared memory: their numbers there are the ranks.
-    fn all_nearby(&self) -> Option<&dyn Transport> {
+    fn all_nearby(&self) -> Option<&node::Endpoint> {
         let one = self.group.placement.nodes() == 1;
-        self.node.as_deref().filter(|_| one)
+        self.node.as_ref().filter(|_| one)
+    }
+
+    /// The context of messages over the MPI.
+    fn context(&self) -> ContextId {
+        ContextId(self.context.number)
+    }
+
+    /// Counts a message that goes over the MPI.
+    fn count_sent(&self, to: Rank, bytes: usize) {
+        let placement = &self.group.placement;
+        let is_within_node = placement.node_of(to) == placement.node_of(self.rank());
+        self.group.sent.count(bytes, is_within_node);
+    }
+
+    /// Starts a transfer over the MPI.
+    fn post(
+        &self,
+        direction: Direction,
+        peer: Rank,
+        tag: DataTag,
+        memory: &Segment,
+        range: Range<usize>,
+    ) -> Posted {
+        let mpi_tag = self.context.slot.and_then(|slot| slot.mpi_tag(tag));
+        if let Some(mpi_tag) = mpi_tag {
+            if direction == Direction::Send {
+                self.count_sent(peer, range.len());
+            }
+            let link = self.link();
+            let id = link.post(self.context(), direction, peer, mpi_tag, memory, range);
+            return PostedOn::Mpi(id).encode();
+        }
+        let posted = match direction {
+            Direction::Receive => self.by_messages.receive(peer, tag, memory, range),
+            Direction::Send => self.by_messages.send(peer, tag, memory, range),
+        };
+        self.by_messages.progress(self);
+        PostedOn::Messages(posted).encode()
     }
 
     /// A result of the ranks of this node.
     fn on_node<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| self.group.translate(error))
+    }
+}
+
+/// Who moves a posted transfer.
+enum PostedOn {
+    Node(Posted),
+    Mpi(u64),
+    Messages(Posted),
+}
+
+impl PostedOn {
+    const KINDS: u64 = 3;
+
+    fn encode(self) -> Posted {
+        let (id, kind) = match self {
+            PostedOn::Node(Posted(id)) => (id, 0),
+            PostedOn::Mpi(id) => (id, 1),
+            PostedOn::Messages(Posted(id)) => (id, 2),
+        };
+        Posted(id * Self::KINDS + kind)
+    }
+
+    fn decode(posted: Posted) -> PostedOn {
+        let id = posted.0 / Self::KINDS;
+        match posted.0 % Self::KINDS {
+            0 => PostedOn::Node(Posted(id)),
+            1 => PostedOn::Mpi(id),
+            _ => PostedOn::Messages(Posted(id)),
+        }
     }
 }
 
@@ -230,7 +316,10 @@ impl Transport for MpiTransport {
         self.check_rank(to)?;
         match self.nearby(to) {
             Some((node, to)) => self.on_node(node.send(to, tag, bytes)),
-            None => self.link().send(self.context, to, tag, bytes),
+            None => {
+                self.count_sent(to, bytes.len());
+                self.link().send(self.context(), to, tag, bytes)
+            }
         }
     }
 
@@ -239,10 +328,7 @@ impl Transport for MpiTransport {
         match self.nearby(to) {
             Some((node, to)) => self.on_node(node.try_send(to, tag, bytes)),
             // It is buffered.
-            None => self
-                .link()
-                .send(self.context, to, tag, bytes)
-                .map(|()| true),
+            None => self.send(to, tag, bytes).map(|()| true),
         }
     }
 
@@ -250,7 +336,10 @@ impl Transport for MpiTransport {
         self.check_rank(to)?;
         match self.nearby(to) {
             Some((node, to)) => self.on_node(node.send_owned(to, tag, message)),
-            None => self.link().send_owned(self.context, to, tag, message),
+            None => {
+                self.count_sent(to, message.len());
+                self.link().send_owned(self.context(), to, tag, message)
+            }
         }
     }
 
@@ -259,20 +348,19 @@ impl Transport for MpiTransport {
         if let Some((node, from)) = self.nearby(from) {
             return self.on_node(node.receive(from, tag));
         }
-        let progress = || match &self.node {
-            Some(node) => self.on_node(node.progress()),
-            None => Ok(()),
-        };
-        let backoff = self.backoff();
-        self.link()
-            .receive(self.context, from, tag, backoff, progress)
+        let mut message = None;
+        self.wait_until(&mut || {
+            message = self.link().try_receive(self.context(), from, tag)?;
+            Ok(message.is_some())
+        })?;
+        Ok(message.expect("the wait is over when there is one"))
     }
 
     fn try_receive(&self, from: Rank, tag: Tag) -> Result<Option<Vec<u8>>> {
         self.check_rank(from)?;
         match self.nearby(from) {
             Some((node, from)) => self.on_node(node.try_receive(from, tag)),
-            None => self.link().try_receive(self.context, from, tag),
+            None => self.link().try_receive(self.context(), from, tag),
         }
     }
 
@@ -283,7 +371,7 @@ impl Transport for MpiTransport {
             return Ok(Some((self.group.rank_on_node(from), message)));
         }
         match &self.group.link {
-            Some(link) => link.try_receive_any(self.context, tag),
+            Some(link) => link.try_receive_any(self.context(), tag),
             None => Ok(None),
         }
     }
@@ -296,7 +384,13 @@ impl Transport for MpiTransport {
         range: Range<usize>,
     ) -> Result<Posted> {
         self.check_rank(from)?;
-        Ok(self.posted.receive(from, tag, memory, range))
+        match self.nearby(from) {
+            Some((node, from)) => {
+                let posted = node.post_receive(from, tag, memory, range);
+                Ok(PostedOn::Node(self.on_node(posted)?).encode())
+            }
+            None => Ok(self.post(Direction::Receive, from, tag, memory, range)),
+        }
     }
 
     fn post_send(
@@ -307,52 +401,62 @@ impl Transport for MpiTransport {
         range: Range<usize>,
     ) -> Result<Posted> {
         self.check_rank(to)?;
-        let posted = self.posted.send(to, tag, memory, range);
-        self.posted.progress(self);
-        Ok(posted)
+        match self.nearby(to) {
+            Some((node, to)) => {
+                let posted = node.post_send(to, tag, memory, range);
+                Ok(PostedOn::Node(self.on_node(posted)?).encode())
+            }
+            None => Ok(self.post(Direction::Send, to, tag, memory, range)),
+        }
     }
 
     fn is_complete(&self, posted: Posted) -> Result<bool> {
-        self.posted.is_complete(self, posted)
+        match (PostedOn::decode(posted), &self.node) {
+            (PostedOn::Node(posted), Some(node)) => self.on_node(node.is_complete(posted)),
+            (PostedOn::Mpi(id), _) => self.link().is_complete(id),
+            (PostedOn::Messages(posted), _) => self.by_messages.is_complete(self, posted),
+            (PostedOn::Node(_), None) => panic!("a transfer that was posted on another transport"),
+        }
     }
 
     fn wait_until(&self, ready: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
-        // An error of `ready` already names ranks of the group.
+        // An error of `ready` names ranks of the group, one of the node its own.
         let mut failure = None;
         let mut look = || {
-            if let Some(link) = &self.group.link {
-                link.progress_once();
-            }
-            self.posted.progress(self);
+            self.by_messages.progress(self);
             ready().unwrap_or_else(|error| {
                 failure = Some(error);
                 true
             })
         };
+        let mut backoff = self.backoff();
         match (&self.node, &self.group.link) {
-            (Some(node), _) => self.on_node(node.wait_until(&mut || Ok(look())))?,
-            (None, Some(link)) => link.wait_until(self.backoff(), &mut look)?,
+            (Some(node), Some(link)) => {
+                backoff.looks /= LOOKS_PER_POLL;
+                let waited = node.wait_with(backoff, &mut || {
+                    link.progress_once();
+                    Ok(look())
+                });
+                self.on_node(waited)?;
+            }
+            (Some(node), None) => self.on_node(node.wait_with(backoff, &mut || Ok(look())))?,
+            (None, Some(link)) => link.wait_until(backoff, &mut look)?,
             (None, None) => while !look() {},
         }
         failure.map_or(Ok(()), Err)
     }
 
     fn wake(&self) {
-        match (&self.node, &self.group.link) {
-            (Some(node), _) => node.wake(),
-            (None, Some(link)) => link.wake(),
+        match (&self.group.link, &self.node) {
+            (Some(link), _) => link.wake(),
+            (None, Some(node)) => node.wake(),
             (None, None) => {}
         }
     }
 
     fn traffic(&self) -> Traffic {
-        let node = self.node.as_ref().map(|node| node.traffic());
-        let [messages, bytes] = self.group.link.as_ref().map_or([0; 2], |link| link.sent());
-        Traffic {
-            messages_between_nodes: messages,
-            bytes_between_nodes: bytes,
-            ..node.unwrap_or_default()
-        }
+        let node = self.node.as_ref().map(Transport::traffic);
+        self.group.sent.traffic() + node.unwrap_or_default()
     }
 
     fn progress(&self) -> Result<()> {
@@ -435,8 +539,12 @@ impl Transport for MpiTransport {
 
 impl Drop for MpiTransport {
     fn drop(&mut self) {
-        if let Some(link) = &self.group.link {
-            link.close(self.context);
+        let link = self.group.link.as_ref();
+        let is_idle = link.is_none_or(|link| link.close(self.context()));
+        // A receive that is still posted would take the data of the slot's next
+        // user.
+        if is_idle {
+            self.group.give_back(self.context);
         }
     }
 }

@@ -8,8 +8,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pario_transport::{ProgressHook, Rank, Result, Segment, TransportError, generic, node};
+use pario_transport::{ProgressHook, Rank, Result, Segment, Sent, TransportError, generic, node};
 
+use super::data_slots::{Context, DataSlots};
 use super::host_progress::HostProgress;
 use super::mpi_endpoint::{self, MpiEndpoint};
 use super::mpi_point_to_point::{MpiPointToPoint, host_error};
@@ -39,9 +40,12 @@ pub(super) struct ProcessGroup {
     /// The ranks of this node, if they share memory.
     pub(super) node: Option<node::Endpoint>,
     pub(super) progress: HostProgress,
+    /// What this rank has sent over the MPI.
+    pub(super) sent: Sent,
     /// Contexts are numbered by the first rank, in a row: ranks remember which
     /// they have closed.
     next_context: AtomicU64,
+    slots: DataSlots,
     /// None while the ranks of a node look for memory.
     group: Option<OwnedGroup>,
 }
@@ -68,6 +72,8 @@ impl ProcessGroup {
                 node: None,
                 progress,
                 next_context: AtomicU64::new(0),
+                sent: Sent::default(),
+                slots: DataSlots::default(),
                 group: Some(group),
             };
             // Where there is no memory even for one, messages to oneself do.
@@ -89,6 +95,8 @@ impl ProcessGroup {
             node: None,
             progress,
             next_context: AtomicU64::new(0),
+            sent: Sent::default(),
+            slots: DataSlots::default(),
             group: Some(group),
         };
         // Without a world there is no other communicator to make progress with.
@@ -136,16 +144,35 @@ impl ProcessGroup {
         });
         let backoff = mpi_endpoint::BACKOFF.among(ranks);
         let node = node::join(memory, ranks, me, backoff, progress_hook)?;
+        if let Some(link) = &self.link {
+            link.wake_also(node.wake_up());
+        }
         Ok(ProcessGroup {
             node: Some(node),
             ..self
         })
     }
 
-    /// The first of `count` contexts that are new to the group. Only its first
-    /// rank may ask.
-    pub(super) fn take_contexts(&self, count: usize) -> u64 {
-        self.next_context.fetch_add(count as u64, Ordering::Relaxed)
+    /// A context that is new to the group, as a [word](Context::to_word). Only
+    /// its first rank may ask, or all ranks while the group is new.
+    pub(super) fn take_context(&self) -> u64 {
+        let number = self.next_context.fetch_add(1, Ordering::Relaxed);
+        let slot = self.link.as_ref().and_then(|_| self.slots.take());
+        Context { number, slot }.to_word()
+    }
+
+    /// A context for messages alone, without posted transfers.
+    pub(super) fn take_plain_context(&self) -> u64 {
+        let number = self.next_context.fetch_add(1, Ordering::Relaxed);
+        let slot = None;
+        Context { number, slot }.to_word()
+    }
+
+    /// Takes back the tags of a context that this rank has dropped.
+    pub(super) fn give_back(&self, context: Context) {
+        if let Some(slot) = context.slot {
+            self.slots.give_back(slot);
+        }
     }
 
     /// Whether all ranks share memory, so that nothing goes over the MPI.
@@ -172,12 +199,17 @@ impl ProcessGroup {
         rank.unwrap_or(self.rank)
     }
 
-    /// An error of the ranks of this node, in the ranks of the group. If a rank
-    /// was lost, the other nodes are told: nobody there would notice.
+    /// An error of the ranks of this node, in the ranks of the group. The other
+    /// nodes are told of a lost rank: nobody there would notice.
     pub(super) fn translate(&self, error: TransportError) -> TransportError {
         let TransportError::PeerLost { rank, reason } = error else {
             return error;
         };
+        // The node's waits fail with errors of the MPI, too, which name ranks of
+        // the group.
+        if let Some(Err(error)) = self.link.as_ref().map(|link| link.check()) {
+            return error;
+        }
         let rank = self.rank_on_node(rank);
         if let Some(link) = &self.link {
             link.announce_loss(rank, reason);
@@ -186,7 +218,7 @@ impl ProcessGroup {
     }
 }
 
-/// Memory of the ranks of a node, which talk over `wire` to get it.
+/// Memory of the ranks of a node, which find it by messages.
 fn share_memory(
     point_to_point: MpiPointToPoint,
     progress: HostProgress,
@@ -219,8 +251,11 @@ impl MpiTransport {
             node: None,
             progress,
             next_context: AtomicU64::new(0),
+            sent: Sent::default(),
+            slots: DataSlots::default(),
             group: None,
         };
-        MpiTransport::numbered(&Arc::new(group), 0, node::Reserved::default())
+        let context = group.take_plain_context();
+        MpiTransport::numbered(&Arc::new(group), context, node::Reserved::default())
     }
 }

@@ -19,17 +19,18 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::mpi_endpoint::{Moved, MpiEndpoint};
+use super::engine::Moved;
+use super::mpi_endpoint::MpiEndpoint;
 use super::permission::{Callers, InsideCall};
 use crate::{Flavour, Host};
 
-/// A bridge, and how many operations are under way on it.
+/// An endpoint, and how many operations are under way on it.
 type Registered = (Arc<MpiEndpoint>, usize);
 
-/// The bridges with operations under way. Replaced as a whole: whoever goes
+/// The endpoints with operations under way. Replaced as a whole: whoever goes
 /// through it is not disturbed.
 static REGISTERED: Mutex<Option<Arc<[Registered]>>> = Mutex::new(None);
-/// How many bridges there are.
+/// How many endpoints there are.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Whether a function of this module is at work below: the MPI functions that
 /// it calls make progress too.
@@ -45,7 +46,7 @@ pub struct ProgressRegistration {
 }
 
 impl ProgressRegistration {
-    /// For a bridge whose background threads may not call the MPI themselves.
+    /// For an endpoint whose background threads may not call the MPI themselves.
     /// The calling thread may.
     pub(super) fn of(endpoint: &Arc<MpiEndpoint>) -> Option<ProgressRegistration> {
         if endpoint.callers() == Callers::All {
@@ -184,8 +185,9 @@ fn progress_inside() -> Moved {
 
 #[cfg(test)]
 mod tests {
-    use super::super::point_to_point::{PendingSend, PointToPoint};
+    use super::super::point_to_point::{Arriving, Data, Pending, PendingMessage, PointToPoint};
     use super::*;
+    use pario_transport::unexpected::ContextId;
     use pario_transport::{Rank, Result, Tag};
     use std::collections::VecDeque;
     use std::thread;
@@ -198,21 +200,29 @@ mod tests {
         rank: Rank,
         /// By receiver.
         sent: Arc<[Mutex<VecDeque<Vec<u8>>>; 2]>,
-        /// A bridge that another thread sends over, once, while this one looks.
+        /// An endpoint over which another thread sends, once, while this one
+        /// looks.
         progress_hook: ProgressHook,
     }
 
+    /// Something that is over at once.
     #[derive(Debug)]
-    struct Gone;
+    struct Done(Vec<u8>);
 
-    impl PendingSend for Gone {
+    impl Pending for Done {
         fn is_over(&mut self) -> Result<bool> {
             Ok(true)
         }
     }
 
+    impl PendingMessage for Done {
+        fn try_finish(&mut self) -> Result<Option<Vec<u8>>> {
+            Ok(Some(std::mem::take(&mut self.0)))
+        }
+    }
+
     const TAG: Tag = Tag(7);
-    const CONTEXT: u64 = 3;
+    const CONTEXT: ContextId = ContextId(3);
 
     impl PointToPoint for Pipe {
         fn rank(&self) -> Rank {
@@ -223,12 +233,12 @@ mod tests {
             2
         }
 
-        fn isend(&self, to: Rank, bytes: Vec<u8>) -> Result<Box<dyn PendingSend>> {
+        fn isend(&self, to: Rank, bytes: Vec<u8>) -> Result<Box<dyn Pending>> {
             self.sent[to.index()].lock().unwrap().push_back(bytes);
-            Ok(Box::new(Gone))
+            Ok(Box::new(Done(Vec::new())))
         }
 
-        fn poll_receive(&self) -> Result<Option<(Rank, Vec<u8>)>> {
+        fn poll_receive(&self) -> Result<Option<Arriving>> {
             let endpoint = self.progress_hook.lock().unwrap().take();
             if let Some(endpoint) = endpoint {
                 let other = Rank(1 - self.rank.0);
@@ -236,7 +246,18 @@ mod tests {
                 thread::spawn(send).join().unwrap()?;
             }
             let message = self.sent[self.rank.index()].lock().unwrap().pop_front();
-            Ok(message.map(|message| (Rank(1 - self.rank.0), message)))
+            Ok(message.map(|message| Arriving {
+                from: Rank(1 - self.rank.0),
+                message: Box::new(Done(message)),
+            }))
+        }
+
+        fn isend_data(&self, _: Rank, _: c_int, _: Data) -> Result<Box<dyn Pending>> {
+            unreachable!("the tests send messages only")
+        }
+
+        fn irecv_data(&self, _: Rank, _: c_int, _: Data) -> Result<Box<dyn Pending>> {
+            unreachable!("the tests send messages only")
         }
     }
 
@@ -257,7 +278,7 @@ mod tests {
         (endpoints, progress_hook)
     }
 
-    /// The list of bridges is one for the process.
+    /// The list of endpoints is one for the process.
     static ALONE: Mutex<()> = Mutex::new(());
 
     #[test]

@@ -9,6 +9,7 @@
 mod common;
 
 mod calls;
+mod conformance;
 mod datatypes;
 mod encoded;
 mod maker;
@@ -23,7 +24,7 @@ use std::time::{Duration, Instant};
 use common::{Installed, NO_MPI, installed, skipped};
 use libtest_mimic::{Arguments, Failed, Trial};
 use pario_mpi::host::loader::{Library, Visibility};
-use pario_mpi::{Host, HostError, LIBRARY_VARIABLE, Runtime, Threads};
+use pario_mpi::{Host, HostError, LIBRARY_VARIABLE, PRETENDED_NODES, Runtime, Threads};
 use ranks::{Launcher, RANKS, launchers};
 
 /// Tells a child which test it runs.
@@ -54,6 +55,32 @@ const TESTS: &[(&str, Body)] = &[
 
 /// Runs under a launcher.
 const RANKS_TEST: &str = "processes of a launcher";
+/// The same, with all of the transport.
+const CONFORMANCE_TEST: &str = "transport";
+/// The same, with one thread that may call the MPI.
+const FUNNELED_TEST: &str = "transport of one thread";
+
+/// How a launcher is called.
+struct Launch {
+    test: &'static str,
+    ranks: usize,
+    /// How many nodes the ranks pretend to run on.
+    nodes: usize,
+}
+
+const fn launch(test: &'static str, ranks: usize, nodes: usize) -> Launch {
+    Launch { test, ranks, nodes }
+}
+
+const LAUNCHES: &[Launch] = &[
+    launch(RANKS_TEST, RANKS, 1),
+    launch(CONFORMANCE_TEST, 2, 2),
+    launch(CONFORMANCE_TEST, 4, 2),
+    launch(CONFORMANCE_TEST, 3, 1),
+    launch(FUNNELED_TEST, 2, 2),
+    launch(FUNNELED_TEST, 4, 2),
+];
+
 /// Runs before MPI is started.
 const PRIVATE_TEST: &str = "an MPI that is loaded privately";
 
@@ -78,8 +105,11 @@ fn main() -> ExitCode {
         }));
     }
     for launcher in launchers {
-        let name = format!("{RANKS_TEST}: {}", launcher.name);
-        trials.push(Trial::test(name, move || launched(&launcher)));
+        for launch in LAUNCHES {
+            let name = format!("{}, {} nodes: {}", launch.test, launch.nodes, launcher.name);
+            let launcher = launcher.clone();
+            trials.push(Trial::test(name, move || launched(&launcher, launch)));
+        }
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -88,13 +118,21 @@ fn child(name: &str) {
     if name == PRIVATE_TEST {
         return private();
     }
-    let runtime = Runtime::start(Threads::Multiple).expect("the MPI starts");
+    let threads = match name {
+        FUNNELED_TEST => Threads::Funneled,
+        _ => Threads::Multiple,
+    };
+    let runtime = Runtime::start(threads).expect("the MPI starts");
     // Calls that a host refuses are for the tests to judge.
     let host = runtime.host();
     for comm in [runtime.world(), host.predefined().comm_self] {
         host.comm_return_errors(comm).expect("a predefined handler");
     }
-    let known = TESTS.iter().chain(&[(RANKS_TEST, ranks::talk as Body)]);
+    let known = TESTS.iter().chain(&[
+        (RANKS_TEST, ranks::talk as Body),
+        (CONFORMANCE_TEST, conformance::threaded),
+        (FUNNELED_TEST, conformance::funneled),
+    ]);
     let (_, body) = known
         .into_iter()
         .find(|(known, _)| *known == name)
@@ -123,14 +161,15 @@ fn alone(mpi: &Installed, name: &str) -> Result<(), Failed> {
     run(command)
 }
 
-/// Runs the test of several processes under a launcher.
-fn launched(launcher: &Launcher) -> Result<(), Failed> {
+/// Runs a test of several processes under a launcher.
+fn launched(launcher: &Launcher, launch: &Launch) -> Result<(), Failed> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(&launcher.program);
     command
-        .args(["-n", &RANKS.to_string()])
+        .args(["-n", &launch.ranks.to_string()])
         .arg(program)
-        .env(TEST_VARIABLE, RANKS_TEST)
+        .env(TEST_VARIABLE, launch.test)
+        .env(PRETENDED_NODES, launch.nodes.to_string())
         .env_remove(LIBRARY_VARIABLE);
     run(command)
 }

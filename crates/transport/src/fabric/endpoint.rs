@@ -27,6 +27,17 @@ impl Reserved {
     }
 }
 
+/// Wakes the threads of a rank that wait in its transport.
+#[derive(Clone, Debug)]
+pub struct WakeUp(Arc<Mailroom>);
+
+impl WakeUp {
+    /// Wakes them, to look again.
+    pub fn wake(&self) {
+        self.0.wake();
+    }
+}
+
 /// What differs between the transports over a world.
 #[derive(Debug)]
 pub(crate) struct Kind {
@@ -169,6 +180,26 @@ impl Endpoint {
         )
     }
 
+    /// Wakes the threads of this rank that wait, whatever becomes of the
+    /// endpoint.
+    #[must_use]
+    pub fn wake_up(&self) -> WakeUp {
+        WakeUp(Arc::clone(&self.room))
+    }
+
+    /// As [`wait_until`](Transport::wait_until), with another backoff.
+    pub fn wait_with(
+        &self,
+        backoff: Backoff,
+        ready: &mut dyn FnMut() -> Result<bool>,
+    ) -> Result<()> {
+        self.room.wait_with(backoff, || {
+            self.room.harvest();
+            self.posted.progress(self);
+            Ok(ready()?.then_some(()))
+        })
+    }
+
     /// Watches the processes of the ranks from now on. Collective.
     pub(crate) fn watch_processes(&self) -> Result<()> {
         let all = self.all_gather(&ProcessWatch::introduce())?;
@@ -274,11 +305,7 @@ impl Transport for Endpoint {
     }
 
     fn wait_until(&self, ready: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
-        self.room.wait(|| {
-            self.room.harvest();
-            self.posted.progress(self);
-            Ok(ready()?.then_some(()))
-        })
+        self.wait_with(self.kind.backoff, ready)
     }
 
     fn wake(&self) {

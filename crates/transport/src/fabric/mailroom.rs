@@ -113,9 +113,17 @@ impl Mailroom {
 
     /// Waits on the rank's bell.
     pub(super) fn wait<T>(&self, ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+        self.wait_with(self.backoff, ready)
+    }
+
+    pub(super) fn wait_with<T>(
+        &self,
+        backoff: Backoff,
+        ready: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
         let progress = || self.progress();
         Waiter::new(&progress)
-            .backoff(self.backoff)
+            .backoff(backoff)
             .wait(self.world.bell(self.rank), ready)
     }
 

@@ -26,7 +26,7 @@ mod ring;
 mod world;
 
 pub(crate) use endpoint::Kind;
-pub use endpoint::{Endpoint, Reserved};
+pub use endpoint::{Endpoint, Reserved, WakeUp};
 pub use progress_hook::ProgressHook;
 pub(crate) use world::World;
 
