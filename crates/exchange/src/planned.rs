@@ -1,6 +1,6 @@
 //! The plans of `pario-plan`, as the machine asks about them.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use pario_plan::{Access, Members, Rounds};
 
@@ -14,7 +14,7 @@ use crate::{Accesses, Packing, Rank, Realm};
 pub struct Planned {
     packing: Packing,
     rounds: Rounds,
-    accesses: Vec<Access>,
+    accesses: Arc<Vec<Access>>,
     /// The ranks that have data, by the start of their span.
     by_start: Vec<Spanning>,
     /// The aggregators and their realms, ascending.
@@ -31,9 +31,9 @@ struct Spanning {
 
 impl Planned {
     /// The accesses must ascend in the file.
-    pub fn new(rounds: Rounds, accesses: Vec<Access>, packing: Packing) -> Planned {
+    pub fn new(rounds: Rounds, accesses: Arc<Vec<Access>>, packing: Packing) -> Planned {
         debug_assert!(accesses.iter().all(Access::is_increasing));
-        let ranks = (0..).map(Rank).zip(&accesses);
+        let ranks = (0..).map(Rank).zip(&*accesses);
         let mut by_start: Vec<Spanning> = ranks
             .filter(|(_, access)| !access.is_empty())
             .map(|(rank, access)| Spanning {

@@ -59,7 +59,7 @@ fn random_planned(random: &mut Rng, ranks: u32) -> Planned {
     let accesses: Vec<Access> = (0..ranks).map(|_| random_access(random)).collect();
     let end = accesses.iter().map(|access| access.span().end).max();
     let rounds = random_rounds(random, ranks, end.unwrap_or(0));
-    Planned::new(rounds, accesses, Packing::Sparse)
+    Planned::new(rounds, accesses.into(), Packing::Sparse)
 }
 
 #[test]

@@ -1,22 +1,20 @@
 //! Collective calls of ranks on several nodes: the exchange protocol carries
 //! them from the first message to the last, and plans are made in between.
 
-use std::sync::Arc;
-
 use pario_driver::Direction;
-use pario_exchange::{Failure, Packing, Planned, Progress, Rank, Table};
+use pario_exchange::{Failure, Progress, Rank, Table};
 use pario_layout::Monotonicity;
-use pario_plan::{Access, Plan};
+use pario_plan::Plan;
 use pario_transport::Transport;
 
 use super::{
-    Work, atomic,
+    atomic,
     context::ContextState,
     entry::Entry,
     exchange::{Entering, ExchangeState, Planning, Step},
-    independent,
-    planning::{Holes, PlanMemory},
-    prefetch, segments, timed,
+    independent, move_own,
+    planning::PlanMemory,
+    segments,
     write_guard::CollectiveWriteGuard,
 };
 use crate::{
@@ -137,45 +135,30 @@ impl Planner<'_> {
             true => self.memory.plan(operation, self.comm),
             false => self.memory.individual(),
         };
-        let result = match call.plan {
+        match call.plan {
             Plan::Rounds(rounds) => {
                 let guard = CollectiveWriteGuard::of_windows(self.comm, operation, rounds)?;
-                let packing = packing(operation, call.accesses, guard.holes);
-                let accesses = call.accesses.to_vec();
-                let planning = Planning {
-                    planned: Arc::new(Planned::new(rounds.clone(), accesses, packing)),
-                    proof: call.proof.clone(),
-                    holes: guard.holes,
-                };
+                let planning = Planning::new(operation, self.memory, guard.holes);
                 if let Some(step) = exchange.exchange(self.comm, planning)? {
                     self.guard = Some(guard);
                     return Ok(step);
                 }
                 drop(guard);
-                operation.run()
+                Ok(self.alone(operation.run()))
             }
             Plan::Segments(segments) => {
                 let _guard = CollectiveWriteGuard::ordinary(operation);
                 let result = segments::run(self.comm, operation, call.accesses, segments)?;
-                return Ok(Step::Alone(Progress {
+                Ok(Step::Alone(Progress {
                     stop: result.stop.unwrap_or(u64::MAX),
                     failure: result.error.map(|error| self.failure(&error)),
-                }));
+                }))
             }
-            Plan::PrivateSieve { buffer_bytes } => operation.run_sieved(*buffer_bytes),
-            Plan::Prefetch(rounds) => prefetch::run(&Work {
-                comm: self.comm,
-                operation,
-                rounds,
-                accesses: call.accesses,
-                proof: call.proof,
-                holes: Holes::Leave,
-            }),
-            // Independent writes take the writer lock by themselves.
-            Plan::Timed(timed) => timed::run(self.comm, operation, timed),
-            Plan::Individual => operation.run(),
-        };
-        Ok(self.alone(result))
+            Plan::Individual | Plan::PrivateSieve { .. } | Plan::Prefetch(_) | Plan::Timed(_) => {
+                let result = move_own(self.comm, operation, &call);
+                Ok(self.alone(result))
+            }
+        }
     }
 
     fn failure(&self, error: &Error) -> Failure {
@@ -198,24 +181,5 @@ impl Planner<'_> {
             stop: u64::MAX,
             failure,
         })
-    }
-}
-
-/// Whether windows hold sparse data without its gaps: not if these are read or
-/// rewritten along with it.
-pub(super) fn packing(operation: &Operation, accesses: &[Access], holes: Holes) -> Packing {
-    let takes_gaps = match operation.direction() {
-        Direction::Read => true,
-        Direction::Write => holes != Holes::Leave,
-    };
-    let used = || accesses.iter().filter(|access| !access.is_empty());
-    let pieces: u64 = used().map(|access| access.stats().pieces).sum();
-    let span = used()
-        .map(Access::span)
-        .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
-    let span = span.map_or(0, |span| span.end - span.start);
-    match takes_gaps && span / pieces.max(1) <= operation.hints().pario_sieve_extent {
-        true => Packing::Never,
-        false => Packing::Sparse,
     }
 }

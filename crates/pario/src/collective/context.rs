@@ -56,13 +56,26 @@ impl CollectiveContext {
         }
     }
 
+    /// For calls in the background.
+    pub(crate) fn in_background(comm: Arc<dyn Transport>) -> CollectiveContext {
+        let state = ContextState {
+            exchange: ExchangeState::in_background(),
+            ..ContextState::default()
+        };
+        CollectiveContext {
+            comm,
+            state: Mutex::new(state),
+        }
+    }
+
     /// How its last call was carried out, and why.
     pub(crate) fn explain(&self) -> Option<String> {
         let state = self.state();
-        match state.was_independent {
-            true => Some(independent::REASON.to_owned()),
-            false => state.memory.explain(),
+        if state.was_independent {
+            return Some(independent::REASON.to_owned());
         }
+        let eager = state.exchange.explain_eager();
+        eager.or_else(|| state.memory.explain())
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, ContextState> {

@@ -52,7 +52,7 @@ use crate::{
 use entry::Entry;
 use exchange::Planning;
 pub use planning::plan_facts;
-use planning::{Exchange, Holes};
+use planning::{CallPlan, Exchange, Holes};
 use write_guard::CollectiveWriteGuard;
 
 /// How far a plan got that moves the ranks' data together.
@@ -181,14 +181,6 @@ fn execute(
         true => memory.plan(operation, comm),
         false => memory.individual(),
     };
-    let work = |rounds, holes| Work {
-        comm,
-        operation,
-        rounds,
-        accesses: call.accesses,
-        proof: call.proof,
-        holes,
-    };
     let mine = &call.accesses[comm.rank().index()];
     match call.plan {
         Plan::Rounds(rounds) => {
@@ -204,19 +196,22 @@ fn execute(
             // this one has finished.
             let guard = CollectiveWriteGuard::of_windows(comm, operation, rounds)?;
             let Some(windows) = windows else {
-                let planning = Planning {
-                    planned: Arc::new(pario_exchange::Planned::new(
-                        rounds.clone(),
-                        call.accesses.to_vec(),
-                        between_nodes::packing(operation, call.accesses, guard.holes),
-                    )),
-                    proof: call.proof.clone(),
-                    holes: guard.holes,
-                };
-                let progress = exchange.run_planned(comm, operation, call.exchange, planning)?;
-                return entry::status(mine, progress);
+                let kind = call.exchange;
+                let planning = Planning::new(operation, memory, guard.holes);
+                let planned = planning.planned.clone();
+                let progress = exchange.run_planned(comm, operation, kind, planning)?;
+                let me = pario_exchange::Rank(comm.rank().0);
+                return entry::status(planned.access(me), progress);
             };
-            let plan_result = shared::run(&work(rounds, guard.holes), windows)?;
+            let work = Work {
+                comm,
+                operation,
+                rounds,
+                accesses: call.accesses,
+                proof: call.proof,
+                holes: guard.holes,
+            };
+            let plan_result = shared::run(&work, windows)?;
             entry::finish(comm, buffers, mine, plan_result)
         }
         Plan::Segments(segments) => {
@@ -224,18 +219,26 @@ fn execute(
             let plan_result = segments::run(comm, operation, call.accesses, segments)?;
             entry::finish(comm, buffers, mine, plan_result)
         }
-        Plan::PrivateSieve { buffer_bytes } => {
-            entry::finish_individual(comm, buffers, operation.run_sieved(*buffer_bytes))
+        Plan::Individual | Plan::PrivateSieve { .. } | Plan::Prefetch(_) | Plan::Timed(_) => {
+            entry::finish_individual(comm, buffers, move_own(comm, operation, &call))
         }
-        Plan::Prefetch(rounds) => {
-            let result = prefetch::run(&work(rounds, Holes::Leave));
-            entry::finish_individual(comm, buffers, result)
-        }
-        // Independent writes take the writer lock by themselves.
-        Plan::Timed(timed) => {
-            let result = timed::run(comm, operation, timed);
-            entry::finish_individual(comm, buffers, result)
-        }
-        Plan::Individual => entry::finish_individual(comm, buffers, operation.run()),
+    }
+}
+
+/// Moves this rank's own data, as a plan says that has every rank do so. Writes
+/// take the writer lock by themselves.
+fn move_own(comm: &dyn Transport, operation: &Operation, call: &CallPlan<'_>) -> Result<Status> {
+    match call.plan {
+        Plan::PrivateSieve { buffer_bytes } => operation.run_sieved(*buffer_bytes),
+        Plan::Prefetch(rounds) => prefetch::run(&Work {
+            comm,
+            operation,
+            rounds,
+            accesses: call.accesses,
+            proof: call.proof,
+            holes: Holes::Leave,
+        }),
+        Plan::Timed(timed) => timed::run(comm, operation, timed),
+        Plan::Individual | Plan::Rounds(_) | Plan::Segments(_) => operation.run(),
     }
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use pario_driver::Direction;
+use pario_exchange::Packing;
 use pario_hints::{AccessMethod, Hints, Rmw, Sieving};
 pub(super) use pario_plan::Exchange;
 use pario_plan::{
@@ -36,11 +37,13 @@ struct LastCall {
     /// The views of all ranks: their family and where rank 0's starts.
     views: Option<(u64, u64)>,
     entries: Vec<Entry>,
-    accesses: Vec<Access>,
+    accesses: Arc<Vec<Access>>,
     /// Whether the ranks' bytes are known to be disjoint; found out when first
     /// needed.
     proof: Arc<OnceLock<Proof>>,
     planned: Option<Planned>,
+    /// The plan as the exchange between nodes needs it.
+    exchanged: Option<(Packing, Arc<pario_exchange::Planned>)>,
 }
 
 /// A call as it is to be carried out.
@@ -49,7 +52,7 @@ pub(super) struct CallPlan<'a> {
     pub(super) plan: &'a Plan,
     pub(super) exchange: Exchange,
     /// What each rank moves.
-    pub(super) accesses: &'a [Access],
+    pub(super) accesses: &'a Arc<Vec<Access>>,
     pub(super) proof: &'a Arc<OnceLock<Proof>>,
 }
 
@@ -171,10 +174,14 @@ impl LastCall {
         };
         self.entries.clear();
         self.entries.extend_from_slice(entries);
-        self.accesses.clear();
+        if Arc::get_mut(&mut self.accesses).is_none() {
+            self.accesses = Arc::default();
+        }
+        let accesses = Arc::get_mut(&mut self.accesses).expect("nobody else has it");
+        accesses.clear();
         for ((shape, displacement), entry) in shapes.iter().zip(displacements).zip(entries) {
             let access = Access::new(*displacement, shape.layout.clone(), entry.first, entry.len);
-            self.accesses.push(access.ok_or_else(|| {
+            accesses.push(access.ok_or_else(|| {
                 Error::argument("an access reaches past the last possible byte of a file")
             })?);
         }
@@ -235,7 +242,41 @@ impl PlanMemory {
         }
     }
 
+    /// What each rank moves in the last call.
+    pub(super) fn last_accesses(&self) -> &[Access] {
+        &self.last.accesses
+    }
+
+    /// Whether the bytes of the last call's ranks are known to be disjoint.
+    pub(super) fn last_proof(&self) -> &Arc<OnceLock<Proof>> {
+        &self.last.proof
+    }
+
+    /// The plan that [`plan`](Self::plan) has just returned, with look-ups for an
+    /// exchange between nodes.
+    pub(super) fn exchanged(&mut self, packing: Packing) -> Option<Arc<pario_exchange::Planned>> {
+        let LastCall {
+            accesses,
+            planned,
+            exchanged,
+            ..
+        } = &mut self.last;
+        match exchanged {
+            Some((known, exchanged)) if *known == packing => Some(exchanged.clone()),
+            _ => {
+                let Plan::Rounds(rounds) = &planned.as_ref()?.plan else {
+                    return None;
+                };
+                let made = pario_exchange::Planned::new(rounds.clone(), accesses.clone(), packing);
+                let made = Arc::new(made);
+                *exchanged = Some((packing, made.clone()));
+                Some(made)
+            }
+        }
+    }
+
     fn make(&mut self, operation: &Operation, comm: &dyn Transport) -> Planned {
+        self.last.exchanged = None;
         let inputs = self
             .inputs
             .as_ref()

@@ -201,7 +201,7 @@ fn open_together(
     };
     Ok(File {
         inner: Arc::new(Inner {
-            background: Background::new(CollectiveContext::new(background)),
+            background: Background::new(CollectiveContext::in_background(background)),
             split: Arc::default(),
             context: CollectiveContext::new(comm.clone()),
             comm,

@@ -242,6 +242,7 @@ impl<'scope, 'env> Call<'scope, 'env> {
     }
 
     fn plan(&mut self, table: &Table, planner: Planner<'_>) -> Result<()> {
+        self.state.was_eager = false;
         let event = match planner(self.state, table)? {
             Step::Exchange(planned) => {
                 let accesses = planned.planning.planned.clone();

@@ -20,12 +20,14 @@ use std::{
     thread,
 };
 
-use pario_exchange::{Direction, Entry, Event, Finished, Groups, Planned, Progress, Rank, Setting};
+use pario_exchange::{
+    Direction, Entry, Event, Finished, Groups, Packing, Planned, Progress, Rank, Setting,
+};
 use pario_hints::Hints;
 use pario_plan::{Access, Exchange, Tuning, coverage::Proof};
 use pario_transport::Transport;
 
-use super::planning::Holes;
+use super::planning::{Holes, PlanMemory};
 use crate::{Result, operation::Operation};
 use call::{Call, Environment, Planner};
 use eager::EagerBuffers;
@@ -41,12 +43,17 @@ pub(super) struct ExchangeState {
     eager: EagerBuffers,
     memory: Option<Arc<ExchangeMemory>>,
     groups: Option<(Exchange, Arc<Groups>)>,
+    /// Whether calls are carried out in the background: a rank that sends for its
+    /// node might be computing meanwhile.
+    is_background: bool,
     /// Whether a node has no shared memory: every rank then sends and receives
     /// by itself.
     is_unshared: bool,
     /// What this rank moves in the current call.
     own_access: Option<Access>,
     spans_nodes: Option<bool>,
+    /// Whether the last call was not planned.
+    was_eager: bool,
     /// The sizes and groups of the current call.
     setting: Option<Arc<Setting>>,
 }
@@ -69,6 +76,38 @@ pub(super) struct Planning {
     pub(super) holes: Holes,
 }
 
+impl Planning {
+    /// The plan that was made last, which exchanges data.
+    pub(super) fn new(operation: &Operation, memory: &mut PlanMemory, holes: Holes) -> Planning {
+        let packing = packing(operation, memory.last_accesses(), holes);
+        let planned = memory.exchanged(packing);
+        Planning {
+            planned: planned.expect("the last plan has rounds"),
+            proof: memory.last_proof().clone(),
+            holes,
+        }
+    }
+}
+
+/// Whether windows hold sparse data without its gaps: not if these are read or
+/// rewritten along with it.
+fn packing(operation: &Operation, accesses: &[Access], holes: Holes) -> Packing {
+    let takes_gaps = match operation.direction() {
+        pario_driver::Direction::Read => true,
+        pario_driver::Direction::Write => holes != Holes::Leave,
+    };
+    let used = || accesses.iter().filter(|access| !access.is_empty());
+    let pieces: u64 = used().map(|access| access.stats().pieces).sum();
+    let span = used()
+        .map(Access::span)
+        .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+    let span = span.map_or(0, |span| span.end - span.start);
+    match takes_gaps && span / pieces.max(1) <= operation.hints().pario_sieve_extent {
+        true => Packing::Never,
+        false => Packing::Sparse,
+    }
+}
+
 /// A plan with its buffers.
 #[derive(Debug)]
 pub(super) struct PlannedCall {
@@ -86,6 +125,14 @@ pub(super) enum Step {
 }
 
 impl ExchangeState {
+    /// For calls in the background.
+    pub(super) fn in_background() -> ExchangeState {
+        ExchangeState {
+            is_background: true,
+            ..ExchangeState::default()
+        }
+    }
+
     /// Whether the ranks are on several nodes.
     pub(super) fn spans_nodes(&mut self, comm: &dyn Transport) -> bool {
         *self.spans_nodes.get_or_insert_with(|| {
@@ -100,7 +147,11 @@ impl ExchangeState {
         match &self.groups {
             Some((known, groups)) if *known == exchange => groups.clone(),
             _ => {
-                let groups = Arc::new(limits::groups(comm, exchange, self.is_unshared));
+                let groups = limits::groups(comm, exchange, self.is_unshared);
+                let groups = Arc::new(match self.is_background {
+                    true => groups.without_layer(),
+                    false => groups,
+                });
                 self.groups = Some((exchange, groups.clone()));
                 groups
             }
@@ -215,6 +266,21 @@ impl ExchangeState {
         Ok(made.map(|planned| Step::Exchange(Box::new(planned))))
     }
 
+    /// How the last call was carried out, if its data travelled with the messages
+    /// that started and ended it.
+    pub(super) fn explain_eager(&self) -> Option<String> {
+        let setting = self.setting.as_ref().filter(|_| self.was_eager)?;
+        let verb = match setting.direction {
+            Direction::Read => "reads",
+            Direction::Write => "writes",
+        };
+        let limit = setting.limits.eager_bytes;
+        Some(format!(
+            "{verb} by eager: all ranks together move at most {limit} bytes, which travel with \
+             the messages that start and end the call"
+        ))
+    }
+
     /// What this rank moves in the current call.
     pub(super) fn own_access(&self) -> Option<&Access> {
         self.own_access.as_ref()
@@ -247,6 +313,7 @@ impl ExchangeState {
     ) -> Result<Progress> {
         self.number = self.number.wrapping_add(1);
         self.eager.reset();
+        self.was_eager = environment.planned.get().is_none();
         self.setting = Some(setting.clone());
         let result =
             thread::scope(|scope| Call::new(scope, environment, self, setting).run(start, planner));
