@@ -5,13 +5,13 @@ use std::{ops::Range, sync::Arc};
 use crate::{Buffer, Finished, Job, Kind, Message, Part, Place, Rank, Realm, Span, Table, Tag};
 
 /// What a window holds, for its transfer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// The image of the realm's bytes in the window's range.
     Image,
     /// The parts of ranks, one after the other from the start of the buffer
     /// on, each in the order of the file. For windows whose data is sparse.
-    Packed(Vec<Part>),
+    Packed,
 }
 
 /// One rank's bytes between a staging slice and a window.
@@ -117,6 +117,9 @@ pub enum Action {
         buffer: Buffer,
         /// What it holds.
         contents: Contents,
+        /// The ranks with data in it, in the order in which a packed window
+        /// holds their parts.
+        parts: Vec<Part>,
     },
     /// Pack all of this rank's data.
     Pack {

@@ -8,7 +8,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, ops::Range};
 
-use crate::{Accesses, Rank, Realm, core::Core};
+use crate::{Accesses, Packing, Rank, Realm, core::Core};
 
 /// A window is packed if its ranks' data fills less than one part in so many.
 const SPARSE: u64 = 2;
@@ -95,7 +95,8 @@ impl Cutter {
         self.pop_below(image.end, &mut ranks);
         let mut shares = self.ask(core, &ranks, &image);
         let (mut file, mut shape) = (image, Shape::Image);
-        if total(&shares) < window_bytes / SPARSE
+        if core.setting.limits.packing == Packing::Sparse
+            && total(&shares) < window_bytes / SPARSE
             && let Some((longer, found)) = self.extend(core, &file, &mut ranks)
         {
             (file, shares, shape) = (longer, found, Shape::Packed);

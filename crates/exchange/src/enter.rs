@@ -68,7 +68,7 @@ impl Entering {
     pub(crate) fn enter<A: Accesses>(&mut self, core: &mut Core<A>, entry: Entry) -> Step {
         let limit = core.setting.limits.eager_bytes;
         let (len, failed) = (entry.len, entry.failure.is_some());
-        let is_eager = len <= limit && limit > 0;
+        let is_eager = len <= limit && limit > 0 && entry.flags & Entry::NOT_EAGER == 0;
         self.own = Some(Said {
             table: Table::one(core.me, entry),
             is_eager,

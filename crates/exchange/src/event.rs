@@ -27,6 +27,14 @@ impl Outcome {
 pub enum Event<A> {
     /// The program made the call.
     Entered(Entry),
+    /// The program made a call that the ranks have planned already: the
+    /// machine starts with the exchange.
+    Started {
+        /// This rank's data bytes.
+        bytes: u64,
+        /// The plan.
+        accesses: Arc<A>,
+    },
     /// The answer to [`Action::Plan`](crate::Action::Plan).
     Planned(Arc<A>),
     /// The other answer, on all ranks: the plan needs no exchange, and this

@@ -11,10 +11,16 @@ pub struct Entry {
     pub first: u64,
     /// Data bytes that it moves.
     pub len: u64,
-    /// For the driver loop: plain or not, atomic, the write guard's vote.
+    /// For the driver loop, except for [`NOT_EAGER`](Entry::NOT_EAGER).
     pub flags: u8,
     /// Set if its arguments are wrong: then nobody moves anything.
     pub failure: Option<Failure>,
+}
+
+impl Entry {
+    /// In the flags: this rank's data may not be moved by another rank, so
+    /// that the call is not eager.
+    pub const NOT_EAGER: u8 = 0x80;
 }
 
 /// The error of one rank. What it says is the driver loop's affair.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use pario_exchange::{
-    Accesses, Direction, Groups, Limits, Planned, Rank, Realm, Setting,
+    Accesses, Direction, Groups, Limits, Packing, Planned, Rank, Realm, Setting,
     simulate::{self, Model},
 };
 use pario_layout::{Basic, Datatype, Layout};
@@ -130,6 +130,7 @@ fn calls_over_plans_come_to_an_end() {
                 staging: 2,
                 node_buffers: 2,
                 unit: 4,
+                packing: Packing::Sparse,
                 eager_bytes: 0,
                 tags: 0..16,
             },

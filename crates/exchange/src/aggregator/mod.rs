@@ -221,8 +221,9 @@ impl Aggregator {
         };
         let contents = match window.shape {
             Shape::Image => Contents::Image,
-            Shape::Packed => Contents::Packed(window.shares.iter().map(part).collect()),
+            Shape::Packed => Contents::Packed,
         };
+        let parts = window.shares.iter().map(part).collect();
         core.counters.transfers += 1;
         let job = core.jobs.start(Doing::Transfer(id));
         core.out.push(Action::Transfer {
@@ -231,6 +232,7 @@ impl Aggregator {
             file: window.file.clone(),
             buffer: window.buffer,
             contents,
+            parts,
         });
     }
 

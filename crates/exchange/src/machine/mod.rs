@@ -116,6 +116,10 @@ impl<A: Accesses> Machine<A> {
                 let step = self.entering.enter(&mut self.core, entry);
                 self.step(step);
             }
+            Event::Started { bytes, accesses } => {
+                self.member = Member::new(bytes);
+                self.planned(accesses);
+            }
             Event::Planned(accesses) => self.planned(accesses),
             Event::MovedAlone(progress) => {
                 self.phase = Phase::Exchanging;

@@ -188,11 +188,12 @@ impl<A: Accesses> World<'_, A> {
                 realm,
                 file,
                 contents,
+                parts,
                 ..
             } => {
                 let bytes = match contents {
                     Contents::Image => self.accesses.realm_bytes(realm, file.clone()),
-                    Contents::Packed(parts) => parts.iter().map(|part| part.bytes).sum(),
+                    Contents::Packed => parts.iter().map(|part| part.bytes).sum(),
                 };
                 self.transfer(now, rank, job, file.start, bytes);
             }

@@ -49,7 +49,7 @@ impl Seen {
     pub(super) fn note(&mut self, action: &Action) {
         let count = match action {
             Action::Transfer {
-                contents: Contents::Packed(_),
+                contents: Contents::Packed,
                 ..
             } => &mut self.packed_windows,
             Action::Control {

@@ -67,6 +67,7 @@ impl World<'_> {
                 file,
                 buffer,
                 contents,
+                parts,
             } => {
                 let mut bytes = Vec::new();
                 match contents {
@@ -84,7 +85,7 @@ impl World<'_> {
                         let placed = bytes.iter().map(at).collect();
                         self.transfer(rank, job, buffer, placed)
                     }
-                    Contents::Packed(parts) => {
+                    Contents::Packed => {
                         let mut placed = Vec::new();
                         for part in parts {
                             let offsets = accesses.part(part.rank, realm, file.clone());
