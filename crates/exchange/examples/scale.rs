@@ -6,7 +6,7 @@
 use std::{env, sync::Arc};
 
 use pario_exchange::{
-    Direction, Groups, Limits, Packing, Rank, Setting,
+    Direction, Groups, Limits, Rank, Setting,
     simulate::{self, Model, Pattern},
 };
 
@@ -69,7 +69,6 @@ fn row(ranks: u32, name: &str, direction: Direction) {
             staging: 2,
             node_buffers: 2,
             unit: 4 * MIB,
-            packing: Packing::Sparse,
             eager_bytes: 65536,
             tags: 0..4096,
         },

@@ -5,12 +5,28 @@ use std::ops::Range;
 
 use crate::{Rank, Realm};
 
+/// Whether a window may hold the ranks' parts side by side, without the gaps
+/// between their data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Packing {
+    /// If the data in reach would fill less than half of the buffer.
+    #[default]
+    Sparse,
+    /// Never: gaps are read or rewritten along with the data.
+    Never,
+}
+
 /// The plan of a call and the accesses of its ranks.
 ///
 /// All offsets are bytes of the file. An aggregator asks about the ranks that
 /// have data in its windows; every other rank about itself only. Accesses
 /// ascend in the file; those of different ranks may overlap.
 pub trait Accesses {
+    /// Whether windows may be packed. The same on all ranks.
+    fn packing(&self) -> Packing {
+        Packing::Sparse
+    }
+
     /// How many realms there are. They do not overlap, and together they
     /// hold every byte that a rank moves.
     fn realms(&self) -> u32;

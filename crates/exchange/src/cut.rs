@@ -95,7 +95,7 @@ impl Cutter {
         self.pop_below(image.end, &mut ranks);
         let mut shares = self.ask(core, &ranks, &image);
         let (mut file, mut shape) = (image, Shape::Image);
-        if core.setting.limits.packing == Packing::Sparse
+        if core.accesses().packing() == Packing::Sparse
             && total(&shares) < window_bytes / SPARSE
             && let Some((longer, found)) = self.extend(core, &file, &mut ranks)
         {

@@ -154,13 +154,13 @@ mod table;
 mod tree;
 mod wire;
 
-pub use accesses::Accesses;
+pub use accesses::{Accesses, Packing};
 pub use action::{Action, Contents, Placement};
 pub use counters::Counters;
 pub use event::{Event, Finished, Outcome};
 pub use groups::{Groups, Layer};
 pub use ids::{Buffer, Job, Kind, Rank, Realm, Span, Tag};
-pub use limits::{Direction, Limits, Packing, Setting};
+pub use limits::{Direction, Limits, Setting};
 pub use machine::Machine;
 pub use message::{Form, Message, Part, Place, Progress, Slice, Verdict};
 pub use planned::Planned;

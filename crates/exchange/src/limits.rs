@@ -13,15 +13,6 @@ pub enum Direction {
     Read,
 }
 
-/// Whether a window may hold the ranks' parts side by side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Packing {
-    /// If the data in reach would fill less than half of the buffer.
-    Sparse,
-    /// Never: where gaps are read or rewritten along with the data.
-    Never,
-}
-
 /// Sizes, the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -39,8 +30,6 @@ pub struct Limits {
     /// Windows end at multiples of it where one is within reach: the stripe,
     /// lock or page unit.
     pub unit: u64,
-    /// Whether windows whose data is sparse are packed.
-    pub packing: Packing,
     /// Calls that move no more than this, all ranks together, are eager; 0
     /// for none.
     pub eager_bytes: u64,

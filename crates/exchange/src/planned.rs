@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pario_plan::{Access, Members, Rounds};
 
-use crate::{Accesses, Rank, Realm};
+use crate::{Accesses, Packing, Rank, Realm};
 
 /// A plan and the accesses it was made for. One for all ranks of a node.
 ///
@@ -12,6 +12,7 @@ use crate::{Accesses, Rank, Realm};
 /// stretches (stripes), those about a range walk the stretches in it.
 #[derive(Clone, Debug)]
 pub struct Planned {
+    packing: Packing,
     rounds: Rounds,
     accesses: Vec<Access>,
     /// The ranks that have data, by the start of their span.
@@ -30,7 +31,7 @@ struct Spanning {
 
 impl Planned {
     /// The accesses must ascend in the file.
-    pub fn new(rounds: Rounds, accesses: Vec<Access>) -> Planned {
+    pub fn new(rounds: Rounds, accesses: Vec<Access>, packing: Packing) -> Planned {
         debug_assert!(accesses.iter().all(Access::is_increasing));
         let ranks = (0..).map(Rank).zip(&accesses);
         let mut by_start: Vec<Spanning> = ranks
@@ -51,6 +52,7 @@ impl Planned {
         let mut by_aggregator: Vec<_> = aggregators.zip((0..).map(Realm)).collect();
         by_aggregator.sort_unstable();
         Planned {
+            packing,
             rounds,
             accesses,
             by_start,
@@ -61,6 +63,11 @@ impl Planned {
     /// The plan.
     pub fn rounds(&self) -> &Rounds {
         &self.rounds
+    }
+
+    /// What each rank moves.
+    pub fn accesses(&self) -> &[Access] {
+        &self.accesses
     }
 
     /// What a rank moves.
@@ -82,6 +89,10 @@ impl Planned {
 }
 
 impl Accesses for Planned {
+    fn packing(&self) -> Packing {
+        self.packing
+    }
+
     fn realms(&self) -> u32 {
         self.rounds.aggregators.len() as u32
     }

@@ -59,7 +59,7 @@ fn random_planned(random: &mut Rng, ranks: u32) -> Planned {
     let accesses: Vec<Access> = (0..ranks).map(|_| random_access(random)).collect();
     let end = accesses.iter().map(|access| access.span().end).max();
     let rounds = random_rounds(random, ranks, end.unwrap_or(0));
-    Planned::new(rounds, accesses)
+    Planned::new(rounds, accesses, Packing::Sparse)
 }
 
 #[test]
@@ -130,7 +130,6 @@ fn calls_over_plans_come_to_an_end() {
                 staging: 2,
                 node_buffers: 2,
                 unit: 4,
-                packing: Packing::Sparse,
                 eager_bytes: 0,
                 tags: 0..16,
             },

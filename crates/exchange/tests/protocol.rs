@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pario_exchange::{
-    Direction, Groups, Limits, Packing, Rank, Setting,
+    Direction, Groups, Limits, Rank, Setting,
     simulate::{self, Model, Pattern, Report},
 };
 
@@ -28,7 +28,6 @@ impl Call {
             staging: 2,
             node_buffers: 2,
             unit: 4 * KIB,
-            packing: Packing::Sparse,
             eager_bytes: 0,
             tags: 0..1024,
         };

@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use fastrand::Rng;
-use pario_exchange::{Accesses, Direction, Groups, Limits, Packing, Rank, Realm, Setting};
+use pario_exchange::{Accesses, Direction, Groups, Limits, Rank, Realm, Setting};
 
 /// Accesses as lists of bytes, and realms as lists of cuts.
 #[derive(Debug)]
@@ -59,6 +59,13 @@ impl Bytes {
 }
 
 impl Accesses for Bytes {
+    fn packing(&self) -> Packing {
+        match self.end % 4 {
+            0 => Packing::Never,
+            _ => Packing::Sparse,
+        }
+    }
+
     fn realms(&self) -> u32 {
         self.aggregators.len() as u32
     }
@@ -204,10 +211,6 @@ fn limits(random: &mut Rng, groups: &Groups) -> Limits {
         staging: random.u32(1..4),
         node_buffers: random.u32(1..4),
         unit: [1, 1, 4, 7, 16][random.usize(0..5)],
-        packing: match random.u8(0..4) {
-            0 => Packing::Never,
-            _ => Packing::Sparse,
-        },
         eager_bytes: match random.u8(0..4) {
             0 => random.u64(1..300),
             _ => 0,
