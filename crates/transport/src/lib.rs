@@ -30,6 +30,8 @@ mod fabric;
 mod gathered;
 mod memory;
 pub mod node;
+mod posted;
+mod posted_by_messages;
 mod process;
 pub mod processes;
 mod rank;
@@ -41,6 +43,7 @@ pub use error::{Loss, Result, TransportError};
 pub use fabric::ProgressHook;
 pub use gathered::Gathered;
 pub use memory::{Backoff, Event, Segment, Waiter};
+pub use posted::{DataTag, Posted, Traffic};
 pub use process::Process;
 pub use rank::{Node, Rank, Tag};
 pub use transport::{SEND_HEADROOM, Transport};
@@ -49,6 +52,7 @@ pub use transport::{SEND_HEADROOM, Transport};
 /// none of their own: the provided methods of [`Transport`] are these.
 pub mod generic {
     pub use crate::collectives::{all_gather, barrier, broadcast};
+    pub use crate::posted_by_messages::PostedByMessages;
     pub use crate::sharing::segment;
 }
 

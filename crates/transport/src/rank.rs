@@ -40,6 +40,9 @@ impl Tag {
     /// ones below.
     pub const FIRST_RESERVED: Tag = Tag(0xffff_0000);
 
+    /// The first tag of posted transfers.
+    pub(crate) const FIRST_DATA: Tag = Tag(0xffff_8000);
+
     pub(crate) const BARRIER: Tag = Tag(0xffff_0001);
     pub(crate) const BROADCAST: Tag = Tag(0xffff_0002);
     pub(crate) const ALL_GATHER: Tag = Tag(0xffff_0003);

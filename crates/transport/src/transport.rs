@@ -1,9 +1,13 @@
 //! The trait that every transport serves.
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{Backoff, Gathered, Node, Rank, Result, Segment, Tag, collectives, sharing};
+use crate::{
+    Backoff, DataTag, Gathered, Node, Posted, Rank, Result, Segment, Tag, Traffic, collectives,
+    sharing,
+};
 
 /// Bytes that [`Transport::send_owned`] may add to a message.
 pub const SEND_HEADROOM: usize = 32;
@@ -66,6 +70,67 @@ pub trait Transport: Send + Sync + Debug {
 
     /// Receives the next message of `from` with this tag if it has arrived.
     fn try_receive(&self, from: Rank, tag: Tag) -> Result<Option<Vec<u8>>>;
+
+    /// Receives the next message with this tag from any rank, if one has
+    /// arrived. Messages of one sender keep their order. Fails if there is none
+    /// and a rank has panicked or been killed; a rank that has returned is not
+    /// an error.
+    fn try_receive_any(&self, tag: Tag) -> Result<Option<(Rank, Vec<u8>)>>;
+
+    /// Starts to receive `range.len()` bytes that `from` sends by
+    /// [`post_send`](Transport::post_send) with the same tag and length on the
+    /// same duplicate. The receive has to be posted before the send: the
+    /// sender learns of it by a message, for instance. Transfers with the same
+    /// peer and tag are matched in the order in which they were posted.
+    ///
+    /// Until the transfer is complete, no one else reads or writes the range.
+    /// The transport keeps the memory until then, even if the peer is lost or
+    /// the transport is dropped.
+    ///
+    /// # Panics
+    /// If the range is not within the memory or the tag not below its bound.
+    fn post_receive(
+        &self,
+        from: Rank,
+        tag: DataTag,
+        memory: &Segment,
+        range: Range<usize>,
+    ) -> Result<Posted>;
+
+    /// Starts to send the bytes of a range to a rank that has posted the
+    /// receive. Never waits. Until the transfer is complete no one writes the
+    /// range.
+    ///
+    /// # Panics
+    /// As [`post_receive`](Transport::post_receive).
+    fn post_send(
+        &self,
+        to: Rank,
+        tag: DataTag,
+        memory: &Segment,
+        range: Range<usize>,
+    ) -> Result<Posted>;
+
+    /// Whether a posted transfer is complete; if so it is forgotten. Fails if
+    /// it will never be, because the peer has left or a rank was lost.
+    ///
+    /// # Panics
+    /// If it was not posted on this transport, or was complete before.
+    fn is_complete(&self, posted: Posted) -> Result<bool>;
+
+    /// Waits until `ready` returns true: looks, yields and then sleeps as the
+    /// [backoff](Transport::backoff) says, making progress all the time. An
+    /// arriving message, a completed transfer, [`wake`](Transport::wake) and
+    /// the loss of a rank end a sleep. Fails if `ready` does, or if a rank
+    /// panicked or was killed.
+    fn wait_until(&self, ready: &mut dyn FnMut() -> Result<bool>) -> Result<()>;
+
+    /// Wakes this rank's threads in [`wait_until`](Transport::wait_until), to
+    /// look again. Any thread of the rank may call it.
+    fn wake(&self);
+
+    /// What this rank has sent, over all duplicates of the transport.
+    fn traffic(&self) -> Traffic;
 
     /// What a rank does now and then while it waits for something that the
     /// transport knows nothing about, such as a word in a [`Segment`]: takes in

@@ -20,10 +20,12 @@ mod progress;
 mod registry;
 mod retired;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use pario_transport::{
-    Backoff, Gathered, Node, Rank, Result, Segment, Tag, Transport, TransportError, generic, node,
+    Backoff, DataTag, Gathered, Node, Posted, Rank, Result, Segment, Tag, Traffic, Transport,
+    TransportError, generic, node,
 };
 
 pub use meeting::Met;
@@ -45,6 +47,7 @@ pub struct MpiTransport {
     context: u64,
     /// The ranks of this node, if they share memory.
     node: Option<Arc<dyn Transport>>,
+    posted: generic::PostedByMessages,
 }
 
 impl MpiTransport {
@@ -67,6 +70,7 @@ impl MpiTransport {
             group: Arc::clone(group),
             context: number,
             node: node.map(|node| Arc::new(node) as _),
+            posted: generic::PostedByMessages::default(),
         }
     }
 
@@ -269,6 +273,85 @@ impl Transport for MpiTransport {
         match self.nearby(from) {
             Some((node, from)) => self.on_node(node.try_receive(from, tag)),
             None => self.link().try_receive(self.context, from, tag),
+        }
+    }
+
+    fn try_receive_any(&self, tag: Tag) -> Result<Option<(Rank, Vec<u8>)>> {
+        if let Some(node) = &self.node
+            && let Some((from, message)) = self.on_node(node.try_receive_any(tag))?
+        {
+            return Ok(Some((self.group.rank_on_node(from), message)));
+        }
+        match &self.group.link {
+            Some(link) => link.try_receive_any(self.context, tag),
+            None => Ok(None),
+        }
+    }
+
+    fn post_receive(
+        &self,
+        from: Rank,
+        tag: DataTag,
+        memory: &Segment,
+        range: Range<usize>,
+    ) -> Result<Posted> {
+        self.check_rank(from)?;
+        Ok(self.posted.receive(from, tag, memory, range))
+    }
+
+    fn post_send(
+        &self,
+        to: Rank,
+        tag: DataTag,
+        memory: &Segment,
+        range: Range<usize>,
+    ) -> Result<Posted> {
+        self.check_rank(to)?;
+        let posted = self.posted.send(to, tag, memory, range);
+        self.posted.progress(self);
+        Ok(posted)
+    }
+
+    fn is_complete(&self, posted: Posted) -> Result<bool> {
+        self.posted.is_complete(self, posted)
+    }
+
+    fn wait_until(&self, ready: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
+        // An error of `ready` already names ranks of the group.
+        let mut failure = None;
+        let mut look = || {
+            if let Some(link) = &self.group.link {
+                link.progress_once();
+            }
+            self.posted.progress(self);
+            ready().unwrap_or_else(|error| {
+                failure = Some(error);
+                true
+            })
+        };
+        match (&self.node, &self.group.link) {
+            (Some(node), _) => self.on_node(node.wait_until(&mut || Ok(look())))?,
+            (None, Some(link)) => link.wait_until(self.backoff(), &mut look)?,
+            (None, None) => while !look() {},
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn wake(&self) {
+        match (&self.node, &self.group.link) {
+            (Some(node), _) => node.wake(),
+            (None, Some(link)) => link.wake(),
+            (None, None) => {}
+        }
+    }
+
+    fn traffic(&self) -> Traffic {
+        let node = self.node.as_ref().map(|node| node.traffic());
+        let [messages, bytes] = self.group.link.as_ref().map_or([0; 2], |link| link.sent());
+        Traffic {
+            messages_between_nodes: messages,
+            bytes_between_nodes: bytes,
+            ..node.unwrap_or_default()
         }
     }
 

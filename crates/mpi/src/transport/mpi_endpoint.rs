@@ -6,6 +6,7 @@
 //! not call the MPI communicate too, as long as someone who may comes by.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -73,6 +74,8 @@ struct Inbox {
     broken: Option<TransportError>,
     /// Threads that sleep until something comes.
     sleepers: usize,
+    /// How often there was a reason to look again.
+    events: u64,
 }
 
 /// Whether messages were taken from or to the wire.
@@ -112,6 +115,8 @@ pub(super) struct MpiEndpoint {
     inbox: Mutex<Inbox>,
     arrival: Condvar,
     progress_state: Mutex<ProgressState>,
+    /// Messages and bytes sent.
+    sent: [AtomicU64; 2],
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -128,7 +133,84 @@ impl MpiEndpoint {
             inbox: Mutex::default(),
             arrival: Condvar::new(),
             progress_state: Mutex::default(),
+            sent: Default::default(),
         }
+    }
+
+    /// The messages and the bytes that this rank has sent.
+    pub(super) fn sent(&self) -> [u64; 2] {
+        self.sent.each_ref().map(|it| it.load(Ordering::Relaxed))
+    }
+
+    fn count_sent(&self, bytes: usize) {
+        self.sent[0].fetch_add(1, Ordering::Relaxed);
+        self.sent[1].fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Wakes the threads in [`wait_until`](Self::wait_until).
+    pub(super) fn wake(&self) {
+        lock(&self.inbox).events += 1;
+        self.arrival.notify_all();
+    }
+
+    /// Returns when `ready` does, or fails with the wire.
+    pub(super) fn wait_until(
+        &self,
+        backoff: Backoff,
+        ready: &mut dyn FnMut() -> bool,
+    ) -> Result<()> {
+        for _ in 0..backoff.looks / LOOKS_PER_POLL {
+            if ready() {
+                return Ok(());
+            }
+        }
+        let start = Instant::now();
+        let mut sleep = backoff.first_sleep;
+        loop {
+            let seen = lock(&self.inbox).events;
+            self.progress();
+            if ready() {
+                return Ok(());
+            }
+            if start.elapsed() < backoff.yield_for {
+                thread::yield_now();
+                continue;
+            }
+            self.check()?;
+            progress::progress_registered();
+            let is_idle = |inbox: &mut Inbox| inbox.broken.is_none() && inbox.events == seen;
+            let mut inbox = lock(&self.inbox);
+            inbox.sleepers += 1;
+            let waited = self.arrival.wait_timeout_while(inbox, sleep, is_idle);
+            let (mut inbox, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            inbox.sleepers -= 1;
+            drop(inbox);
+            sleep = (sleep * 2).min(backoff.longest_sleep);
+        }
+    }
+
+    /// The next message of any rank, if it has arrived.
+    pub(super) fn try_receive_any(
+        &self,
+        context: u64,
+        tag: Tag,
+    ) -> Result<Option<(Rank, Vec<u8>)>> {
+        let find = || {
+            let inbox = lock(&self.inbox);
+            let mut addresses = inbox.messages.keys();
+            addresses
+                .find(|address| address.context == context && address.tag == tag)
+                .copied()
+        };
+        let found = find().or_else(|| {
+            self.progress_once();
+            find()
+        });
+        let Some(address) = found else {
+            return self.check().map(|()| None);
+        };
+        let message = self.take(address)?;
+        Ok(message.map(|message| (address.from, message)))
     }
 
     pub(super) fn rank(&self) -> Rank {
@@ -162,6 +244,7 @@ impl MpiEndpoint {
             self.deliver(address, bytes.to_vec());
             return Ok(());
         }
+        self.count_sent(bytes.len());
         let mut left = bytes.len();
         let mut pieces = bytes.chunks(PIECE_BYTES_MAX);
         let mut outbox = lock(&self.outbox);
@@ -202,6 +285,7 @@ impl MpiEndpoint {
             self.deliver(address, message);
             return Ok(());
         }
+        self.count_sent(message.len());
         let bytes = (message.len() + TRAILER_BYTES) as u64;
         let too_large = |_| TransportError::TooLarge { bytes };
         message
@@ -352,6 +436,7 @@ impl MpiEndpoint {
 
     fn deliver(&self, address: Address, message: Vec<u8>) {
         let mut inbox = lock(&self.inbox);
+        inbox.events += 1;
         let queue = inbox.messages.entry(address).or_default();
         queue.push_back(message);
         // Waking costs a system call, even of nobody.

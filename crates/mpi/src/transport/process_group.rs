@@ -165,15 +165,20 @@ impl ProcessGroup {
         self.node.as_ref().map_or(0, |_| node::bytes(ranks))
     }
 
+    /// The rank in the group of a rank of this node.
+    pub(super) fn rank_on_node(&self, index: Rank) -> Rank {
+        let here = self.placement.node_of(self.rank);
+        let rank = self.placement.ranks_of(here).nth(index.index());
+        rank.unwrap_or(self.rank)
+    }
+
     /// An error of the ranks of this node, in the ranks of the group. If a rank
     /// was lost, the other nodes are told: nobody there would notice.
     pub(super) fn translate(&self, error: TransportError) -> TransportError {
         let TransportError::PeerLost { rank, reason } = error else {
             return error;
         };
-        let here = self.placement.node_of(self.rank);
-        let rank = self.placement.ranks_of(here).nth(rank.index());
-        let rank = rank.unwrap_or(self.rank);
+        let rank = self.rank_on_node(rank);
         if let Some(link) = &self.link {
             link.announce_loss(rank, reason);
         }

@@ -6,12 +6,15 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Case, Dice, Outcome, Setting, without_collectives};
-use crate::{Rank, Result, Segment, Tag, Transport, TransportError, Waiter};
+use super::{Case, Dice, Outcome, Setting, posted, without_collectives};
+use crate::{DataTag, Rank, Result, Segment, Tag, Transport, TransportError, Waiter};
 
 /// By when the others must have noticed: generous, since test machines are
 /// busy, but far from for ever.
 const NOTICE_WITHIN: Duration = Duration::from_secs(20);
+
+/// More than any queue holds.
+const LONG_BYTES: usize = 8 << 20;
 
 pub(super) fn cases() -> Vec<Case> {
     let case = |name, check| Case {
@@ -144,7 +147,7 @@ fn work(transport: &Arc<dyn Transport>, dice: &mut Dice, operations: u32) -> Res
         let length = [0, 16, 3_000, 600_000][dice.below(4) as usize];
         let body = vec![operation as u8; length];
         let root = Rank(dice.below(u64::from(size)) as u32);
-        match dice.below(9) {
+        match dice.below(10) {
             0 => transport.barrier()?,
             1 => drop(transport.all_gather(&body)?),
             2 => drop(transport.broadcast(root, body)?),
@@ -155,11 +158,23 @@ fn work(transport: &Arc<dyn Transport>, dice: &mut Dice, operations: u32) -> Res
             4 => kept.push(transport.duplicate()?),
             5 => kept.clear(),
             6 => pass_token(transport)?,
-            7 => without_collectives::wrap(transport).barrier()?,
+            7 => exchange_posted(transport, length)?,
+            8 => without_collectives::wrap(transport).barrier()?,
             _ => drop(without_collectives::wrap(transport).broadcast(root, body)?),
         }
     }
     Ok(())
+}
+
+/// Everyone sends to the next one.
+fn exchange_posted(transport: &Arc<dyn Transport>, length: usize) -> Result<()> {
+    let (me, size) = (transport.rank().0, transport.size());
+    let (to, from) = (Rank((me + 1) % size), Rank((me + size - 1) % size));
+    let memory = Segment::anonymous(2 * length).expect("memory for a test");
+    let incoming = transport.post_receive(from, DataTag(7), &memory, 0..length)?;
+    transport.barrier()?;
+    let outgoing = transport.post_send(to, DataTag(7), &memory, length..2 * length)?;
+    posted::complete(transport.as_ref(), vec![incoming, outgoing])
 }
 
 /// Ranks of a node wait for each other by words in a segment.
@@ -187,7 +202,7 @@ fn pass_token(transport: &Arc<dyn Transport>) -> Result<()> {
 /// One kind of call at a time, with a rank that never takes part.
 fn every_call_notices(setting: &Setting<'_>) {
     type Call = fn(&Arc<dyn Transport>, Rank) -> Result<()>;
-    let calls: [(&str, Call); 10] = [
+    let calls: [(&str, Call); 13] = [
         ("receive", |transport, gone| {
             transport.receive(gone, Tag(0)).map(drop)
         }),
@@ -196,6 +211,22 @@ fn every_call_notices(setting: &Setting<'_>) {
                 transport.try_receive(gone, Tag(0))?;
                 thread::yield_now();
             }
+        }),
+        ("posted receive", |transport, gone| {
+            let memory = Segment::anonymous(64).expect("a page of memory");
+            let posted = transport.post_receive(gone, DataTag(0), &memory, 0..64)?;
+            transport.wait_until(&mut || transport.is_complete(posted))
+        }),
+        ("posted send", |transport, gone| {
+            let memory = Segment::anonymous(LONG_BYTES).expect("memory for a test");
+            let posted = transport.post_send(gone, DataTag(0), &memory, 0..LONG_BYTES)?;
+            loop {
+                transport.is_complete(posted)?;
+                thread::yield_now();
+            }
+        }),
+        ("wait_until", |transport, gone| {
+            transport.wait_until(&mut || transport.check(gone).map(|()| false))
         }),
         ("long send", |transport, gone| {
             loop {

@@ -13,6 +13,7 @@ mod dice;
 mod duplicates;
 mod losses;
 mod messages;
+mod posted;
 mod segments;
 mod without_collectives;
 
@@ -137,6 +138,7 @@ impl<'a> Setting<'a> {
 pub fn cases() -> Vec<Case> {
     let themes = [
         messages::cases(),
+        posted::cases(),
         collectives::cases(),
         without_collectives::cases(),
         duplicates::cases(),

@@ -1,9 +1,10 @@
 //! The collectives and segments made by means of messages, over any transport.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Case, Setting, collectives, segments};
-use crate::{Node, Rank, Result, Tag, Transport};
+use crate::{DataTag, Node, Posted, Rank, Result, Segment, Tag, Traffic, Transport};
 
 /// A transport that has lost its own collectives and segments, so that the
 /// provided ones are used.
@@ -41,6 +42,46 @@ impl Transport for WithoutCollectives {
 
     fn try_receive(&self, from: Rank, tag: Tag) -> Result<Option<Vec<u8>>> {
         self.0.try_receive(from, tag)
+    }
+
+    fn try_receive_any(&self, tag: Tag) -> Result<Option<(Rank, Vec<u8>)>> {
+        self.0.try_receive_any(tag)
+    }
+
+    fn post_receive(
+        &self,
+        from: Rank,
+        tag: DataTag,
+        memory: &Segment,
+        range: Range<usize>,
+    ) -> Result<Posted> {
+        self.0.post_receive(from, tag, memory, range)
+    }
+
+    fn post_send(
+        &self,
+        to: Rank,
+        tag: DataTag,
+        memory: &Segment,
+        range: Range<usize>,
+    ) -> Result<Posted> {
+        self.0.post_send(to, tag, memory, range)
+    }
+
+    fn is_complete(&self, posted: Posted) -> Result<bool> {
+        self.0.is_complete(posted)
+    }
+
+    fn wait_until(&self, ready: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
+        self.0.wait_until(ready)
+    }
+
+    fn wake(&self) {
+        self.0.wake();
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.0.traffic()
     }
 
     fn progress(&self) -> Result<()> {

@@ -1,5 +1,6 @@
 //! A rank's transport over a world.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::board::{Board, Contribution};
@@ -9,10 +10,11 @@ use super::mailroom::Mailroom;
 use super::process_watch::ProcessWatch;
 use super::progress_hook::ProgressHook;
 use super::world::World;
+use crate::posted_by_messages::PostedByMessages;
 use crate::sharing::{self, Backing};
 use crate::{
-    Backoff, Gathered, Node, Process, Rank, Result, Segment, Tag, Transport, TransportError,
-    collectives,
+    Backoff, DataTag, Gathered, Node, Posted, Process, Rank, Result, Segment, Tag, Traffic,
+    Transport, TransportError, collectives,
 };
 
 /// What [`Endpoint::reserve`] took, as a number that can be sent.
@@ -49,6 +51,7 @@ pub struct Endpoint {
     board: Option<Board>,
     /// The collectives that were called on the board.
     operations: Mutex<u64>,
+    posted: PostedByMessages,
     /// The process that is the rank: a child that it forks is not.
     process: Process,
 }
@@ -73,6 +76,7 @@ impl Endpoint {
             context,
             board,
             operations: Mutex::new(0),
+            posted: PostedByMessages::default(),
             process: Process::this(),
         }
     }
@@ -84,6 +88,11 @@ impl Endpoint {
         } else {
             Err(TransportError::BadRank { rank, size })
         }
+    }
+
+    fn count_sent(&self, to: Rank, bytes: usize) {
+        let is_within_node = self.node_of(to) == self.node_of(self.rank());
+        self.room.sent.count(bytes, is_within_node);
     }
 
     /// The number of the collective that begins now.
@@ -203,7 +212,9 @@ impl Transport for Endpoint {
             tag,
             bytes: bytes.len() as u64,
         };
-        self.room.send(to, envelope, bytes)
+        self.room.send(to, envelope, bytes)?;
+        self.count_sent(to, bytes.len());
+        Ok(())
     }
 
     fn try_send(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<bool> {
@@ -213,7 +224,11 @@ impl Transport for Endpoint {
             tag,
             bytes: bytes.len() as u64,
         };
-        self.room.try_send(to, envelope, bytes)
+        let is_sent = self.room.try_send(to, envelope, bytes)?;
+        if is_sent {
+            self.count_sent(to, bytes.len());
+        }
+        Ok(is_sent)
     }
 
     fn receive(&self, from: Rank, tag: Tag) -> Result<Vec<u8>> {
@@ -224,6 +239,54 @@ impl Transport for Endpoint {
     fn try_receive(&self, from: Rank, tag: Tag) -> Result<Option<Vec<u8>>> {
         self.check_rank(from)?;
         self.room.try_receive(self.context, from, tag)
+    }
+
+    fn try_receive_any(&self, tag: Tag) -> Result<Option<(Rank, Vec<u8>)>> {
+        self.room.try_receive_any(self.context, tag)
+    }
+
+    fn post_receive(
+        &self,
+        from: Rank,
+        tag: DataTag,
+        memory: &Segment,
+        range: Range<usize>,
+    ) -> Result<Posted> {
+        self.check_rank(from)?;
+        Ok(self.posted.receive(from, tag, memory, range))
+    }
+
+    fn post_send(
+        &self,
+        to: Rank,
+        tag: DataTag,
+        memory: &Segment,
+        range: Range<usize>,
+    ) -> Result<Posted> {
+        self.check_rank(to)?;
+        let posted = self.posted.send(to, tag, memory, range);
+        self.posted.progress(self);
+        Ok(posted)
+    }
+
+    fn is_complete(&self, posted: Posted) -> Result<bool> {
+        self.posted.is_complete(self, posted)
+    }
+
+    fn wait_until(&self, ready: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
+        self.room.wait(|| {
+            self.room.harvest();
+            self.posted.progress(self);
+            Ok(ready()?.then_some(()))
+        })
+    }
+
+    fn wake(&self) {
+        self.room.wake();
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.room.sent.traffic()
     }
 
     fn progress(&self) -> Result<()> {

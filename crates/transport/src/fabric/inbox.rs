@@ -130,6 +130,15 @@ impl Inbox {
         arrival
     }
 
+    /// Takes the next message of some sender with a tag.
+    pub(super) fn take_any(&mut self, context: ContextId, tag: Tag) -> Option<(Rank, Arrival)> {
+        let mut keys = self.queues.keys();
+        let key = keys.find(|(of, _, its)| *of == context && *its == tag)?;
+        let from = key.1;
+        let arrival = self.take(context, from, tag)?;
+        Some((from, arrival))
+    }
+
     /// Adds a message that did not come through a ring.
     pub(super) fn deposit(&mut self, context: ContextId, from: Rank, tag: Tag, arrival: Arrival) {
         let queue = self.queues.entry((context, from, tag)).or_default();

@@ -8,6 +8,7 @@ use super::process_watch::ProcessWatch;
 use super::progress_hook::ProgressHook;
 use super::ring::{Consumer, Producer};
 use super::world::World;
+use crate::posted::Sent;
 use crate::{Backoff, Loss, Rank, Result, Tag, TransportError, Waiter};
 
 /// How much of a long message is written before the receiver sees it: small
@@ -39,6 +40,7 @@ pub(super) struct Mailroom {
     processes: OnceLock<ProcessWatch>,
     inbox: Mutex<Inbox>,
     outgoing: Vec<Mutex<Outgoing>>,
+    pub(super) sent: Sent,
 }
 
 /// Locks what stays in good order when a thread panics while it holds the lock:
@@ -80,6 +82,7 @@ impl Mailroom {
             progress_hook,
             processes: OnceLock::new(),
             world,
+            sent: Sent::default(),
         }
     }
 
@@ -123,11 +126,44 @@ impl Mailroom {
             let Ok(outgoing) = self.outgoing[to.index()].try_lock() else {
                 return Ok(false);
             };
-            if outgoing.producer.room() < Envelope::BYTES + bytes.len() {
-                return Ok(false);
+            let bytes = Envelope::BYTES + bytes.len();
+            if outgoing.producer.room() < bytes {
+                outgoing.producer.ask_for_room();
+                if outgoing.producer.room() < bytes {
+                    return match self.world.absence(to) {
+                        Some(lost) => Err(lost),
+                        None => Ok(false),
+                    };
+                }
             }
         }
         self.send(to, envelope, bytes).map(|()| true)
+    }
+
+    /// The next message of any rank with a tag.
+    pub(super) fn try_receive_any(
+        &self,
+        context: ContextId,
+        tag: Tag,
+    ) -> Result<Option<(Rank, Vec<u8>)>> {
+        let loss = self.world.check();
+        let mut inbox = lock(&self.inbox);
+        let mut arrival = inbox.take_any(context, tag);
+        if arrival.is_none() {
+            let starved = inbox.harvest();
+            self.announce_room(&starved);
+            arrival = inbox.take_any(context, tag);
+        }
+        match arrival {
+            Some((from, Arrival::Message(bytes))) => Ok(Some((from, bytes))),
+            Some((_, Arrival::Dropped(bytes))) => Err(TransportError::TooLarge { bytes }),
+            None => loss.map(|()| None),
+        }
+    }
+
+    /// Wakes the threads of this rank.
+    pub(super) fn wake(&self) {
+        self.world.bell(self.rank).notify();
     }
 
     pub(super) fn send(&self, to: Rank, envelope: Envelope, bytes: &[u8]) -> Result<()> {
