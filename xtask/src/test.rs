@@ -40,6 +40,9 @@ impl Effort {
 /// Minutes that a long run spends on random cases under real MPIs.
 const LONG_MINUTES: &str = "60";
 
+/// Schedules that a long run tries in each test of the exchange protocol.
+const SCHEDULES: &str = "10000000";
+
 /// Runs random cases under real MPIs for that many minutes in total, for hosts and ranks that match
 /// `name`.
 pub(crate) fn fuzz_mpi(minutes: &str, name: &str) -> Outcome {
@@ -78,6 +81,9 @@ pub(crate) fn run(effort: Effort) -> Outcome {
     step(&mut tally, "unit, integration and doc tests", |tally| {
         workspace(effort, tally)
     });
+    if effort == Effort::Long {
+        step(&mut tally, "schedules of the exchange protocol", schedules);
+    }
     step(&mut tally, "programs under real MPIs", |tally| {
         programs(effort, tally)
     });
@@ -152,6 +158,16 @@ fn workspace(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
     if effort == Effort::Full {
         command.env("PARIO_FULL", "1");
     }
+    shell::run_inspected(command, |line| tally.count(line))?;
+    Ok(Step::Done)
+}
+
+/// Runs the exchange protocol under many more schedules: one takes microseconds.
+fn schedules(tally: &mut Tally) -> Outcome<Step> {
+    let mut command = cargo(&["test", "--release", "--package", "pario-exchange"]);
+    command
+        .args(["--test", "schedules"])
+        .env("PARIO_CASES", SCHEDULES);
     shell::run_inspected(command, |line| tally.count(line))?;
     Ok(Step::Done)
 }

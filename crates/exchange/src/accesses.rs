@@ -27,8 +27,8 @@ pub trait Accesses {
         Packing::Sparse
     }
 
-    /// How many realms there are. They do not overlap, and together they
-    /// hold every byte that a rank moves.
+    /// The number of realms. Each byte of each rank belongs to one of them;
+    /// realms for different ranks may overlap.
     fn realms(&self) -> u32;
 
     /// The aggregator of a realm.

@@ -99,14 +99,14 @@ impl Groups {
         self.of(a) == self.of(b)
     }
 
-    /// The rank that sends or receives what belongs to a realm for another:
-    /// spread over the group, known to all without a word.
+    /// The rank that sends or receives a rank's data of a realm. It is spread
+    /// over the group, and every rank computes it alone.
     pub fn relay(&self, rank: Rank, realm: Realm) -> Rank {
         match self.layer {
             Layer::Rank => rank,
             Layer::Node => {
                 let members = self.members(self.of(rank));
-                members[realm.0 as usize % members.len()]
+                members[spread(realm.0, members.len() as u32) as usize]
             }
         }
     }
@@ -120,6 +120,44 @@ impl Groups {
             _ if self.share(aggregator, rank) => 0,
             Layer::Node => behind(self.of(rank), self.of(aggregator), self.count()),
             Layer::Rank => behind(rank.0, aggregator.0, self.ranks()),
+        }
+    }
+}
+
+/// A number below `count` for each realm. As many neighbouring realms have
+/// different ones; farther apart, the order is scrambled: the realms in which a
+/// node has data are often equally spaced, for instance by a multiple of the
+/// ranks per node.
+fn spread(realm: u32, count: u32) -> u32 {
+    (realm % count + scramble(realm / count) % count) % count
+}
+
+/// A hash of a number, 0 for 0.
+fn scramble(number: u32) -> u32 {
+    let mixed = number.wrapping_mul(0x9e37_79b1);
+    let mixed = (mixed ^ mixed >> 15).wrapping_mul(0x85eb_ca6b);
+    mixed ^ mixed >> 13
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equally_spaced_realms_are_spread_over_a_group() {
+        for ranks in [1, 2, 3, 8, 48, 64] {
+            let groups = Groups::by_node(&vec![0; ranks as usize]);
+            let first = (0..ranks).map(|realm| groups.relay(Rank(0), Realm(realm)));
+            assert!(first.eq((0..ranks).map(Rank)));
+            for distance in (1..=2 * ranks).chain([ranks * ranks]) {
+                let realms = (0..ranks).map(|nth| Realm(5 + nth * distance));
+                let mut served = vec![0; ranks as usize];
+                for realm in realms {
+                    served[groups.relay(Rank(0), realm).index()] += 1;
+                }
+                let most = served.iter().max().unwrap();
+                assert!(*most <= 8, "{ranks} ranks, every {distance}: {served:?}");
+            }
         }
     }
 }

@@ -2,16 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use crate::{Groups, Rank, Tag};
-
-/// Which way the data goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From the ranks to the file.
-    Write,
-    /// From the file to the ranks.
-    Read,
-}
+use crate::{Direction, Groups, Rank, Tag};
 
 /// Sizes, the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -26,32 +26,44 @@ fn random_access(random: &mut Rng) -> Access {
     Access::new(at, layout, first, random.u64(0..60)).unwrap()
 }
 
-/// Stripes in turn, or even parts.
+/// Stripes round-robin, even parts, or the whole file for some of the ranks.
 fn random_rounds(random: &mut Rng, ranks: u32, end: u64) -> Rounds {
-    let count = random.u64(1..5);
+    let count = random.u32(1..5);
     let stripe = random.u64(1..20);
-    let is_striped = random.bool();
-    let share = end.div_ceil(count).max(1);
-    let realm = |index: u64| match is_striped {
-        true => {
-            let layout = strided(stripe, stripe * count);
-            pario_plan::Realm::tiled(index * stripe, layout, 0..end)
+    let kind = random.u8(0..3);
+    let share = end.div_ceil(count.into()).max(1);
+    let realm = |index: u32| match kind {
+        0 => {
+            let layout = strided(stripe, stripe * u64::from(count));
+            pario_plan::Realm::tiled(u64::from(index) * stripe, layout, 0..end)
         }
-        false => {
-            let start = (index * share).min(end);
+        1 => {
+            let start = (u64::from(index) * share).min(end);
             pario_plan::Realm::contiguous(start..(start + share).min(end))
         }
+        _ => pario_plan::Realm::contiguous(0..end),
+    };
+    let members = |index: u32| match kind {
+        0 | 1 => Members::All,
+        _ => Members::Some((0..ranks).filter(|rank| rank % count == index).collect()),
     };
     let aggregators = (0..count).map(|index| Aggregator {
         rank: random.u32(0..ranks),
         realm: realm(index),
-        members: Members::All,
+        members: members(index),
         delay_us: 0,
     });
     Rounds {
         aggregators: aggregators.collect(),
         window_bytes: 16,
         writer: WindowWriter::Aggregator,
+    }
+}
+
+fn is_member(planned: &Planned, realm: Realm, rank: Rank) -> bool {
+    match &planned.rounds().aggregators[realm.0 as usize].members {
+        Members::All => true,
+        Members::Some(members) => members.contains(&rank.0),
     }
 }
 
@@ -74,7 +86,9 @@ fn look_ups_agree_with_a_walk() {
             for rank in (0..3).map(Rank) {
                 let access = planned.access(rank);
                 let all = (0..access.len()).map(|index| access.offset_of(index));
-                let bytes: Vec<u64> = all.filter(|byte| owner.owns(*byte)).collect();
+                let is_member = is_member(&planned, realm, rank);
+                let own = all.filter(|byte| is_member && owner.owns(*byte));
+                let bytes: Vec<u64> = own.collect();
                 assert!(
                     bytes.is_empty() || contributors.contains(&rank),
                     "seed {seed}"

@@ -198,3 +198,20 @@ fn a_ranks_work_depends_on_its_own_data() {
         }
     }
 }
+
+#[test]
+fn a_transfer_uses_the_servers_of_its_stripes() {
+    let makespan = |servers| {
+        let mut call = Call::new(Pattern::blocks(2, 32 * MIB), Direction::Write, 1);
+        call.limits.window_bytes = 8 * MIB;
+        call.model = Model {
+            file_rate: 100,
+            stripe_bytes: MIB,
+            servers,
+            ..call.model
+        };
+        call.run().makespan_ns
+    };
+    let (one, eight) = (makespan(1), makespan(8));
+    assert!((6..=8).contains(&(one / eight)), "{one} {eight}");
+}

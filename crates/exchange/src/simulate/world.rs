@@ -1,6 +1,6 @@
 //! The driver loop of all ranks, in virtual time.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use super::{Model, model::duration_ns, queue::Queue};
 use crate::{
@@ -195,10 +195,11 @@ impl<A: Accesses> World<'_, A> {
                     Contents::Image => self.accesses.realm_bytes(realm, file.clone()),
                     Contents::Packed => parts.iter().map(|part| part.bytes).sum(),
                 };
-                self.transfer(now, rank, job, file.start, bytes);
+                self.transfer(now, rank, job, file, bytes);
             }
             Action::TransferEager { job, table, .. } => {
-                self.transfer(now, rank, job, 0, table.bytes());
+                let bytes = table.bytes();
+                self.transfer(now, rank, job, 0..bytes, bytes);
             }
             Action::TryAcquire(kind) => self.queue.push(now, (rank, Event::Acquired(kind))),
             Action::Release(_) => {}
@@ -249,13 +250,21 @@ impl<A: Accesses> World<'_, A> {
         self.queue.push(end, (rank, Event::Copied(job)));
     }
 
-    fn transfer(&mut self, now: u64, rank: Rank, job: Job, start: u64, bytes: u64) {
-        let server = start / self.model.stripe_bytes % self.server_free.len() as u64;
-        let busy = duration_ns(bytes, self.model.file_rate);
-        let free = &mut self.server_free[server as usize];
-        *free = (*free).max(now + self.model.file_latency_ns) + busy;
-        let end = *free;
-        self.report.file_busy_ns += busy;
+    /// Moves some bytes of a range, evenly divided among the servers of its
+    /// stripes.
+    fn transfer(&mut self, now: u64, rank: Rank, job: Job, file: Range<u64>, bytes: u64) {
+        let servers = self.server_free.len() as u64;
+        let stripe = self.model.stripe_bytes;
+        let first = file.start / stripe;
+        let count = (file.end.div_ceil(stripe) - first).clamp(1, servers);
+        let busy = duration_ns(bytes.div_ceil(count), self.model.file_rate);
+        let mut end = 0;
+        for number in first..first + count {
+            let free = &mut self.server_free[(number % servers) as usize];
+            *free = (*free).max(now + self.model.file_latency_ns) + busy;
+            self.report.file_busy_ns += busy;
+            end = end.max(*free);
+        }
         self.transfers[rank.index()] += 1;
         let outcome = Outcome::ALL;
         self.queue

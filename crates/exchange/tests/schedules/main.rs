@@ -24,50 +24,77 @@ fn number(name: &str) -> Option<u64> {
 
 fn schedule(seed: u64) -> Seen {
     let mut random = Rng::with_seed(seed);
-    let ranks = match random.u8(0..16) {
-        0 => random.u32(1..24),
+    let ranks = match random.u16(0..1024) {
+        0 => 64,
+        1..64 => random.u32(1..24),
         _ => random.u32(1..7),
     };
-    let case = Case::random(&mut random, ranks);
-    let kill = (random.u8(0..8) == 0 && ranks > 1)
-        .then(|| (random.u64(0..300), Rank(random.u32(0..ranks))));
+    let case = match random.u8(0..8) {
+        0 => Case::failing(&mut random, ranks),
+        _ => Case::random(&mut random, ranks),
+    };
+    let kill = victim(&mut random, ranks);
     let pool = Cell::new(random.u32(0..20));
     let mut world = World::new(&case, &pool, random);
     world.run(kill);
     world.seen
 }
 
-/// Two calls at the same time, entered in any order, that share what buffers
-/// there are; some with nothing but the reserved ones.
-fn two_calls(seed: u64) -> Seen {
+/// After how many events which rank dies, in some schedules.
+fn victim(random: &mut Rng, ranks: u32) -> Option<(u64, Rank)> {
+    let is_killing = random.u8(0..8) == 0 && ranks > 1;
+    is_killing.then(|| (random.u64(0..300), Rank(random.u32(0..ranks))))
+}
+
+/// Two or three calls at the same time, entered in any order, that share the
+/// buffers; some with nothing but the reserved ones.
+fn several_calls(seed: u64) -> Seen {
     let mut random = Rng::with_seed(seed);
     let ranks = random.u32(1..7);
     let is_minimal = random.u8(0..4) == 0;
-    let mut case = || match is_minimal {
-        true => Case::minimal(&mut random, ranks),
-        false => Case::random(&mut random, ranks),
+    let case = |random: &mut Rng| match is_minimal {
+        true => Case::minimal(random, ranks),
+        false => Case::random(random, ranks),
     };
-    let cases = [case(), case()];
+    let count = random.usize(2..4);
+    let cases: Vec<Case> = (0..count).map(|_| case(&mut random)).collect();
+    let kill = victim(&mut random, ranks);
     let pool = Cell::new(match is_minimal {
         true => 0,
         false => random.u32(0..4),
     });
     let before = pool.get();
-    let mut worlds = cases
-        .each_ref()
-        .map(|case| World::new(case, &pool, random.fork()));
-    let mut is_going = [true; 2];
-    while is_going != [false; 2] {
-        let at = random.usize(0..2);
-        is_going[at] = worlds[at].step();
-    }
+    let mut worlds: Vec<World<'_>> = cases
+        .iter()
+        .map(|case| World::new(case, &pool, random.fork()))
+        .collect();
+    run_together(&mut worlds, kill, &mut random);
     let mut seen = Seen::default();
+    let mut kept = 0;
     for world in worlds {
         world.check();
+        kept += world.kept();
         seen.add(world.seen);
     }
-    assert_eq!(pool.get(), before, "buffers are given back");
+    assert_eq!(pool.get() + kept, before, "buffers are given back");
     seen
+}
+
+/// Interleaves calls. A rank that dies is lost to all of them.
+fn run_together(worlds: &mut [World<'_>], mut kill: Option<(u64, Rank)>, random: &mut Rng) {
+    let mut events = 0;
+    let mut going: Vec<usize> = (0..worlds.len()).collect();
+    while !going.is_empty() {
+        let at = random.usize(0..going.len());
+        if !worlds[going[at]].step() {
+            going.swap_remove(at);
+        }
+        events += 1;
+        if let Some((_, victim)) = kill.take_if(|(at, _)| events >= *at) {
+            worlds.iter_mut().for_each(|world| world.kill(victim));
+            going = (0..worlds.len()).collect();
+        }
+    }
 }
 
 /// Runs schedules on all cores, and says which failed.
@@ -112,5 +139,5 @@ fn every_schedule_moves_every_byte() {
 
 #[test]
 fn calls_at_the_same_time_do_not_wait_for_each_others_buffers() {
-    for_seeds(CASES / 10, two_calls);
+    for_seeds(CASES / 10, several_calls);
 }

@@ -1,7 +1,10 @@
 //! Ranks on several hosts, made of network, IPC, name and mount namespaces of this machine.
 //!
 //! Each host has its own /dev/shm and its own address; the launchers reach them through a
-//! script in the place of ssh. The folder of the files is common to all.
+//! script in the place of ssh. The folder of the files is common to all. Links may be slow, and a
+//! rank may be killed.
+
+mod link;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use libtest_mimic::Trial;
+use link::Link;
 
 use super::nodes;
 use crate::host::{Host, Launcher};
@@ -42,6 +46,27 @@ const HANGS: (&str, &str) = (
 
 const SUITE: &str = "several-hosts";
 
+/// The arguments of `patterns` for slow links: dense and sparse data, in large and small pieces,
+/// a few megabytes in total.
+const SLOW: [&str; 6] = [
+    "-m",
+    "coll",
+    "-w",
+    "contig,strided64k,strided4k,tile,steps,small",
+    "-s",
+    "0.02",
+];
+
+/// The host whose launcher lets the others go on when a rank is killed, and how it is asked to.
+const RECOVERS: (&str, &str) = ("openmpi", "--enable-recovery");
+
+/// In which a job must have ended that lost a rank.
+const KILLED_LIMIT: Duration = Duration::from_secs(60);
+
+/// In which the other ranks must have noticed. Open MPI 4's launcher does not end by itself if it
+/// lost a rank and has a daemon on another host.
+const NOTICED_LIMIT: Duration = Duration::from_secs(20);
+
 /// Programs of the full form; the short one runs the exercise alone.
 const PROGRAMS: [&str; 6] = [
     "explicit",
@@ -63,6 +88,11 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
         let exercise = || super::program("exercise");
         trials.push(served(run, host, "exercise", exercise));
         trials.push(unknown_coherence(run, host));
+        trials.push(slow_link(run, host));
+        trials.push(killed_rank(run, host));
+        if host == RECOVERS.0 {
+            trials.push(survivors(run, host));
+        }
         if run.effort == Effort::Full {
             for name in PROGRAMS {
                 let program = move || Program::find("programs", name);
@@ -84,11 +114,72 @@ fn served(
         let program = program()?;
         let ended = run_across(run, host, &program, Common::Folder)?;
         has_checked(&ended, &program.name)?;
-        let spread = format!("pario: transport: {RANKS} ranks on {HOSTS} nodes");
-        if !ended.stderr.contains(&spread) {
-            return Err(ended.complaint("the ranks are not on all hosts"));
-        }
+        is_spread(&ended)?;
         is_served(&ended)
+    })
+}
+
+fn is_spread(ended: &Ended) -> Verdict {
+    let spread = format!("pario: transport: {RANKS} ranks on {HOSTS} nodes");
+    match ended.stderr.contains(&spread) {
+        true => Ok(()),
+        false => Err(ended.complaint("the ranks are not on all hosts")),
+    }
+}
+
+/// The exchange over links with latency and little bandwidth: messages arrive late, and queues
+/// fill up.
+fn slow_link(run: &Arc<Run>, host: &'static str) -> Trial {
+    trial(run, host, SUITE, "slow-link", |run, host| {
+        let program = Program::find("programs", "patterns")?;
+        let job = Job {
+            arguments: &SLOW,
+            link: Link::Slow,
+            ..Job::default()
+        };
+        let ended = job.run(run, host, &program)?.success()?;
+        has_checked(&ended, &program.name)?;
+        is_spread(&ended)?;
+        is_served(&ended)
+    })
+}
+
+/// A rank is killed in the middle of its calls: the job ends.
+fn killed_rank(run: &Arc<Run>, host: &'static str) -> Trial {
+    trial(run, host, SUITE, "killed-rank", |run, host| {
+        let job = Job {
+            link: Link::Slow,
+            limit: KILLED_LIMIT,
+            ..Job::default()
+        };
+        let ended = job.run(run, host, &super::program("killed")?)?;
+        if ended.has_timed_out() {
+            return Err(ended.complaint("the job goes on without its rank"));
+        }
+        if ended.status.success() || !ended.says("killed: rank 1 goes") {
+            return Err(ended.complaint("no rank was killed"));
+        }
+        is_spread(&ended)
+    })
+}
+
+/// A rank is killed and the launcher lets the others go on: those of the other host are told by
+/// a message over the slow link.
+fn survivors(run: &Arc<Run>, host: &'static str) -> Trial {
+    trial(run, host, SUITE, "survivors", |run, host| {
+        let job = Job {
+            options: &[RECOVERS.1],
+            arguments: &["blocking"],
+            link: Link::Slow,
+            limit: NOTICED_LIMIT,
+            ..Job::default()
+        };
+        let ended = job.run(run, host, &super::program("survivors")?)?;
+        let is_told = |rank| ended.says(&format!("survivors: rank {rank}: "));
+        match [0, 2, 3].into_iter().all(is_told) && !ended.says("no error") {
+            true => is_spread(&ended),
+            false => Err(ended.complaint("a rank waits for one that is gone, or got no error")),
+        }
     })
 }
 
@@ -118,20 +209,54 @@ enum Common {
 }
 
 fn run_across(run: &Run, host: &Host, program: &Program, common: Common) -> Verdict<Ended> {
-    let binary = program.compile(host, &[])?;
-    let place = Place::new(Ground::Disk)?;
-    let files = place.path().join("files");
-    fs::create_dir(&files).map_err(|error| error.to_string())?;
-    let network = Network::new(place.path(), common)?;
-    let mut line = preloaded(run, network.launch(host)?)?;
-    if nodes::needs_threads(host, &program.name) {
-        line = line.word(format!("{}={}", nodes::THREADS.0, nodes::THREADS.1));
+    let job = Job {
+        common,
+        ..Job::default()
+    };
+    job.run(run, host, program)?.success()
+}
+
+/// How a program runs across the hosts.
+struct Job<'a> {
+    common: Common,
+    link: Link,
+    /// Options of the launcher.
+    options: &'a [&'a str],
+    /// Arguments of the program, after the folder.
+    arguments: &'a [&'a str],
+    limit: Duration,
+}
+
+impl Default for Job<'_> {
+    fn default() -> Self {
+        Job {
+            common: Common::Folder,
+            link: Link::Fast,
+            options: &[],
+            arguments: &[],
+            limit: LIMIT,
+        }
     }
-    if let Common::Folder | Common::NamedOverlay = common {
-        line = line.word(NAMED_DRIVER);
+}
+
+impl Job<'_> {
+    fn run(&self, run: &Run, host: &Host, program: &Program) -> Verdict<Ended> {
+        let binary = program.compile(host, &[])?;
+        let place = Place::new(Ground::Disk)?;
+        let files = place.path().join("files");
+        fs::create_dir(&files).map_err(|error| error.to_string())?;
+        let network = Network::new(place.path(), self.common)?;
+        network.set_link(self.link)?;
+        let mut line = preloaded(run, network.launch(host, self.options)?)?;
+        if nodes::needs_threads(host, &program.name) {
+            line = line.word(format!("{}={}", nodes::THREADS.0, nodes::THREADS.1));
+        }
+        if let Common::Folder | Common::NamedOverlay = self.common {
+            line = line.word(NAMED_DRIVER);
+        }
+        let line = line.word(binary).word(&files).words(self.arguments);
+        job::run(&network.inside(0, line), self.limit)
     }
-    let line = line.word(binary).word(&files);
-    job::run(&network.inside(0, line), LIMIT)?.success()
 }
 
 /// Namespaces, each kept by a process that sleeps.
@@ -242,8 +367,8 @@ impl Network {
         )
     }
 
-    /// The host's launcher for ranks on all hosts.
-    fn launch(&self, host: &Host) -> Verdict<Line> {
+    /// The host's launcher for ranks on all hosts, with more options.
+    fn launch(&self, host: &Host, more: &[&str]) -> Verdict<Line> {
         let shell = self.remote_shell.to_str().ok_or("the path is not UTF-8")?;
         let ranks = RANKS.to_string();
         let nodes = "node1:2,node2:2";
@@ -261,7 +386,8 @@ impl Network {
                 "node:oversubscribe",
             ],
         };
-        let line = host.launch_with(options).words(["-n", &ranks]);
+        let line = host.launch_with(&[options, more].concat());
+        let line = line.words(["-n", &ranks]);
         // UCX and Intel's library know the machine by other things than its namespaces.
         Ok(line
             .variable("UCX_TLS", "tcp,self")

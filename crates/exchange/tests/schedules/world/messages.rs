@@ -18,7 +18,7 @@ impl World<'_> {
             index: self.arrivals,
         };
         self.arrivals += 1;
-        self.arrived += 1;
+        self.arrived[to.index()] += 1;
         let tokens = self.gather(&payload);
         let range = 0..tokens.len() as u64;
         self.buffers.insert(buffer, tokens);
@@ -83,11 +83,14 @@ impl World<'_> {
         let at = at.expect("a message is sent when its receive is posted");
         assert_eq!(self.transits[at].receive.1.bytes(), send.1.bytes());
         self.transits[at].send = Some(send);
+        if self.random.u8(0..4) == 0 {
+            self.carry(at);
+        }
         self.items.push(Item::Sent(at));
         self.items.push(Item::Received(at));
     }
 
-    /// Moves a message's tokens, as late as it may be.
+    /// Moves a message's tokens: when it is sent, or as late as possible.
     pub(super) fn carry(&mut self, at: usize) {
         if std::mem::replace(&mut self.transits[at].is_copied, true) {
             return;

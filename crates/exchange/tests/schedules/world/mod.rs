@@ -4,9 +4,11 @@
 
 mod check;
 mod messages;
+mod order;
 mod seen;
 mod work;
 
+use order::{Item, Order};
 pub(crate) use seen::Seen;
 
 use std::{
@@ -16,11 +18,11 @@ use std::{
 
 use fastrand::Rng;
 use pario_exchange::{
-    Action, Buffer, Direction, Entry, Event, Failure, Finished, Job, Kind, Machine, Message,
-    Progress, Rank, Span, Tag,
+    Action, Buffer, Counters, Direction, Entry, Event, Failure, Finished, Job, Kind, Machine,
+    Message, Progress, Rank, Realm, Span, Tag,
 };
 
-use crate::case::{Bytes, Case, Fault};
+use crate::case::{Bytes, Case, Fault, Start};
 
 /// A byte of a rank's memory, or one of the file before the call.
 pub(crate) type Token = u64;
@@ -30,37 +32,6 @@ const OF_FILE: Token = 1 << 63;
 
 fn of_rank(rank: Rank, index: usize) -> Token {
     (u64::from(rank.0) + 1) << 32 | index as u64
-}
-
-/// Something that may happen next.
-#[derive(Debug)]
-enum Item {
-    Enter(Rank),
-    Plan(Rank),
-    Deliver {
-        from: Rank,
-        to: Rank,
-    },
-    /// A copy or a transfer comes to its end.
-    Complete(Rank, Action),
-    Sent(usize),
-    Received(usize),
-    Answer(Rank, Kind),
-    Room(Rank),
-    Lose(Rank, Rank),
-}
-
-impl Item {
-    /// The rank that it happens to.
-    fn rank(&self, world: &World<'_>) -> Rank {
-        match self {
-            Item::Enter(rank) | Item::Plan(rank) | Item::Complete(rank, _) => *rank,
-            Item::Deliver { to, .. } => *to,
-            Item::Answer(rank, _) | Item::Room(rank) | Item::Lose(rank, _) => *rank,
-            Item::Sent(at) => world.transits[*at].from,
-            Item::Received(at) => world.transits[*at].to,
-        }
-    }
 }
 
 /// A data message, from its receive on.
@@ -74,20 +45,6 @@ struct Transit {
     is_copied: bool,
     sent: bool,
     received: bool,
-}
-
-/// Which of the things that may happen does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
-    Any,
-    First,
-    Last,
-    /// One rank comes only when nothing else is left.
-    Starve(Rank),
-    /// File transfers do.
-    SlowFile,
-    /// Data messages do.
-    SlowData,
 }
 
 pub(crate) struct World<'a> {
@@ -111,8 +68,13 @@ pub(crate) struct World<'a> {
     /// Buffers that each rank has beyond the reserved ones.
     extra: Vec<i64>,
     arrivals: u32,
-    arrived: i64,
+    /// Payloads that each rank has not released.
+    arrived: Vec<i64>,
     failed: Progress,
+    /// Where the last granted slice of each realm and relay ended.
+    granted: BTreeMap<(Realm, Rank), u64>,
+    /// What each rank's machine should have counted.
+    counted: Vec<Counters>,
     actions: Vec<Action>,
     /// Buffers that all calls may have beyond the reserved ones.
     pool: &'a Cell<u32>,
@@ -123,14 +85,7 @@ impl<'a> World<'a> {
     pub(crate) fn new(case: &'a Case, pool: &'a Cell<u32>, mut random: Rng) -> World<'a> {
         let ranks = case.accesses.offsets.len() as u32;
         let all = || (0..ranks).map(Rank);
-        let order = match random.u8(0..10) {
-            0 => Order::First,
-            1 => Order::Last,
-            2 => Order::Starve(Rank(random.u32(0..ranks))),
-            3 => Order::SlowFile,
-            4 => Order::SlowData,
-            _ => Order::Any,
-        };
+        let order = Order::random(&mut random, &case.setting.groups);
         let memory = all().zip(&case.accesses.offsets).map(|(rank, offsets)| {
             let token = |index| match case.setting.direction {
                 Direction::Write => of_rank(rank, index),
@@ -153,8 +108,10 @@ impl<'a> World<'a> {
             gone: None,
             extra: vec![0; ranks as usize],
             arrivals: 0,
-            arrived: 0,
+            arrived: vec![0; ranks as usize],
             failed: Progress::ALL,
+            granted: BTreeMap::new(),
+            counted: all().map(|_| Counters::default()).collect(),
             actions: Vec::new(),
             pool,
             seen: Seen::default(),
@@ -189,29 +146,6 @@ impl<'a> World<'a> {
         true
     }
 
-    fn choose(&mut self) -> Option<usize> {
-        let count = self.items.len();
-        if count == 0 {
-            return None;
-        }
-        let any = self.random.usize(0..count);
-        let prefers = |item: &Item| match self.order {
-            Order::Starve(rank) => item.rank(self) != rank,
-            Order::SlowFile => !matches!(item, Item::Complete(_, Action::Transfer { .. })),
-            Order::SlowData => !matches!(item, Item::Sent(_) | Item::Received(_)),
-            Order::Any | Order::First | Order::Last => true,
-        };
-        match self.order {
-            Order::First => Some(0),
-            Order::Last => Some(count - 1),
-            _ => {
-                let around = (any..count).chain(0..any);
-                let mut preferred = around.filter(|at| prefers(&self.items[*at]));
-                Some(preferred.next().unwrap_or(any))
-            }
-        }
-    }
-
     fn happen(&mut self, item: Item) {
         let rank = item.rank(self);
         if self.gone == Some(rank) {
@@ -219,7 +153,7 @@ impl<'a> World<'a> {
         }
         let is_over = self.finished[rank.index()].is_some();
         let event = match item {
-            Item::Enter(rank) => Event::Entered(self.entry(rank)),
+            Item::Enter(rank) => self.enter(rank),
             Item::Plan(rank) => match self.case.fault {
                 Fault::Alone => self.move_alone(rank),
                 _ => Event::Planned(self.case.accesses.clone()),
@@ -238,6 +172,7 @@ impl<'a> World<'a> {
                 }
             }
             Item::Complete(rank, action) => self.complete(rank, action),
+            Item::Completed(_, event) => event,
             Item::Sent(at) => {
                 self.carry(at);
                 self.transits[at].sent = true;
@@ -261,6 +196,11 @@ impl<'a> World<'a> {
             // Only what nobody waits for comes after the end.
             let late = matches!(event, Event::Room | Event::PeerLost(_)) || self.gone.is_some();
             assert!(late, "{rank:?} gets {event:?} after the end");
+            if let Event::Message { payload, .. } = event {
+                let buffers = payload.iter().map(|span| span.buffer);
+                let own = buffers.filter(|it| it.kind == Kind::Arrival && it.owner == rank);
+                self.arrived[rank.index()] -= own.count() as i64;
+            }
             return;
         }
         let mut actions = std::mem::take(&mut self.actions);
@@ -297,6 +237,19 @@ impl<'a> World<'a> {
         }
     }
 
+    fn enter(&self, rank: Rank) -> Event<Bytes> {
+        match self.case.start {
+            Start::Entry { flags } => Event::Entered(Entry {
+                flags,
+                ..self.entry(rank)
+            }),
+            Start::Planned => Event::Started {
+                bytes: self.memory[rank.index()].len() as u64,
+                accesses: self.case.accesses.clone(),
+            },
+        }
+    }
+
     fn entry(&self, rank: Rank) -> Entry {
         let failure = (self.case.fault == Fault::Argument(rank)).then(|| Failure {
             rank,
@@ -312,11 +265,14 @@ impl<'a> World<'a> {
 
     fn buffer(&mut self, buffer: Buffer) -> &mut Vec<Token> {
         let limits = &self.case.setting.limits;
-        let bytes = match buffer.kind {
-            Kind::Window(_) => limits.window_bytes,
-            Kind::Staging(_) | Kind::Node(_) => limits.slice_bytes,
-            Kind::Eager | Kind::EagerWindow | Kind::Arrival => limits.eager_bytes,
+        let (bytes, count) = match buffer.kind {
+            Kind::Window(_) => (limits.window_bytes, limits.depth),
+            Kind::Staging(_) => (limits.slice_bytes, limits.staging),
+            Kind::Node(_) => (limits.slice_bytes, limits.node_buffers),
+            Kind::Eager | Kind::EagerWindow => (limits.eager_bytes, 1),
+            Kind::Arrival => (limits.eager_bytes, u32::MAX),
         };
+        assert!(buffer.index < count, "{buffer:?} exceeds the limits");
         let owner = buffer.owner.index();
         if let Some(Finished::Agreed(_)) = &self.finished[owner] {
             panic!("{buffer:?} is used after its owner has finished");
@@ -334,9 +290,7 @@ impl<'a> World<'a> {
 
     fn act(&mut self, rank: Rank, action: Action) {
         self.seen.note(&action);
-        if let Action::Transfer { realm, file, .. } = &action {
-            self.check_cut(*realm, file);
-        }
+        self.check_action(rank, &action);
         match action {
             Action::Plan(_) => self.items.push(Item::Plan(rank)),
             Action::Control {
@@ -367,7 +321,7 @@ impl<'a> World<'a> {
             Action::Release(buffer) => {
                 assert_eq!(buffer.owner, rank);
                 match buffer.kind {
-                    Kind::Arrival => self.arrived -= 1,
+                    Kind::Arrival => self.arrived[rank.index()] -= 1,
                     _ => {
                         self.pool.set(self.pool.get() + 1);
                         self.extra[rank.index()] -= 1;
@@ -380,11 +334,21 @@ impl<'a> World<'a> {
             | Action::Transfer { .. }
             | Action::Pack { .. }
             | Action::TransferEager { .. }
-            | Action::Unpack { .. } => self.items.push(Item::Complete(rank, action)),
+            | Action::Unpack { .. } => self.start(rank, action),
         }
     }
 
-    fn kill(&mut self, victim: Rank) {
+    /// Starts a copy or a transfer. Its bytes move now or when it completes,
+    /// the two extremes of what a thread does.
+    fn start(&mut self, rank: Rank, action: Action) {
+        let item = match self.random.u8(0..4) {
+            0 => Item::Completed(rank, self.complete(rank, action)),
+            _ => Item::Complete(rank, action),
+        };
+        self.items.push(item);
+    }
+
+    pub(crate) fn kill(&mut self, victim: Rank) {
         self.gone = Some(victim);
         let others = (0..self.machines.len() as u32).map(Rank);
         let others = others.filter(|rank| *rank != victim);

@@ -227,8 +227,19 @@ impl World<'_> {
 
     pub(super) fn note(&mut self, rank: Rank, outcome: &Outcome) {
         let failure = outcome.error.clone().map(|detail| Failure { rank, detail });
-        self.failed.stop = self.failed.stop.min(outcome.stop.unwrap_or(u64::MAX));
-        self.failed.failure = Failure::first(self.failed.failure.take(), failure);
+        self.note_progress(Progress {
+            stop: outcome.stop.unwrap_or(u64::MAX),
+            failure,
+        });
+    }
+
+    /// What the ranks have to agree on: the lowest stop, and the failure of
+    /// the lowest rank.
+    fn note_progress(&mut self, progress: Progress) {
+        self.failed.stop = self.failed.stop.min(progress.stop);
+        let known = self.failed.failure.take().into_iter();
+        let failures = known.chain(progress.failure);
+        self.failed.failure = failures.min_by_key(|failure| failure.rank);
     }
 
     /// A rank moves its own data, or not.
@@ -251,9 +262,7 @@ impl World<'_> {
         });
         let stop = stop.unwrap_or(u64::MAX);
         let progress = Progress { stop, failure };
-        self.failed.stop = self.failed.stop.min(stop);
-        let known = self.failed.failure.take();
-        self.failed.failure = Failure::first(known, progress.failure.clone());
+        self.note_progress(progress.clone());
         Event::MovedAlone(progress)
     }
 }

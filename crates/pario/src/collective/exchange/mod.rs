@@ -62,7 +62,7 @@ pub(super) struct ExchangeState {
 pub(super) struct Entering<'a> {
     /// `None` if its arguments are wrong; then the entry has the error.
     pub(super) operation: Option<&'a Operation>,
-    pub(super) direction: pario_driver::Direction,
+    pub(super) direction: Direction,
     pub(super) entry: Entry,
     pub(super) hints: &'a Hints,
 }
@@ -93,8 +93,8 @@ impl Planning {
 /// rewritten along with it.
 fn packing(operation: &Operation, accesses: &[Access], holes: Holes) -> Packing {
     let takes_gaps = match operation.direction() {
-        pario_driver::Direction::Read => true,
-        pario_driver::Direction::Write => holes != Holes::Leave,
+        Direction::Read => true,
+        Direction::Write => holes != Holes::Leave,
     };
     let used = || accesses.iter().filter(|access| !access.is_empty());
     let pieces: u64 = used().map(|access| access.stats().pieces).sum();
@@ -239,7 +239,7 @@ impl ExchangeState {
         let groups = self.groups(comm, exchange);
         let window_bytes = tuning.buffer_bytes.max(1);
         let setting = Arc::new(Setting {
-            direction: machine_direction(direction),
+            direction,
             limits: limits::limits(&groups, window_bytes, unit.max(1), limits::EAGER_BYTES),
             groups,
             root: Rank(0),
@@ -297,7 +297,7 @@ impl ExchangeState {
         let window_bytes = planning.planned.rounds().window_bytes;
         let unit = operation.handle().facts().block_size.max(1);
         Arc::new(Setting {
-            direction: machine_direction(operation.direction()),
+            direction: operation.direction(),
             limits: limits::limits(&groups, window_bytes, unit, 0),
             groups,
             root: Rank(0),
@@ -328,12 +328,5 @@ impl ExchangeState {
                 Err(error)
             }
         }
-    }
-}
-
-fn machine_direction(direction: pario_driver::Direction) -> Direction {
-    match direction {
-        pario_driver::Direction::Read => Direction::Read,
-        pario_driver::Direction::Write => Direction::Write,
     }
 }
