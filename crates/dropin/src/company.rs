@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-use engine::{Environment, Job, Process};
+use engine::{internal::Environment, internal::Job, internal::Process};
 use pario_mpi::{Comm, Host};
 
 use crate::failure::Failure;
@@ -61,7 +61,7 @@ pub(crate) fn needs_host(host: &Host, comm: Comm) -> Result<bool, Failure> {
         return Ok(false);
     }
     let all_are_known = members.iter().all(|member| of(member).is_some());
-    engine::warn_of("company", &warning(&without, all_are_known));
+    engine::internal::warn_of("company", &warning(&without, all_are_known));
     Ok(all_are_known)
 }
 

@@ -11,8 +11,8 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use engine::datarep::{Conversion, Transfer, UserError, UserRepresentation};
-use engine::layout::{self, Basic};
+use pario_datarep::{Conversion, Transfer, UserError, UserRepresentation};
+use pario_layout::Basic;
 use pario_mpi::host::combiner::Combiner;
 use pario_mpi::{Datatype, ErrorClass, Host, MpiError};
 
@@ -239,26 +239,26 @@ fn predefined(host: &Host, basic: Basic) -> Result<Datatype, UserError> {
 static WANTED: AtomicBool = AtomicBool::new(false);
 
 /// Derived datatypes and the host's handles of them.
-static KEPT: Mutex<Vec<(layout::Datatype, Datatype)>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<(pario_layout::Datatype, Datatype)>> = Mutex::new(Vec::new());
 
-fn kept() -> MutexGuard<'static, Vec<(layout::Datatype, Datatype)>> {
+fn kept() -> MutexGuard<'static, Vec<(pario_layout::Datatype, Datatype)>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn known(datatype: &layout::Datatype) -> Option<Datatype> {
+fn known(datatype: &pario_layout::Datatype) -> Option<Datatype> {
     let kept = kept();
     let found = kept.iter().find(|(known, _)| known == datatype);
     found.map(|(_, handle)| *handle)
 }
 
 /// The basic type that a datatype is, if it is one.
-fn basic_of(datatype: &layout::Datatype) -> Option<Basic> {
+fn basic_of(datatype: &pario_layout::Datatype) -> Option<Basic> {
     let (basic, _) = datatype.signature().runs(0..1).next()?;
-    (*datatype == layout::Datatype::basic(basic)).then_some(basic)
+    (*datatype == pario_layout::Datatype::basic(basic)).then_some(basic)
 }
 
 /// The host's handle of a datatype that the program has used.
-fn handle_of(host: &Host, datatype: &layout::Datatype) -> Result<Datatype, UserError> {
+fn handle_of(host: &Host, datatype: &pario_layout::Datatype) -> Result<Datatype, UserError> {
     match basic_of(datatype) {
         Some(basic) => predefined(host, basic),
         None => known(datatype).ok_or_else(|| "the datatype of the buffer is not known".into()),
@@ -270,7 +270,7 @@ fn handle_of(host: &Host, datatype: &layout::Datatype) -> Result<Datatype, UserE
 pub(crate) fn note(
     host: &Host,
     handle: Datatype,
-    datatype: &layout::Datatype,
+    datatype: &pario_layout::Datatype,
 ) -> Result<(), MpiError> {
     if !WANTED.load(Ordering::Acquire) || basic_of(datatype).is_some() || known(datatype).is_some()
     {

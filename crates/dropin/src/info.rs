@@ -1,6 +1,6 @@
 //! Info objects.
 
-use engine::{Info, hints};
+use engine::Info;
 use pario_mpi::Host;
 
 use crate::entry::Raw;
@@ -21,6 +21,6 @@ pub(crate) fn read(host: &Host, raw: Raw) -> Result<Info, Failure> {
 }
 
 /// A new info object with these hints.
-pub(crate) fn write(host: &Host, info: &hints::Info) -> Result<pario_mpi::Info, Failure> {
+pub(crate) fn write(host: &Host, info: &Info) -> Result<pario_mpi::Info, Failure> {
     Ok(host.info_from_pairs(info.iter())?)
 }

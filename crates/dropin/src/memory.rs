@@ -8,7 +8,7 @@ use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use engine::{ErrorKind, Owned, Source, Target, layout};
+use engine::{ErrorKind, Owned, Source, Target};
 use pario_mpi::{ErrorClass, Host};
 
 use crate::entry::{HandlePointer, Raw, StatusPointer};
@@ -34,7 +34,7 @@ impl Buffer {
     /// The program has the data there for the time of the call.
     pub(crate) unsafe fn source<'a>(
         self,
-        datatype: engine::Result<layout::Datatype>,
+        datatype: engine::Result<pario_layout::Datatype>,
     ) -> Source<'a> {
         let source = self.count().and_then(|count| {
             // SAFETY: promised by the caller.
@@ -50,7 +50,7 @@ impl Buffer {
     /// call.
     pub(crate) unsafe fn target<'a>(
         self,
-        datatype: engine::Result<layout::Datatype>,
+        datatype: engine::Result<pario_layout::Datatype>,
     ) -> Target<'a> {
         let target = self.count().and_then(|count| {
             // SAFETY: promised by the caller.
@@ -64,7 +64,7 @@ impl Buffer {
     /// # Safety
     /// As the standard has it, the program leaves the memory alone until it has
     /// waited for the operation.
-    pub(crate) unsafe fn kept(self, datatype: engine::Result<layout::Datatype>) -> Owned<u8> {
+    pub(crate) unsafe fn kept(self, datatype: engine::Result<pario_layout::Datatype>) -> Owned<u8> {
         let owned = self.count().and_then(|count| {
             // SAFETY: promised by the caller.
             unsafe { Owned::from_raw(self.address.cast_mut().cast(), count, &datatype?) }

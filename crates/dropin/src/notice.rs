@@ -3,13 +3,13 @@
 
 /// Prints a line of pario's.
 pub(crate) fn line(text: &str) {
-    engine::print_line(&format!("pario: {text}"));
+    engine::internal::print_line(&format!("pario: {text}"));
 }
 
 /// Warns of what each rank finds out for itself, and most likely all alike: the
 /// first rank of the job speaks, as far as the launcher says which it is.
 pub(crate) fn warn_locally(message: &str) {
-    if engine::is_first_of_job() {
-        engine::warn(message);
+    if engine::internal::is_first_of_job() {
+        engine::internal::warn(message);
     }
 }

@@ -10,10 +10,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use engine::driver::{Coherence, file_system_of};
-use engine::hints::{Hints, Sources};
-use engine::{Info, Transport};
+use engine::Info;
+use pario_driver::{Coherence, file_system_of};
+use pario_hints::{Hints, Sources};
 use pario_mpi::{Comm, Host, MpiTransport, PRETENDED_NODES};
+use pario_transport::Transport;
 
 use crate::failure::Failure;
 use crate::{company, notice, pattern, symbols};
@@ -119,7 +120,7 @@ pub(crate) fn meet(
         reason => reason.unwrap_or(Reason::None),
     };
     if let (0, Some(warning)) = (transport.rank().0, reason.warning(path)) {
-        engine::warn_of(&format!("{reason:?}"), &warning);
+        engine::internal::warn_of(&format!("{reason:?}"), &warning);
     }
     match reason {
         Reason::None => Ok(Some(met.transports)),
@@ -161,7 +162,7 @@ fn is_coherent(path: &Path) -> bool {
 fn names_driver(path: &Path, hints: &Info) -> bool {
     let resolved = Hints::resolve(hints, &Sources::from_environment());
     resolved.hints.pario_driver.is_some()
-        || engine::driver::resolve(path, None).is_ok_and(|resolved| resolved.path != path)
+        || pario_driver::resolve(path, None).is_ok_and(|resolved| resolved.path != path)
 }
 
 /// Whether the hints of the environment or of a hints file leave files to the

@@ -2,8 +2,9 @@
 
 use std::sync::{LazyLock, Once};
 
-use engine::{File, Transport};
+use engine::File;
 use pario_mpi::{Host, MpiTransport};
+use pario_transport::Transport;
 
 use crate::notice;
 

@@ -76,7 +76,7 @@ fn open(host: &'static Host, request: Request<'_>) -> Result<Option<FileId>, Fai
         return Ok(None);
     };
     finalize::prepare(host)?;
-    let comms: [Arc<dyn engine::Transport>; 2] = [transport.clone(), background];
+    let comms: [Arc<dyn pario_transport::Transport>; 2] = [transport.clone(), background];
     let mode = mode(host.constants(), amode);
     let file = File::open_private(comms, path, mode, &hints)?;
     verbose::report_open(host, &transport, &file);

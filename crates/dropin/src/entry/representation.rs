@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::mem;
 
-use engine::datarep::{self, UserRepresentation};
+use pario_datarep::UserRepresentation;
 
 use super::{Offset, Raw, file_functions, functions};
 use crate::call::{self, Outcome};
@@ -24,7 +24,7 @@ type Register = unsafe extern "C-unwind" fn(
 /// Makes a representation known.
 pub(super) fn register(name: &str, functions: Functions) -> Outcome {
     let representation: UserRepresentation = functions.try_into()?;
-    datarep::register(name, representation).map_err(engine::Error::from)?;
+    pario_datarep::register(name, representation).map_err(engine::Error::from)?;
     Ok(())
 }
 

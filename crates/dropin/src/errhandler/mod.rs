@@ -14,8 +14,8 @@ mod user;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::Transport;
 use pario_mpi::{Comm, Errhandler, ErrorClass, Flavour, Host};
+use pario_transport::Transport;
 
 pub(crate) use cxx::Dispatch;
 pub(crate) use held::{call_by, hold, hold_again, release};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use engine::Unreported;
+use engine::internal::Unreported;
 use pario_mpi::{Host, Moved, MpiTransport, ProgressRegistration, Request};
 
 use crate::errhandler;
