@@ -110,7 +110,7 @@ fn missed_striping(hints: &Hints, facts: &Facts) -> Option<String> {
     };
     Some(format!(
         "the hints striping_factor and striping_unit are not honoured: pario leaves the striping of new files to \
-         {}; set it for the folder with the file system's own tools{tool}",
+         {}; set it for the directory with the file system's own tools{tool}",
         facts.file_system
     ))
 }

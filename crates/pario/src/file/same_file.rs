@@ -176,9 +176,9 @@ mod tests {
 
     /// Ranks open the file of their name and probe it.
     fn probe(names: &'static [&'static str]) -> Vec<(Finding, i64)> {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let results = threads::run(names.len() as u32, |comm| {
-            let path = folder.path().join(names[comm.rank().index()]);
+            let path = directory.path().join(names[comm.rank().index()]);
             let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
             let handle = Posix::default().open(&path, &how).unwrap();
             handle.set_access_time(1_000_000).unwrap();

@@ -173,8 +173,8 @@ mod tests {
     use super::*;
 
     fn pointer_test(preference: Preference, name: &'static str) {
-        let folder = tempfile::tempdir().unwrap();
-        let data = folder.path().join("data");
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path().join("data");
         let results = pario_transport::threads::run(4, |comm| {
             let pointer = SharedPointer::new(&*comm, preference, &data).unwrap();
             assert_eq!(pointer.explain(), name);
@@ -201,7 +201,7 @@ mod tests {
             .collect();
         assert_eq!(all, expected);
         assert_eq!(
-            std::fs::read_dir(folder.path()).unwrap().count(),
+            std::fs::read_dir(directory.path()).unwrap().count(),
             0,
             "leftovers"
         );
