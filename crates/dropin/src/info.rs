@@ -7,8 +7,7 @@ use crate::entry::Raw;
 use crate::failure::Failure;
 use crate::notice;
 
-/// The hints in an info object. What the library cannot take is left out: a
-/// hint is never a reason to fail.
+/// The hints in an info object. Invalid ones are ignored: a hint is never a reason to fail.
 pub(crate) fn read(host: &Host, raw: Raw) -> Result<Info, Failure> {
     let info = pario_mpi::Info(host.flavour().from_register(raw));
     let mut hints = Info::new();

@@ -1,7 +1,7 @@
 //! Constants of MPI that differ between hosts.
 //!
-//! Each is one line: the value on hosts with MPICH's ABI, with Open MPI's and with the standard
-//! one. `tests/headers.rs` compares every line with the headers of the MPIs that are installed.
+//! There is one line for each: the value with MPICH's ABI, with Open MPI's and with the
+//! standard one. `tests/headers.rs` compares every line with the headers of the installed MPIs.
 
 use super::abi::Flavour;
 use super::loader::Library;
@@ -103,7 +103,7 @@ macro_rules! predefined {
             pub const TABLE: &[(&str, u64, &str, u64)] =
                 &[$(($name, $mpich, $symbol, $standard)),*];
 
-            /// The handles of a library; the names of those it lacks.
+            /// The handles of a library, or the names of those it lacks.
             pub(super) fn of(
                 flavour: Flavour,
                 library: &Library,

@@ -11,10 +11,10 @@ use super::{Host, call};
 use crate::error::MpiError;
 use crate::handles::Request;
 
-/// The functions behind a generalized request.
+/// The functions of a generalized request.
 ///
-/// An error that `query` returns makes the host run the error handler of a communicator, which
-/// by default ends the program: return 0.
+/// If `query` returns an error, the host calls the error handler of a communicator, which by
+/// default ends the program: return 0.
 #[derive(Clone, Copy, Debug)]
 pub struct GeneralizedCallbacks {
     /// Writes the status of a complete request: the extra state, the status.
@@ -25,11 +25,11 @@ pub struct GeneralizedCallbacks {
     pub cancel: unsafe extern "C" fn(*mut c_void, c_int) -> c_int,
 }
 
-/// What a request that completed tells.
+/// The result of a request that completed.
 pub type Waited = Probed;
 
 impl Host {
-    /// What is known of a request's message if it is complete; the request is null then.
+    /// The result of a request if it is complete; then the request is null.
     pub fn test(&self, request: &mut Request) -> Result<Option<Waited>, MpiError> {
         let (mut flag, mut status) = (0, Status::new());
         let mut slot = Slot::new(self.flavour(), request.0);
@@ -63,7 +63,7 @@ impl Host {
         Ok(flag != 0)
     }
 
-    /// The places of requests that are complete, which are null then; none if all are null.
+    /// The indices of requests that are complete, which are null then; `None` if all are null.
     pub fn test_some(&self, requests: &mut [Request]) -> Result<Option<Vec<usize>>, MpiError> {
         let (mut done, ignore) = (0, self.statuses_ignore());
         let count = self.length(requests.len())?;
@@ -114,7 +114,7 @@ impl Host {
         call!(self, cancel(slot.pointer()))
     }
 
-    /// Gives a request up without waiting for it.
+    /// Frees a request without waiting for it.
     pub fn request_free(&self, request: Request) -> Result<(), MpiError> {
         let mut slot = Slot::new(self.flavour(), request.0);
         call!(self, request_free(slot.pointer()))
@@ -123,7 +123,7 @@ impl Host {
     /// Starts a generalized request.
     ///
     /// # Safety
-    /// `extra` must be what the callbacks expect, until `free` was called.
+    /// `extra` must be what the callbacks expect, until `free` has been called.
     pub unsafe fn grequest_start(
         &self,
         callbacks: GeneralizedCallbacks,
