@@ -115,7 +115,7 @@ fn nonblocking_collectives_go_on_while_ranks_compute() {
         let mine = vec![rank as u8 + 1; 160_000];
         let first = file.iwrite_at_all(0, mine.clone())?;
         let second = file.iwrite_at_all(160_000, mine.clone())?;
-        // A blocking call between start and wait has a lane of its own.
+        // A blocking call between start and wait has a separate context.
         file.write_at_all(320_000, &mine)?;
         assert_eq!(
             file.set_size(0).unwrap_err().kind(),
