@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-use engine::{internal::Environment, internal::Job, internal::Process};
+use engine::internal::{Environment, Job, Process};
 use pario_mpi::{Comm, Host};
 
 use crate::failure::Failure;
