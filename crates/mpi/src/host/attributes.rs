@@ -84,17 +84,6 @@ impl Host {
         call!(self, comm_delete_attr(comm.0, key))
     }
 
-    /// The largest tag that messages may have.
-    pub fn tag_max(&self, comm: Comm) -> Result<c_int, MpiError> {
-        /// The minimum that the standard guarantees.
-        const TAG_MAX_LEAST: c_int = 32767;
-        let value = self.comm_get_attr(comm, self.constants().tag_ub)?;
-        // SAFETY: predefined attributes are the addresses of integers.
-        Ok(value.map_or(TAG_MAX_LEAST, |value| unsafe {
-            value.cast::<c_int>().read()
-        }))
-    }
-
     /// A key for values of datatypes. Without a copy callback, duplicates get no value.
     ///
     /// # Safety

@@ -106,14 +106,6 @@ impl Host {
         call!(self, get_version(&mut major, &mut minor))?;
         Ok((major, minor))
     }
-
-    /// The name of the node.
-    pub fn processor_name(&self) -> Result<String, MpiError> {
-        let mut text = TextBuffer::new(self.constants().max_processor_name);
-        let mut len = 0;
-        call!(self, get_processor_name(text.pointer(), &mut len))?;
-        Ok(text.string())
-    }
 }
 
 /// A buffer for a text that the host writes.

@@ -97,7 +97,6 @@ functions! {
         finalize = "Finalize" ();
         abort = "Abort" (Handle, c_int);
         get_version = "Get_version" (Ints, Ints);
-        get_processor_name = "Get_processor_name" (Text, Ints);
 
         comm_dup = "Comm_dup" (Handle, Handles);
         comm_rank = "Comm_rank" (Handle, Ints);

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::abi::{Slot, Slots};
+use super::abi::Slot;
 use super::message::Probed;
 use super::status::Status;
 use super::{Host, call};
@@ -52,43 +52,6 @@ impl Host {
         Ok(flag != 0)
     }
 
-    /// Whether all requests are complete; they are null then.
-    pub fn test_all(&self, requests: &mut [Request]) -> Result<bool, MpiError> {
-        let (mut flag, ignore) = (0, self.statuses_ignore());
-        let count = self.length(requests.len())?;
-        let mut slots = Slots::new(self.flavour(), requests.iter().map(|request| request.0));
-        let outcome = call!(self, testall(count, slots.pointer(), &mut flag, ignore));
-        write_back(&slots, requests);
-        outcome?;
-        Ok(flag != 0)
-    }
-
-    /// The indices of requests that are complete, which are null then; `None` if all are null.
-    pub fn test_some(&self, requests: &mut [Request]) -> Result<Option<Vec<usize>>, MpiError> {
-        let (mut done, ignore) = (0, self.statuses_ignore());
-        let count = self.length(requests.len())?;
-        let mut places = vec![0; requests.len()];
-        let mut slots = Slots::new(self.flavour(), requests.iter().map(|request| request.0));
-        let outcome = call!(
-            self,
-            testsome(
-                count,
-                slots.pointer(),
-                &mut done,
-                places.as_mut_ptr(),
-                ignore
-            )
-        );
-        write_back(&slots, requests);
-        outcome?;
-        let Ok(done) = usize::try_from(done) else {
-            return Ok(None);
-        };
-        Ok(Some(
-            places[..done].iter().map(|&place| place as usize).collect(),
-        ))
-    }
-
     /// Waits until a request is complete.
     pub fn wait(&self, request: &mut Request) -> Result<Waited, MpiError> {
         let mut status = Status::new();
@@ -97,15 +60,6 @@ impl Host {
         *request = Request(slot.handle());
         outcome?;
         self.probed(&mut status)
-    }
-
-    /// Waits until all requests are complete.
-    pub fn wait_all(&self, requests: &mut [Request]) -> Result<(), MpiError> {
-        let (count, ignore) = (self.length(requests.len())?, self.statuses_ignore());
-        let mut slots = Slots::new(self.flavour(), requests.iter().map(|request| request.0));
-        let outcome = call!(self, waitall(count, slots.pointer(), ignore));
-        write_back(&slots, requests);
-        outcome
     }
 
     /// Asks to cancel a request, which is still to be completed.
@@ -151,11 +105,5 @@ impl Host {
     /// Completes a generalized request.
     pub fn grequest_complete(&self, request: Request) -> Result<(), MpiError> {
         call!(self, grequest_complete(request.0))
-    }
-}
-
-fn write_back(slots: &Slots, requests: &mut [Request]) {
-    for (request, handle) in requests.iter_mut().zip(slots.handles()) {
-        *request = Request(handle);
     }
 }

@@ -74,41 +74,6 @@ impl Host {
         unsafe { status.byte_add(offset).cast::<c_int>().write(code) };
     }
 
-    /// The field `MPI_ERROR`.
-    ///
-    /// # Safety
-    /// `status` must be a readable status of the host.
-    pub unsafe fn read_status_error(&self, status: *const c_void) -> c_int {
-        let offset = self.flavour().status().error;
-        // SAFETY: the field lies in the status, which the caller vouches for.
-        unsafe { status.byte_add(offset).cast::<c_int>().read() }
-    }
-
-    /// Marks a status as cancelled or not.
-    ///
-    /// # Safety
-    /// `status` must be a writable status of the host, or stand for none.
-    pub unsafe fn write_status_cancelled(
-        &self,
-        status: *mut c_void,
-        cancelled: bool,
-    ) -> Result<(), MpiError> {
-        if self.is_status_ignored(status) {
-            return Ok(());
-        }
-        call!(self, status_set_cancelled(status, c_int::from(cancelled)))
-    }
-
-    /// The number of data bytes in a status.
-    ///
-    /// # Safety
-    /// `status` must be a readable status of the host.
-    pub unsafe fn read_status_bytes(&self, status: *const c_void) -> Result<u64, MpiError> {
-        let (byte, mut bytes) = (self.predefined().byte, 0);
-        call!(self, get_elements_x(status.cast_mut(), byte.0, &mut bytes))?;
-        Ok(u64::try_from(bytes).unwrap_or(0))
-    }
-
     /// Element `index` of an array of statuses; a pointer that stands for none is returned
     /// unchanged.
     ///
