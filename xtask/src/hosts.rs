@@ -58,20 +58,20 @@ fn packages(list: &str) -> Outcome<Vec<&str>> {
 fn environment(name: &str) -> Outcome {
     let list = shell::root().join(LISTS).join(format!("{name}.txt"));
     let wanted = read(&list)?;
-    let folder = folder().join(name);
+    let directory = directory().join(name);
     // A copy of the list, written last, marks the environment as complete.
-    let stamp = folder.join("installed.txt");
+    let stamp = directory.join("installed.txt");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    if folder.exists() {
-        fs::remove_dir_all(&folder)
-            .map_err(|error| format!("cannot remove {}: {error}", folder.display()))?;
+    if directory.exists() {
+        fs::remove_dir_all(&directory)
+            .map_err(|error| format!("cannot remove {}: {error}", directory.display()))?;
     }
     let mut create = program(PYTHON, &["-m", "venv"]);
-    create.arg(&folder);
+    create.arg(&directory);
     shell::run(create)?;
-    let pip = folder.join("bin/pip");
+    let pip = directory.join("bin/pip");
     let mut install = program(&pip.to_string_lossy(), &["install", "--quiet"]);
     install
         .args(["--disable-pip-version-check", "--only-binary", ":all:"])
@@ -83,13 +83,13 @@ fn environment(name: &str) -> Outcome {
 }
 
 /// The directory of the virtual environments.
-fn folder() -> PathBuf {
-    shell::target_folder().join("hosts")
+fn directory() -> PathBuf {
+    shell::target_directory().join("hosts")
 }
 
 /// Keeps pip from writing to the user's home.
 fn folder_of_downloads() -> PathBuf {
-    folder().join("downloads")
+    directory().join("downloads")
 }
 
 fn read(path: &Path) -> Outcome<String> {

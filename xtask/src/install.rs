@@ -33,7 +33,7 @@ pub(crate) fn run(prefix: &Path) -> Outcome {
     let prefix = prefix
         .canonicalize()
         .map_err(|error| cannot("find", prefix, &error))?;
-    let built = shell::target_folder().join("release");
+    let built = shell::target_directory().join("release");
     let command = prefix.join("bin/pario");
     place(&built.join("pario"), &command)?;
     place(&built.join("libpario.so"), &prefix.join("lib/libpario.so"))?;
@@ -103,8 +103,8 @@ fn write(to: &Path, text: &str) -> Outcome {
 
 /// A temporary name next to a file; creates the directory.
 fn new_name(file: &Path) -> Outcome<PathBuf> {
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder).map_err(|error| cannot("make", folder, &error))?;
+    if let Some(directory) = file.parent() {
+        fs::create_dir_all(directory).map_err(|error| cannot("make", directory, &error))?;
     }
     let mut name = file.as_os_str().to_owned();
     name.push(".new");

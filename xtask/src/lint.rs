@@ -1,7 +1,7 @@
 //! All checks that do not run the code.
 
 use crate::shell::{self, Outcome, cargo, program};
-use crate::{docs, readme, unsafe_files};
+use crate::{dependencies, docs, readme, unsafe_files};
 
 /// The fuzz targets are a separate workspace, which `--workspace` does not include.
 const FUZZ_MANIFEST: &str = "crates/layout/fuzz/Cargo.toml";
@@ -20,6 +20,7 @@ pub(crate) fn run() -> Outcome {
         ]))?;
     }
     unsafe_files::check(shell::root())?;
+    dependencies::check(shell::root())?;
     readme::check_example()?;
     shell::run(cargo(&[
         "clippy",

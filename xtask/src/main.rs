@@ -3,9 +3,11 @@
 //!
 //! No dependencies, so that it builds in a second and on a machine with only Rust.
 
+mod dependencies;
 mod docs;
 mod hosts;
 mod install;
+mod licence;
 mod lint;
 mod readme;
 mod shell;
@@ -25,7 +27,7 @@ Commands:
   fuzz-mpi --minutes N [NAME]
                 random cases under real MPIs, with their own MPI-IO and with pario; NAME selects hosts and ranks
   hosts         install the MPIs and libraries for the tests, those from PyPI below target/hosts
-  lint          formatting, clippy, rustdoc, the list of unsafe files, generated pages
+  lint          formatting, clippy, rustdoc, the list of unsafe files, dependencies, generated pages
   docs          regenerate the pages that are generated from code (docs/hints.md)
   install DIR   build and install command, library, manual pages, completions and pkg-config file below DIR
 ";

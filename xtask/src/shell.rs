@@ -15,9 +15,9 @@ pub(crate) fn root() -> &'static Path {
 }
 
 /// Cargo's target directory.
-pub(crate) fn target_folder() -> PathBuf {
+pub(crate) fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root().join("target"), |folder| root().join(folder))
+        .map_or_else(|| root().join("target"), |directory| root().join(directory))
 }
 
 /// The cargo that started us, run at the root of the workspace.

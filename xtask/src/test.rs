@@ -195,16 +195,16 @@ fn miri(tally: &mut Tally) -> Outcome<Step> {
 /// Runs every fuzz target for a bounded time; one that survives counts as a passed test.
 fn fuzz(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
     let tools = match tools::cargo_fuzz() {
-        Ok(folder) => folder,
+        Ok(directory) => directory,
         Err(reason) => return Ok(Step::Skipped(reason)),
     };
     let fuzz = |arguments: &[&str]| {
         let mut command = tools::nightly_cargo(&["fuzz"]);
         command.args(arguments);
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let mut folders = vec![tools.clone()];
-        folders.extend(std::env::split_paths(&path));
-        command.env("PATH", std::env::join_paths(folders).unwrap_or(path));
+        let mut directories = vec![tools.clone()];
+        directories.extend(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(directories).unwrap_or(path));
         command
     };
     let targets = shell::output(fuzz(&["list", "--fuzz-dir", FUZZ_FOLDER]))?;

@@ -54,15 +54,15 @@ pub(crate) fn miri() -> Outcome {
 pub(crate) fn cargo_fuzz() -> Outcome<std::path::PathBuf> {
     nightly()?;
     cxx_compiler()?;
-    let tools = shell::target_folder().join("tools");
-    let folder = tools.join("bin");
-    if folder.join("cargo-fuzz").is_file() {
-        return Ok(folder);
+    let tools = shell::target_directory().join("tools");
+    let directory = tools.join("bin");
+    if directory.join("cargo-fuzz").is_file() {
+        return Ok(directory);
     }
     let mut install = shell::cargo(&["install", "--quiet", "--locked", "--root"]);
     install.arg(&tools).arg("cargo-fuzz");
     shell::run(install).map_err(|error| format!("cannot install cargo-fuzz: {error}"))?;
-    Ok(folder)
+    Ok(directory)
 }
 
 /// Makes sure that `c++` is installed.

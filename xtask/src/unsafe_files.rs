@@ -88,18 +88,18 @@ fn takes_workspace_lints(manifest: &str) -> bool {
 /// Rust files and manifests of the workspace's members; the fuzz targets are not among them.
 fn files_below(root: &Path) -> Outcome<Vec<PathBuf>> {
     let mut files = Vec::new();
-    let mut folders = vec![root.join("crates"), root.join("xtask")];
-    while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder)
-            .map_err(|error| format!("cannot list {}: {error}", folder.display()))?;
+    let mut directories = vec![root.join("crates"), root.join("xtask")];
+    while let Some(directory) = directories.pop() {
+        let entries = fs::read_dir(&directory)
+            .map_err(|error| format!("cannot list {}: {error}", directory.display()))?;
         for entry in entries {
             let entry =
-                entry.map_err(|error| format!("cannot list {}: {error}", folder.display()))?;
+                entry.map_err(|error| format!("cannot list {}: {error}", directory.display()))?;
             let path = entry.path();
             let name = entry.file_name();
             if path.is_dir() {
                 if name != "fuzz" && name != "target" {
-                    folders.push(path);
+                    directories.push(path);
                 }
             } else if name == "Cargo.toml"
                 || path.extension().is_some_and(|extension| extension == "rs")

@@ -74,8 +74,8 @@ fn the_installed_tree_works() {
         assert!(found.contains(part), "{file} lacks {part}");
     }
     let mut files = vec![prefix.clone()];
-    while let Some(folder) = files.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
+    while let Some(directory) = files.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             assert!(
                 !path.to_str().unwrap().ends_with(".new"),

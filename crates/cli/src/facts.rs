@@ -11,7 +11,7 @@ use crate::measure::Scratch;
 /// Facts about the files of a directory for ranks on these nodes.
 pub(crate) fn of_folder(folder: &Path, nodes: &[u32]) -> Result<Facts, Failure> {
     let scratch = Scratch::unguarded(Some(folder))?;
-    Ok(pario::plan_facts(scratch.facts(), nodes.to_vec()))
+    Ok(pario::internal::plan_facts(scratch.facts(), nodes.to_vec()))
 }
 
 /// The hints in force if these are passed at open, and a warning for each that cannot be used.

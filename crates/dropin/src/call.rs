@@ -1,4 +1,5 @@
-//! From a C call to a result: what every function has around its work.
+//! What every function does around its work: finding the file, catching panics, delivering
+//! errors.
 
 use std::ffi::c_int;
 use std::panic::{self, AssertUnwindSafe};
@@ -9,7 +10,7 @@ use crate::failure::Failure;
 use crate::files::{FileId, OpenFile};
 use crate::{codes, errhandler};
 
-/// What a function's work comes to.
+/// The result of a function's work.
 pub(crate) type Outcome = Result<(), Failure>;
 
 /// `MPI_SUCCESS` on every host.
@@ -43,7 +44,7 @@ fn succeeded() -> c_int {
     SUCCESS
 }
 
-/// The answer to a handle that was closed or never was one.
+/// The result for a handle that was closed or never valid.
 pub(crate) fn refuse_closed(name: &'static str, id: FileId) -> c_int {
     on_no_file(name, || {
         Err(Failure::new(
@@ -53,7 +54,7 @@ pub(crate) fn refuse_closed(name: &'static str, id: FileId) -> c_int {
     })
 }
 
-/// The host, or why there is none.
+/// The host, or the reason why there is none.
 pub(crate) fn host() -> Result<&'static Host, Failure> {
     Host::current().map_err(|error| Failure::new(ErrorClass::Other, error.to_string()))
 }
@@ -66,7 +67,7 @@ fn caught(work: impl FnOnce() -> Outcome) -> Outcome {
         let text = text.unwrap_or_else(|| "no message".to_owned());
         Err(Failure::new(
             ErrorClass::Intern,
-            format!("pario met a condition that it thought impossible: {text}"),
+            format!("internal error in pario: {text}"),
         ))
     })
 }

@@ -1,17 +1,14 @@
-//! Error codes of pario's own: one per class, whose string is the last message
-//! of that class.
+//! pario's error codes: one per class, whose string is the last message of that class.
 //!
-//! `MPI_Add_error_code` makes them where the host is true to what it promises of
-//! such codes. MPICH 4.0 is not, for classes of the standard: codes that are
-//! added to them belong to another class and have another's string. There, a
-//! code is one of MPICH's own form, so that `MPI_Error_class` is right, and
-//! `MPI_Error_string` gives the message because pario stands in front of it.
+//! `MPI_Add_error_code` makes them if the host implements it correctly. MPICH 4.0 does not for
+//! the classes of the standard: codes that are added to them belong to another class and have
+//! its string. There, a code has MPICH's own form, so that `MPI_Error_class` is right, and
+//! `MPI_Error_string` returns the message because pario intercepts it.
 //!
-//! Open MPI's own functions return the class itself, and programs that were only
-//! ever run under it compare what they get with classes. Codes are the classes
-//! there, too, with strings that are kept here. A program may mean the class when
-//! it asks for such a string, so it gets the message only while the last file
-//! function that returned on its thread is the one that failed.
+//! Open MPI's own functions return the class itself, and programs that were only ever run with
+//! it compare codes with classes. So codes are the classes there as well, with strings that are
+//! kept here. A program may mean the class when it asks for such a string, so it gets the
+//! message only if the last file function that returned on its thread is the one that failed.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -20,20 +17,20 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use pario_mpi::{ErrorClass, Flavour, Host};
 
-/// The bit of MPICH's codes that marks an error as fatal. Without a message of
-/// the host's behind it, such a code has the class and the string of the class.
+/// The bit of MPICH's codes that marks an error as fatal. If MPICH has no message for such a
+/// code, the code has the class's string.
 const MPICH_FATAL: c_int = 0x80;
 
 /// The code of a class.
 #[derive(Debug)]
 enum Code {
-    /// The host's, with a string that the host keeps.
+    /// Made by the host, which keeps the string.
     Added(c_int),
-    /// One whose string is kept here.
+    /// A code whose string is kept here.
     Kept(c_int, String),
     /// The class itself, with a string that is kept here.
     Class(c_int, String),
-    /// The class itself: there is no way to give it a string.
+    /// The class itself: it cannot have a string.
     Bare,
 }
 
@@ -42,7 +39,7 @@ thread_local! {
     static FAILED: Cell<Option<ErrorClass>> = const { Cell::new(None) };
 }
 
-/// A file function has succeeded on this thread.
+/// Called when a file function has succeeded on this thread.
 pub(crate) fn forget_failure() {
     FAILED.set(None);
 }
@@ -70,7 +67,7 @@ pub(crate) fn with_message(host: &Host, class: ErrorClass, message: &str) -> c_i
 
 /// The message of a code whose string is kept here.
 pub(crate) fn kept(code: c_int) -> Option<String> {
-    // Most codes that programs ask about are none of pario's.
+    // Most codes that programs ask about are not pario's.
     let codes = lock();
     codes.iter().find_map(|(class, known)| match known {
         Code::Kept(own, text) if *own == code => Some(text.clone()),
@@ -86,7 +83,7 @@ pub(crate) fn text_of(host: &Host, code: c_int) -> String {
     kept(code).unwrap_or_else(|| host.error_string(code))
 }
 
-/// A code of that class, if what the host says of it is true.
+/// A code of the class, if the host reports its class and string correctly.
 fn make(host: &Host, class: c_int) -> Code {
     if host.flavour() == Flavour::OpenMpi {
         return Code::Class(class, String::new());

@@ -1,11 +1,9 @@
-//! Ranks that run without pario: started without the library, or with
-//! `PARIO_DISABLE=1`.
+//! Ranks that run without pario: started without the library, or with `PARIO_DISABLE=1`.
 //!
-//! They would wait in the host's `MPI_File_open` for the others, which wait in
-//! pario's. They cannot be asked, but on this node they can be seen: `/proc` tells
-//! which processes of the job have the MPI's library and not this one. Once
-//! `MPI_Init` has returned all of that stays as it is, so every rank that looks
-//! sees the same, and ranks that are all on one node come to the same decision
+//! They would wait in the host's `MPI_File_open` for the others, which wait in pario's. They
+//! cannot be asked, but those on this node can be detected: `/proc` shows which processes of
+//! the job have loaded the MPI's library and not this one. That does not change once `MPI_Init`
+//! has returned, so every rank finds the same, and ranks on one node come to the same decision
 //! without a message.
 
 use std::collections::BTreeMap;
@@ -14,7 +12,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-use engine::{Environment, Job, Process};
+use engine::internal::{Environment, Job, Process};
 use pario_mpi::{Comm, Host};
 
 use crate::failure::Failure;
@@ -23,23 +21,23 @@ use crate::policy;
 /// More ranks than this are not named in a warning.
 const NAMED_MAX: usize = 8;
 
-/// How often to look for ranks that are not found: the kernel may leave a process
-/// out while another one ends.
+/// How often to look for ranks that were not found: the kernel may omit a process while another
+/// one exits.
 const LOOKS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Whether a rank has pario.
+/// Whether a rank has loaded pario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Equipment {
     Pario,
     HostOnly,
 }
 
-/// What is known of the ranks of the world on this node.
+/// What is known about the ranks of the world on this node.
 type Known = BTreeMap<u32, Equipment>;
 
-/// Whether the host has to carry a file of these ranks because some of them have no
-/// pario, and all of those that have it know. Warns if some have none.
+/// Whether the host must open a file of these ranks because some of them run without pario and
+/// all others know it. Warns if some do.
 pub(crate) fn needs_host(host: &Host, comm: Comm) -> Result<bool, Failure> {
     static KNOWN: OnceLock<Known> = OnceLock::new();
     let known = match KNOWN.get() {
@@ -61,7 +59,7 @@ pub(crate) fn needs_host(host: &Host, comm: Comm) -> Result<bool, Failure> {
         return Ok(false);
     }
     let all_are_known = members.iter().all(|member| of(member).is_some());
-    engine::warn_of("company", &warning(&without, all_are_known));
+    engine::internal::warn_of("company", &warning(&without, all_are_known));
     Ok(all_are_known)
 }
 
@@ -72,7 +70,7 @@ fn warning(without: &[u32], all_are_known: bool) -> String {
         false => "",
     };
     let consequence = match all_are_known {
-        true => "the MPI's own MPI-IO carries the files of these ranks",
+        true => "the files of these ranks are left to the MPI's own MPI-IO",
         false => "opening a file together with them hangs if ranks of several nodes take part",
     };
     format!(
@@ -96,8 +94,7 @@ fn world_ranks(host: &Host, comm: Comm) -> Result<Vec<Option<u32>>, Failure> {
         .collect())
 }
 
-/// Looks at the ranks on this node. `None` where it cannot be known which of the
-/// processes they are.
+/// Examines the ranks on this node. `None` if it cannot be determined which processes they are.
 fn look(host: &Host) -> Option<Known> {
     let job = Job::current()?;
     let world = host.predefined().comm_world;
@@ -135,8 +132,8 @@ fn look_once(host: &Host, job: &Job) -> Option<Known> {
     )
 }
 
-/// What a rank has. Its process may have started others, which it is the
-/// ancestor of; where several are left, none is known to be the rank.
+/// The state of a rank. Its process may have started others, whose ancestor it is; if several
+/// remain, it is unknown which one is the rank.
 fn of_rank(found: &[(Process, Equipment)]) -> Option<Equipment> {
     let is_found = |process| found.iter().any(|(other, _)| Some(*other) == process);
     let mut first = found
@@ -148,7 +145,7 @@ fn of_rank(found: &[(Process, Equipment)]) -> Option<Equipment> {
     }
 }
 
-/// What a process has, if it has the MPI at all.
+/// The state of a process, if it has loaded the MPI at all.
 fn equipment(process: &Process, environment: &Environment, library: &Path) -> Option<Equipment> {
     let files = process.mapped_files().ok()?;
     if !files.iter().any(|file| file == library) {
@@ -175,7 +172,7 @@ mod tests {
     fn warnings_name_ranks_and_what_follows() {
         let text = warning(&[1, 3], true);
         assert!(
-            text.contains("(1, 3): the MPI's own MPI-IO carries"),
+            text.contains("(1, 3): the files of these ranks are left"),
             "{text}"
         );
         let many: Vec<u32> = (0..20).collect();

@@ -1,9 +1,8 @@
-//! Conversion functions of the program's, called with handles of the host's.
+//! Conversion functions of the program, called with handles of the host.
 //!
-//! The standard gives such a function the datatype that the program passed to
-//! the data access, or one like it. Data may be converted long after the call,
-//! when the program's own handle may be gone: duplicates are kept, one for each
-//! different datatype.
+//! The standard gives such a function the datatype that the program passed to the data access,
+//! or an equivalent one. Data may be converted long after the call, when the program may have
+//! freed its handle, so duplicates are kept, one per distinct datatype.
 #![allow(unsafe_code)] // functions of the program's are called
 
 use std::ffi::{c_int, c_void};
@@ -11,8 +10,8 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use engine::datarep::{Conversion, Transfer, UserError, UserRepresentation};
-use engine::layout::{self, Basic};
+use pario_datarep::{Conversion, Transfer, UserError, UserRepresentation};
+use pario_layout::Basic;
 use pario_mpi::host::combiner::Combiner;
 use pario_mpi::{Datatype, ErrorClass, Host, MpiError};
 
@@ -47,7 +46,7 @@ pub(crate) enum Item {
     LargeFortran(FortranFunction<i64>),
 }
 
-/// Makes a function of one kind from its address.
+/// Defines the constructor of one kind of function from its address.
 macro_rules! from_address {
     ($($(#[$doc:meta])* $name:ident, $variant:ident, $type:ty;)*) => {$(
         $(#[$doc])*
@@ -70,9 +69,9 @@ impl Item {
         c, C, CFunction;
         /// A `MPI_Datarep_conversion_function_c`.
         large_c, LargeC, LargeCFunction;
-        /// A subroutine of Fortran's.
+        /// A Fortran subroutine.
         fortran, Fortran, FortranFunction<c_int>;
-        /// A subroutine of Fortran's with a large count.
+        /// A Fortran subroutine with a large count.
         large_fortran, LargeFortran, FortranFunction<i64>;
     }
 
@@ -88,7 +87,7 @@ impl Item {
         );
         let integer = || host.type_to_fortran(datatype);
         let mut code = SUCCESS;
-        // SAFETY: whoever registered the functions promised their types; the
+        // SAFETY: the program that registered the functions promised their types; the
         // buffers are those of the standard.
         unsafe {
             match self {
@@ -124,7 +123,7 @@ impl Item {
     }
 }
 
-/// A count as functions without large counts take it.
+/// A count for functions without large counts.
 fn few(count: u64) -> Result<c_int, UserError> {
     c_int::try_from(count).map_err(|_| {
         let message = format!(
@@ -142,7 +141,7 @@ fn check(host: &Host, what: &str, code: c_int) -> Result<(), UserError> {
     }
 }
 
-/// The function that says how many bytes an item takes.
+/// The function that returns the size of an item in the file.
 #[derive(Clone, Copy)]
 pub(crate) enum Extent {
     Null,
@@ -162,7 +161,7 @@ impl Extent {
     }
 
     /// # Safety
-    /// It is null or a subroutine of Fortran's for extents.
+    /// It is null or a Fortran subroutine for extents.
     pub(crate) unsafe fn fortran(function: *const c_void) -> Extent {
         match function.is_null() {
             true => Extent::Null,
@@ -179,7 +178,7 @@ impl Extent {
         let datatype = predefined(host, basic)?;
         let state = std::ptr::with_exposed_provenance_mut::<c_void>(state);
         let (mut extent, mut code) = (0, SUCCESS);
-        // SAFETY: whoever registered the function promised its type.
+        // SAFETY: the program that registered the function promised its type.
         unsafe {
             match self {
                 Extent::Null => return Ok(basic.size()),
@@ -196,7 +195,7 @@ impl Extent {
     }
 }
 
-/// What a program registers.
+/// The functions that a program registers.
 pub(crate) struct Functions {
     pub(crate) read: Item,
     pub(crate) write: Item,
@@ -216,7 +215,7 @@ impl TryFrom<Functions> for UserRepresentation {
             state,
         } = functions;
         if let Extent::Null = extent {
-            let message = "the function that says the extents of datatypes is null";
+            let message = "the extent function is null";
             return Err(Failure::new(ErrorClass::Arg, message));
         }
         let state = state.expose_provenance();
@@ -235,48 +234,47 @@ fn predefined(host: &Host, basic: Basic) -> Result<Datatype, UserError> {
     handle.ok_or_else(|| format!("the MPI has no {}", basic.name()).into())
 }
 
-/// Whether any representation converts, so that handles will be asked for.
+/// Whether any representation converts, so that handles will be needed.
 static WANTED: AtomicBool = AtomicBool::new(false);
 
 /// Derived datatypes and the host's handles of them.
-static KEPT: Mutex<Vec<(layout::Datatype, Datatype)>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<(pario_layout::Datatype, Datatype)>> = Mutex::new(Vec::new());
 
-fn kept() -> MutexGuard<'static, Vec<(layout::Datatype, Datatype)>> {
+fn kept() -> MutexGuard<'static, Vec<(pario_layout::Datatype, Datatype)>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn known(datatype: &layout::Datatype) -> Option<Datatype> {
+fn known(datatype: &pario_layout::Datatype) -> Option<Datatype> {
     let kept = kept();
     let found = kept.iter().find(|(known, _)| known == datatype);
     found.map(|(_, handle)| *handle)
 }
 
-/// The basic type that a datatype is, if it is one.
-fn basic_of(datatype: &layout::Datatype) -> Option<Basic> {
+/// The predefined type that a datatype is equal to, if any.
+fn basic_of(datatype: &pario_layout::Datatype) -> Option<Basic> {
     let (basic, _) = datatype.signature().runs(0..1).next()?;
-    (*datatype == layout::Datatype::basic(basic)).then_some(basic)
+    (*datatype == pario_layout::Datatype::basic(basic)).then_some(basic)
 }
 
 /// The host's handle of a datatype that the program has used.
-fn handle_of(host: &Host, datatype: &layout::Datatype) -> Result<Datatype, UserError> {
+fn handle_of(host: &Host, datatype: &pario_layout::Datatype) -> Result<Datatype, UserError> {
     match basic_of(datatype) {
         Some(basic) => predefined(host, basic),
-        None => known(datatype).ok_or_else(|| "the datatype of the buffer is not known".into()),
+        None => known(datatype).ok_or_else(|| "the datatype of the buffer is unknown".into()),
     }
 }
 
-/// Notes the handle of a datatype that the program uses, if a conversion
-/// function may have to be given it.
+/// Keeps the handle of a datatype that the program uses, if a conversion function may need it.
 pub(crate) fn note(
     host: &Host,
     handle: Datatype,
-    datatype: &layout::Datatype,
+    datatype: &pario_layout::Datatype,
 ) -> Result<(), MpiError> {
     if !WANTED.load(Ordering::Acquire) || basic_of(datatype).is_some() || known(datatype).is_some()
     {
         return Ok(());
     }
-    // A thread that noted the same in between has made one more duplicate.
+    // If another thread kept the same type in the meantime, there is one duplicate too many.
     let combiner = host.type_envelope(handle)?.combiner;
     let lasting = match combiner.is_some_and(Combiner::is_predefined) {
         true => handle,
@@ -290,7 +288,7 @@ pub(crate) fn note(
 pub(crate) fn free_all(host: &Host) {
     for (_, handle) in std::mem::take(&mut *kept()) {
         let combiner = host.type_envelope(handle).map(|envelope| envelope.combiner);
-        // Nothing to be done about an error: the duplicate is lost.
+        // An error cannot be handled: the duplicate leaks.
         if let Ok(Some(false)) = combiner.map(|combiner| combiner.map(Combiner::is_predefined)) {
             let _ = host.type_free(handle);
         }

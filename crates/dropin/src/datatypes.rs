@@ -1,4 +1,4 @@
-//! Datatypes of the host's, as the library sees them.
+//! Datatypes of the host, decoded.
 
 use engine::{Datatype, ErrorKind};
 use pario_mpi::Host;
@@ -6,8 +6,8 @@ use pario_mpi::Host;
 use crate::conversion;
 use crate::entry::Raw;
 
-/// What a datatype describes, which must be committed. It is decoded once, then
-/// kept with the datatype.
+/// Decodes a datatype, which must be committed. That is done once; the result is kept with the
+/// datatype.
 pub(crate) fn decode(raw: Raw) -> engine::Result<Datatype> {
     let wrong = |message| engine::Error::new(ErrorKind::Type, message);
     let host = Host::current().map_err(|error| wrong(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Errors on their way to a C program: a class, and words.
+//! Errors for C programs: a class and a message.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::codes;
 pub(crate) struct Failure {
     class: ErrorClass,
     message: String,
-    /// Bytes that were transferred all the same.
+    /// Bytes that were transferred before the failure.
     transferred: u64,
 }
 
@@ -26,7 +26,7 @@ impl Failure {
         }
     }
 
-    /// Names the function unless the message does.
+    /// Adds the function's name, unless the message has it.
     pub(crate) fn in_function(mut self, name: &str) -> Failure {
         if !self.message.starts_with("MPI_") {
             self.message = format!("{name}: {}", self.message);
@@ -38,8 +38,8 @@ impl Failure {
         self.transferred
     }
 
-    /// The error code that the program gets. Its class is the failure's, and
-    /// its string is the message.
+    /// The error code for the program. Its class is that of the failure, and its string is the
+    /// message.
     pub(crate) fn code(&self, host: &Host) -> c_int {
         codes::with_message(host, self.class, &self.message)
     }

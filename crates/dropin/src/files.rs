@@ -1,9 +1,8 @@
-//! The files that are open: what an `MPI_File` of pario's stands for.
+//! The open files: what pario's `MPI_File` handles stand for.
 //!
-//! A handle is a number, not an address: a tag that no address has, then a
-//! generation, then the place in a table. So the host's handles are told from
-//! pario's without looking at memory, and a handle that was closed is known as
-//! such.
+//! A handle is a number, not an address: a tag that no address has, then a generation, then an
+//! index in a table. So the host's handles can be distinguished from pario's without accessing
+//! memory, and a handle that was closed is recognised.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -19,10 +18,10 @@ const GENERATION_SHIFT: u32 = 32;
 const GENERATION_MASK: u64 = 0xffff;
 const INDEX_MASK: u64 = 0xffff_ffff;
 
-/// The Fortran integer of the first place: hosts count theirs from 0 up.
+/// The Fortran integer of the first file: hosts count theirs from 0.
 const FIRST_FORTRAN: i32 = 0x5000_0000;
 
-/// An `MPI_File` as it is passed in C.
+/// An `MPI_File` as passed in C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub(crate) struct FileId(pub(crate) u64);
@@ -32,7 +31,7 @@ impl FileId {
         FileId(TAG | u64::from(generation) << GENERATION_SHIFT | index as u64)
     }
 
-    /// Whether it is one of pario's, open or not.
+    /// Whether it is pario's, open or not.
     pub(crate) fn is_ours(self) -> bool {
         self.0 & TAG_MASK == TAG
     }
@@ -46,17 +45,17 @@ impl FileId {
     }
 }
 
-/// The types of a view as the program gave them, for `MPI_File_get_view`.
+/// The types of a view as the program passed them, for `MPI_File_get_view`.
 #[derive(Clone, Debug)]
 pub(crate) struct ViewTypes {
     pub(crate) etype: Datatype,
     pub(crate) filetype: Datatype,
-    /// What the filetype describes, if it is a duplicate of a derived type.
+    /// The decoded filetype, if it is a duplicate of a derived type.
     pub(crate) duplicated: Option<engine::Datatype>,
 }
 
 impl ViewTypes {
-    /// Those of a named type.
+    /// A view of a named type.
     pub(crate) fn named(datatype: Datatype) -> ViewTypes {
         ViewTypes {
             etype: datatype,
@@ -74,11 +73,10 @@ pub(crate) struct OpenFile {
     pub(crate) transport: Arc<MpiTransport>,
     pub(crate) amode: i32,
     pub(crate) handler: Mutex<Handler>,
-    /// Duplicates of derived types, the host's own handles of named ones.
+    /// Duplicates of derived types, or the host's handles of named ones.
     pub(crate) types: Mutex<ViewTypes>,
     pub(crate) split: Mutex<Option<ActiveSplit>>,
-    /// Lets the host carry messages of operations whose requests were freed,
-    /// until the file is closed.
+    /// Makes progress for operations whose requests were freed, until the file is closed.
     pub(crate) freed: Mutex<Option<ProgressRegistration>>,
 }
 
@@ -93,15 +91,15 @@ static TABLE: RwLock<Vec<Place>> = RwLock::new(Vec::new());
 /// What a handle stands for.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// A file of pario's.
+    /// One of pario's files.
     Ours(Arc<OpenFile>),
-    /// One that was closed.
+    /// One of pario's files that was closed.
     Closed,
-    /// One of the host's, or none.
+    /// A handle of the host, or invalid.
     Hosts,
 }
 
-/// Enters a file that `make` makes of its handle.
+/// Adds the file that `make` makes for its handle.
 pub(crate) fn enter(make: impl FnOnce(FileId) -> OpenFile) -> FileId {
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     let free = table.iter().position(|place| place.file.is_none());
@@ -129,7 +127,7 @@ pub(crate) fn find(id: FileId) -> Found {
     }
 }
 
-/// Takes a file out of the table: its handle is closed from now on.
+/// Removes a file from the table: its handle is closed from now on.
 pub(crate) fn remove(id: FileId) {
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     if let Some(place) = table.get_mut(id.index())
@@ -139,7 +137,7 @@ pub(crate) fn remove(id: FileId) {
     }
 }
 
-/// Takes all files out, at the end of the MPI.
+/// Removes all files, at the end of the MPI.
 pub(crate) fn remove_all() -> Vec<Arc<OpenFile>> {
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     let files = table.iter_mut().filter_map(|place| place.file.take());
@@ -151,7 +149,7 @@ pub(crate) fn to_fortran(id: FileId) -> i32 {
     FIRST_FORTRAN.saturating_add(id.index() as i32)
 }
 
-/// The handle of a Fortran integer, if it is one of pario's.
+/// The handle of a Fortran integer, if it is pario's.
 pub(crate) fn from_fortran(number: i32) -> Option<FileId> {
     let index = number.checked_sub(FIRST_FORTRAN)?;
     let index = usize::try_from(index).ok()?;

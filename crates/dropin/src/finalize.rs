@@ -1,12 +1,11 @@
-//! The end of the MPI: files that the program left open are closed, on each
-//! rank alone.
+//! The end of the MPI: files that the program left open are closed, by each rank on its own.
 //!
-//! Libraries close their files in callbacks of the MPI, which deletes the
-//! attributes of `MPI_COMM_SELF` when it ends, the one set last first: HDF5 does.
-//! So files stay usable until all of them have run. Pario's own attribute is set
-//! right after `MPI_Init`, before any other, so its callback is the last. Where
-//! pario was loaded later, it is not, and files are left to the end of
-//! `MPI_Finalize`; where that is not seen either, they are closed at once.
+//! Some libraries, such as HDF5, close their files in callbacks of the MPI, which deletes the
+//! attributes of `MPI_COMM_SELF` when it ends, in reverse order. So files must stay usable
+//! until all callbacks have run. pario sets its own attribute right after `MPI_Init`, before
+//! any other, so that its callback is the last. If pario was loaded later, it is not, and files
+//! are closed at the end of `MPI_Finalize`; if that is not intercepted either, they are closed
+//! in the callback.
 #![allow(unsafe_code)] // a callback of the host's
 
 use std::ffi::{c_int, c_void};
@@ -17,11 +16,11 @@ use pario_mpi::{Host, MpiTransport};
 use crate::failure::Failure;
 use crate::{conversion, files, requests};
 
-/// Whether the program is inside `MPI_Finalize` as pario exports it.
+/// Whether the program is inside pario's `MPI_Finalize`.
 static FINALIZING: AtomicBool = AtomicBool::new(false);
 
-/// Sees to it that the host calls when the MPI ends. Programs that only have
-/// sessions have no communicator for that: their files are closed by the kernel.
+/// Makes the host call back when the MPI ends. Programs that use only sessions have no
+/// communicator for that: the kernel closes their files.
 pub(crate) fn prepare(host: &'static Host) -> Result<(), Failure> {
     static PREPARED: AtomicBool = AtomicBool::new(false);
     if PREPARED.load(Ordering::Acquire) || !host.has_world() {
@@ -35,7 +34,8 @@ pub(crate) fn prepare(host: &'static Host) -> Result<(), Failure> {
         let key = unsafe { host.comm_create_keyval(None, at_end, std::ptr::null_mut()) }?;
         let own = host.predefined().comm_self;
         host.comm_set_attr(own, key, std::ptr::null_mut())?;
-        // Later, another thread might be in a collective call on that communicator.
+        // Done now, because later another thread might be in a collective call on that
+        // communicator.
         host.prepare_progress()
     };
     set().map_err(|error| {
@@ -44,21 +44,21 @@ pub(crate) fn prepare(host: &'static Host) -> Result<(), Failure> {
     })
 }
 
-/// The program has called `MPI_Finalize`.
+/// Called when the program has called `MPI_Finalize`.
 pub(crate) fn begin() {
     FINALIZING.store(true, Ordering::Release);
 }
 
-/// `MPI_Finalize` returns: no callback of anyone's will use a file any more. The
-/// MPI cannot be called from here on.
+/// Called when `MPI_Finalize` returns: no callback will use a file any more, and the MPI must
+/// not be called from here on.
 pub(crate) fn end() {
     pario_mpi::end();
-    // Nothing may unwind into C; what cannot be closed is left to the kernel.
+    // Nothing may unwind into C; files that cannot be closed are left to the kernel.
     let _ = std::panic::catch_unwind(close_all);
 }
 
-/// Closes what the program left open. Ranks that still use a file keep it: a
-/// file that is to be deleted loses its name only.
+/// Closes files that the program left open. Other ranks can still use theirs: a file that is to
+/// be deleted only loses its name.
 fn close_all() {
     for open in files::remove_all() {
         open.file.close_alone();

@@ -1,4 +1,4 @@
-//! The host's own MPI-IO, for the files that pario leaves to it.
+//! The host's own MPI-IO, for files that pario leaves to it.
 
 use std::ffi::{CString, c_int, c_void};
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::files::FileId;
 use crate::{call, policy, symbols};
 
-/// A function of the host's, looked up when it is first needed.
+/// A function of the host, looked up when it is first needed.
 #[derive(Debug)]
 pub(crate) struct HostFunction {
     name: &'static str,
@@ -25,8 +25,8 @@ impl HostFunction {
         }
     }
 
-    /// Its address, if there is a host and it has such a function. Of an MPI
-    /// that pario does not know, the dynamic linker does.
+    /// Its address, if there is a host and it has such a function. If pario does not know the
+    /// MPI, the dynamic linker is asked.
     pub(crate) fn get(&self) -> Option<*const c_void> {
         let look_up = || {
             let address = match Host::current() {
@@ -40,14 +40,13 @@ impl HostFunction {
     }
 }
 
-/// Whether a handle is `MPI_FILE_NULL`, which concerns the handler that pario
-/// has for it; hosts differ in what they make of it, to the point of ending the
-/// program.
+/// Whether a handle is `MPI_FILE_NULL`, for which pario has a handler. What hosts do with it
+/// differs; some end the program.
 pub(crate) fn is_null(id: FileId) -> bool {
     policy::host_for_pario().is_some_and(|host| id.0 == host.predefined().file_null.0)
 }
 
-/// The answer where the host lacks a function that its file would need.
+/// The result if the host lacks a function that its file would need.
 pub(crate) fn refuse(name: &'static str, id: FileId) -> c_int {
     call::on_no_file(name, || {
         let host = call::host()?;
@@ -60,7 +59,7 @@ pub(crate) fn refuse(name: &'static str, id: FileId) -> c_int {
     })
 }
 
-/// The count of a large-count function as the host's other form takes it.
+/// The count of a large-count function for the host's function with `int`, if it fits.
 pub(crate) fn int_count(count: i64) -> Option<c_int> {
     c_int::try_from(count).ok()
 }

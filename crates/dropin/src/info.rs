@@ -1,14 +1,13 @@
 //! Info objects.
 
-use engine::{Info, hints};
+use engine::Info;
 use pario_mpi::Host;
 
 use crate::entry::Raw;
 use crate::failure::Failure;
 use crate::notice;
 
-/// The hints in an info object. What the library cannot take is left out: a
-/// hint is never a reason to fail.
+/// The hints in an info object. Invalid ones are ignored: a hint is never a reason to fail.
 pub(crate) fn read(host: &Host, raw: Raw) -> Result<Info, Failure> {
     let info = pario_mpi::Info(host.flavour().from_register(raw));
     let mut hints = Info::new();
@@ -21,6 +20,6 @@ pub(crate) fn read(host: &Host, raw: Raw) -> Result<Info, Failure> {
 }
 
 /// A new info object with these hints.
-pub(crate) fn write(host: &Host, info: &hints::Info) -> Result<pario_mpi::Info, Failure> {
+pub(crate) fn write(host: &Host, info: &Info) -> Result<pario_mpi::Info, Failure> {
     Ok(host.info_from_pairs(info.iter())?)
 }

@@ -1,14 +1,12 @@
-//! libpario.so: pario behind the C interface of MPI-IO, in front of any MPI.
+//! libpario.so: the C interface of MPI-IO for unmodified programs under any MPI.
 //!
-//! The library is preloaded or linked before the MPI library, and defines every
-//! function of the standard's file chapter. A program's `MPI_File` is then
-//! either one of pario's ([`files`]) or one of the host's own, which is passed
-//! on ([`forward`]): files that pario leaves alone, by wish of the user or
-//! because it could not serve them safely ([`policy`]).
+//! The library is preloaded or linked before the MPI library, and defines every function of the
+//! standard's file chapter. A program's `MPI_File` is then either pario's ([`files`]) or the
+//! host's, to which calls are passed on ([`forward`]): files that the user excludes, or that
+//! pario could not handle safely ([`policy`]).
 //!
-//! [`entry`] holds the functions, one file a group; each is a thin coat over
-//! [`engine`]. Nothing runs when the library is loaded: it enters mpirun,
-//! shells and other children too.
+//! [`entry`] contains the functions, one file per group; each is a thin layer over [`engine`].
+//! Nothing runs when the library is loaded: mpirun, shells and other children load it, too.
 
 mod call;
 mod codes;

@@ -1,22 +1,21 @@
-//! Memory of the program: buffers, strings and places for results.
+//! Memory of the program: buffers, strings and addresses of results.
 //!
-//! `unsafe` lives here because C programs give addresses and the standard says
-//! what is there.
+//! `unsafe` is needed because C programs pass addresses, and the standard defines what they
+//! point to.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use engine::{ErrorKind, Owned, Source, Target, layout};
+use engine::{ErrorKind, Owned, Source, Target};
 use pario_mpi::{ErrorClass, Host};
 
 use crate::entry::{HandlePointer, Raw, StatusPointer};
 use crate::failure::Failure;
 
-/// A buffer as a data access function gets it. What is wrong with it becomes
-/// refused memory, not an early return: in a collective call the other ranks
-/// have to hear of it.
+/// The buffer of a data access function. If it is invalid, it becomes failed memory instead of
+/// an early return, because in a collective call the other ranks must learn of the error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffer {
     pub(crate) address: *const c_void,
@@ -28,13 +27,13 @@ impl Buffer {
         unsigned_or(self.count, "the count", ErrorKind::Count)
     }
 
-    /// What is to be written.
+    /// The data of a write.
     ///
     /// # Safety
-    /// The program has the data there for the time of the call.
+    /// The data is valid for reads during the call.
     pub(crate) unsafe fn source<'a>(
         self,
-        datatype: engine::Result<layout::Datatype>,
+        datatype: engine::Result<pario_layout::Datatype>,
     ) -> Source<'a> {
         let source = self.count().and_then(|count| {
             // SAFETY: promised by the caller.
@@ -43,14 +42,13 @@ impl Buffer {
         source.unwrap_or_else(Source::failed)
     }
 
-    /// Where data is to be read to.
+    /// The memory that a read fills.
     ///
     /// # Safety
-    /// The program has room there, which nobody else uses for the time of the
-    /// call.
+    /// The memory is valid for writes during the call, and nothing else accesses it.
     pub(crate) unsafe fn target<'a>(
         self,
-        datatype: engine::Result<layout::Datatype>,
+        datatype: engine::Result<pario_layout::Datatype>,
     ) -> Target<'a> {
         let target = self.count().and_then(|count| {
             // SAFETY: promised by the caller.
@@ -59,12 +57,12 @@ impl Buffer {
         target.unwrap_or_else(Target::failed)
     }
 
-    /// Memory of an operation that goes on after the call.
+    /// The memory of an operation that continues after the call.
     ///
     /// # Safety
-    /// As the standard has it, the program leaves the memory alone until it has
-    /// waited for the operation.
-    pub(crate) unsafe fn kept(self, datatype: engine::Result<layout::Datatype>) -> Owned<u8> {
+    /// As the standard requires, the program does not access the memory until it has waited for
+    /// the operation.
+    pub(crate) unsafe fn kept(self, datatype: engine::Result<pario_layout::Datatype>) -> Owned<u8> {
         let owned = self.count().and_then(|count| {
             // SAFETY: promised by the caller.
             unsafe { Owned::from_raw(self.address.cast_mut().cast(), count, &datatype?) }
@@ -73,7 +71,7 @@ impl Buffer {
     }
 }
 
-/// A number of the program's that must not be negative; `what` names it.
+/// A number from the program that must not be negative; `what` names it.
 pub(crate) fn unsigned(number: i64, what: &str) -> engine::Result<u64> {
     unsigned_or(number, what, ErrorKind::Argument)
 }
@@ -88,7 +86,7 @@ fn unsigned_or(number: i64, what: &str, kind: ErrorKind) -> engine::Result<u64> 
 /// The path that a C string names.
 ///
 /// # Safety
-/// The string ends with a zero, and lives as long as the path is used.
+/// The string is NUL-terminated and lives as long as the path is used.
 pub(crate) unsafe fn path<'a>(name: *const c_char) -> Result<&'a Path, Failure> {
     if name.is_null() {
         return Err(Failure::new(ErrorClass::BadFile, "the file has no name"));
@@ -121,10 +119,10 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str
 /// Writes a result to the program.
 ///
 /// # Safety
-/// `place` is null or points to room for the value.
+/// `place` is null or valid for the value.
 pub(crate) unsafe fn put<T>(place: *mut T, value: T, what: &str) -> Result<(), Failure> {
     if place.is_null() {
-        let message = format!("there is no place for {what}: the address is null");
+        let message = format!("the address for {what} is null");
         return Err(Failure::new(ErrorClass::Arg, message));
     }
     // SAFETY: promised by the caller.
@@ -132,7 +130,7 @@ pub(crate) unsafe fn put<T>(place: *mut T, value: T, what: &str) -> Result<(), F
     Ok(())
 }
 
-/// Writes a handle of the host's to the program.
+/// Writes a handle of the host to the program.
 ///
 /// # Safety
 /// As for [`put`].
@@ -143,7 +141,7 @@ pub(crate) unsafe fn put_handle(
     what: &str,
 ) -> Result<(), Failure> {
     if place.is_null() {
-        let message = format!("there is no place for {what}: the address is null");
+        let message = format!("the address for {what} is null");
         return Err(Failure::new(ErrorClass::Arg, message));
     }
     // SAFETY: promised by the caller.
@@ -151,10 +149,10 @@ pub(crate) unsafe fn put_handle(
     Ok(())
 }
 
-/// Writes how much was transferred.
+/// Writes the amount transferred to a status.
 ///
 /// # Safety
-/// `status` is a status of the host's or one of its `MPI_STATUS_IGNORE`.
+/// `status` is a status of the host, or its `MPI_STATUS_IGNORE`.
 pub(crate) unsafe fn put_status(
     host: &Host,
     status: StatusPointer,
@@ -165,13 +163,13 @@ pub(crate) unsafe fn put_status(
     Ok(())
 }
 
-/// Copies text and a final zero to a buffer of the program's.
+/// Copies text and a final NUL to a buffer of the program.
 ///
 /// # Safety
-/// There is room for `room` bytes.
-pub(crate) unsafe fn put_text(place: *mut c_char, room: usize, text: &str) {
-    let bytes = &text.as_bytes()[..text.len().min(room.saturating_sub(1))];
-    // SAFETY: promised by the caller; the zero has room too.
+/// The buffer has `capacity` bytes.
+pub(crate) unsafe fn put_text(place: *mut c_char, capacity: usize, text: &str) {
+    let bytes = &text.as_bytes()[..text.len().min(capacity.saturating_sub(1))];
+    // SAFETY: promised by the caller; the NUL fits too.
     unsafe {
         place.cast::<u8>().copy_from(bytes.as_ptr(), bytes.len());
         place.add(bytes.len()).write(0);

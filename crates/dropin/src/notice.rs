@@ -1,15 +1,14 @@
-//! Lines on standard error. Each is one system call, so that those of several
-//! ranks stay whole.
+//! Lines on standard error. Each is one system call, so that lines of several ranks do not mix.
 
-/// Prints a line of pario's.
+/// Prints a line that starts with `pario:`.
 pub(crate) fn line(text: &str) {
-    engine::print_line(&format!("pario: {text}"));
+    engine::internal::print_line(&format!("pario: {text}"));
 }
 
-/// Warns of what each rank finds out for itself, and most likely all alike: the
-/// first rank of the job speaks, as far as the launcher says which it is.
+/// Warns about something that each rank finds out for itself, and most likely all of them do:
+/// only the first rank of the job prints it, if the launcher tells which one it is.
 pub(crate) fn warn_locally(message: &str) {
-    if engine::is_first_of_job() {
-        engine::warn(message);
+    if engine::internal::is_first_of_job() {
+        engine::internal::warn(message);
     }
 }

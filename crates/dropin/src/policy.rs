@@ -1,19 +1,19 @@
-//! Who carries a file: pario, or the host's own MPI-IO.
+//! Which MPI-IO handles a file: pario's or the host's own.
 //!
-//! The user decides (`PARIO_DISABLE`, the hint `pario_disable`), and pario
-//! leaves alone what it could not serve safely: files that ranks of several
-//! nodes reach through a file system which is not known to be coherent between
-//! them, programs that may pass memory of a graphics processor, and files of
-//! ranks of which some run without pario ([`company`]).
+//! The user decides (`PARIO_DISABLE`, the hint `pario_disable`), and pario leaves files to the
+//! host that it could not handle safely: those on file systems that are not known to be
+//! coherent between the nodes of the ranks, those of programs that may pass memory of a
+//! graphics processor, and those of ranks of which some run without pario ([`company`]).
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use engine::driver::{Coherence, file_system_of};
-use engine::hints::{Hints, Sources};
-use engine::{Info, Transport};
+use engine::Info;
+use pario_driver::{Coherence, file_system_of};
+use pario_hints::{Hints, Sources};
 use pario_mpi::{Comm, Host, MpiTransport, PRETENDED_NODES};
+use pario_transport::Transport;
 
 use crate::failure::Failure;
 use crate::{company, notice, pattern, symbols};
@@ -25,17 +25,17 @@ pub(crate) const DISABLE: &str = "PARIO_DISABLE";
 /// The hint that leaves one file to the host.
 const DISABLE_HINT: &str = "pario_disable";
 
-/// Why the host carries a file. The greatest of the ranks' reasons counts.
+/// Why the host handles a file. The highest of the ranks' reasons applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 enum Reason {
-    /// It does not.
+    /// pario handles the file.
     None = 0,
     /// The file system is not known to be coherent between nodes.
     Incoherent = 1,
-    /// The user wants it so.
+    /// The user requests it.
     Wish = 2,
-    /// The program has a library for graphics processors loaded.
+    /// The program has loaded a library for graphics processors.
     Device = 3,
 }
 
@@ -47,25 +47,25 @@ impl Reason {
         Reason::Device,
     ];
 
-    /// What the user is told, if anything.
+    /// The warning to the user, if any.
     fn warning(self, path: &Path) -> Option<String> {
         let path = path.display();
         match self {
             Reason::None | Reason::Wish => None,
             Reason::Incoherent => Some(format!(
                 "{path} is on a file system that is not known to be coherent between nodes, and \
-                 the ranks run on several: the MPI's own MPI-IO carries such files"
+                 the ranks run on several: such files are left to the MPI's own MPI-IO"
             )),
             Reason::Device => Some(format!(
-                "this program uses a graphics processor, whose memory pario cannot read: the \
-                 MPI's own MPI-IO carries {path} and other files (PARIO_DEVICE_MEMORY=never \
-                 says that no such memory is passed to file functions)"
+                "this program uses a graphics processor, whose memory pario cannot access: \
+                 {path} and other files are left to the MPI's own MPI-IO (PARIO_DEVICE_MEMORY=never \
+                 states that no such memory is passed to file functions)"
             )),
         }
     }
 }
 
-/// The host, if pario is to do anything at all in this process.
+/// The host, if pario does anything in this process.
 pub(crate) fn host_for_pario() -> Option<&'static Host> {
     if disabled().is_some_and(disables_all) {
         return None;
@@ -95,8 +95,8 @@ pub(crate) fn is_excluded(path: &Path) -> bool {
     patterns.any(|pattern| pattern == "1" || pattern::matches(pattern, &path))
 }
 
-/// The ranks meet, and agree on who carries a file: its transports if pario
-/// does, nothing if the host does, because any of them has a reason. Collective.
+/// The ranks agree on who handles a file. Returns its transports if pario does, and nothing if
+/// any rank has a reason to leave the file to the host. *Collective*.
 pub(crate) fn meet(
     host: &'static Host,
     comm: Comm,
@@ -119,7 +119,7 @@ pub(crate) fn meet(
         reason => reason.unwrap_or(Reason::None),
     };
     if let (0, Some(warning)) = (transport.rank().0, reason.warning(path)) {
-        engine::warn_of(&format!("{reason:?}"), &warning);
+        engine::internal::warn_of(&format!("{reason:?}"), &warning);
     }
     match reason {
         Reason::None => Ok(Some(met.transports)),
@@ -127,8 +127,8 @@ pub(crate) fn meet(
     }
 }
 
-/// `nodes` is how many the ranks run on, if that is known already. If there turns
-/// out to be one, it does not matter what the file system is.
+/// `nodes` is the number of nodes of the ranks, if known. If it is one, the file system does
+/// not matter.
 fn reason(nodes: Option<u32>, path: &Path, hints: &Info) -> Reason {
     let asked = match hints.get(DISABLE_HINT) {
         Some(_) => {
@@ -144,7 +144,7 @@ fn reason(nodes: Option<u32>, path: &Path, hints: &Info) -> Reason {
         return Reason::Device;
     }
     let several = nodes != Some(1) && !pretends_nodes();
-    // Hints last: looking for them may read a file.
+    // Hints last, because looking for them may read a file.
     match several && !is_coherent(path) && !names_driver(path, hints) {
         true => Reason::Incoherent,
         false => Reason::None,
@@ -156,16 +156,14 @@ fn is_coherent(path: &Path) -> bool {
         .is_ok_and(|(file_system, _)| file_system.coherence() == Coherence::Everywhere)
 }
 
-/// Whether a hint or the file's name says which driver to take: whoever does
-/// knows what is mounted there.
+/// Whether a hint or the file's name selects the driver: then the user knows the file system.
 fn names_driver(path: &Path, hints: &Info) -> bool {
     let resolved = Hints::resolve(hints, &Sources::from_environment());
     resolved.hints.pario_driver.is_some()
-        || engine::driver::resolve(path, None).is_ok_and(|resolved| resolved.path != path)
+        || pario_driver::resolve(path, None).is_ok_and(|resolved| resolved.path != path)
 }
 
-/// Whether the hints of the environment or of a hints file leave files to the
-/// host.
+/// Whether hints of the environment or of a hints file leave files to the host.
 fn disabled_by_default() -> bool {
     static DISABLED: OnceLock<bool> = OnceLock::new();
     *DISABLED.get_or_init(|| {
@@ -174,21 +172,21 @@ fn disabled_by_default() -> bool {
     })
 }
 
-/// Whether the several nodes are one in truth.
+/// Whether the nodes are simulated on one machine.
 fn pretends_nodes() -> bool {
     std::env::var_os(PRETENDED_NODES).is_some()
 }
 
-/// Functions by which programs that use a graphics processor are known.
+/// Functions that identify programs that use a graphics processor.
 const DEVICE_FUNCTIONS: [&std::ffi::CStr; 3] = [
     c"cuPointerGetAttribute",
     c"hipPointerGetAttributes",
     c"zeMemGetAllocProperties",
 ];
 
-/// Whether a library for graphics processors is loaded, and the user has not
-/// said that its memory never meets a file function. Libraries are looked through
-/// again once there are more of them.
+/// Whether a library for graphics processors is loaded, unless the user has stated that its
+/// memory is never passed to file functions. Libraries are examined again once there are more
+/// of them.
 fn has_device_library() -> bool {
     static WITHOUT: AtomicU64 = AtomicU64::new(0);
     let loaded = symbols::libraries_loaded();

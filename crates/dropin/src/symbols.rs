@@ -9,20 +9,20 @@ pub(crate) fn is_loaded(name: &CStr) -> bool {
     !unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.is_null()
 }
 
-/// How many libraries the program has loaded so far, at its start and later.
+/// The number of libraries that the program has loaded so far, at its start and later.
 pub(crate) fn libraries_loaded() -> u64 {
     unsafe extern "C" fn note(
         info: *mut libc::dl_phdr_info,
         _bytes: usize,
         loaded: *mut c_void,
     ) -> c_int {
-        // SAFETY: the linker passes one library, and what was given to it below.
+        // SAFETY: the linker passes one library, and the pointer that was given to it below.
         unsafe { loaded.cast::<u64>().write((*info).dlpi_adds) };
-        // One is enough: the number is the same in all.
+        // One call is enough: the number is the same for all libraries.
         1
     }
     let mut loaded = 0u64;
-    // SAFETY: the function takes a place for a number, which outlives the call.
+    // SAFETY: the function gets a pointer to a number that outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut loaded).cast()) };
     loaded
 }
@@ -38,7 +38,7 @@ pub(crate) fn next(name: &CStr) -> Option<*const c_void> {
 pub(crate) fn name_of(function: *const c_void) -> Option<String> {
     // SAFETY: all fields may be zero.
     let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: any address may be asked about.
+    // SAFETY: any address may be looked up.
     let known = unsafe { libc::dladdr(function, &mut found) } != 0;
     if !known || found.dli_sname.is_null() || found.dli_saddr.cast_const() != function {
         return None;

@@ -1,13 +1,14 @@
-//! What is in force, for those who ask: `PARIO_VERBOSE=1`.
+//! Reports about drivers, hints and methods: `PARIO_VERBOSE=1`.
 
 use std::sync::{LazyLock, Once};
 
-use engine::{File, Transport};
+use engine::File;
 use pario_mpi::{Host, MpiTransport};
+use pario_transport::Transport;
 
 use crate::notice;
 
-/// The variables that ask for a report; the second is ROMIO's.
+/// The variables that request reports; the second is ROMIO's.
 const VERBOSE: [&str; 2] = ["PARIO_VERBOSE", "ROMIO_PRINT_HINTS"];
 
 fn is_wanted(transport: &MpiTransport) -> bool {
@@ -18,8 +19,8 @@ fn is_wanted(transport: &MpiTransport) -> bool {
     transport.rank().0 == 0 && *WANTED
 }
 
-/// Reports by which method collective calls were carried out, when the first
-/// file is closed that had any, on rank 0.
+/// Reports on rank 0 how collective calls were carried out, when the first file that had any is
+/// closed.
 pub(crate) fn report_close(transport: &MpiTransport, file: &File) {
     static REPORT: Once = Once::new();
     if let (true, Some(method)) = (is_wanted(transport), file.explain_last_all()) {
@@ -27,8 +28,8 @@ pub(crate) fn report_close(transport: &MpiTransport, file: &File) {
     }
 }
 
-/// Reports the MPI, how the ranks talk, driver and hints, when the first file
-/// is opened, on rank 0.
+/// Reports on rank 0 the MPI, the transport, the driver and the hints, when the first file is
+/// opened.
 pub(crate) fn report_open(host: &Host, transport: &MpiTransport, file: &File) {
     static REPORT: Once = Once::new();
     if !is_wanted(transport) {

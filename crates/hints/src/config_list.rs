@@ -235,7 +235,7 @@ mod tests {
             let ranks = list.eligible(&nodes());
             ranks.into_iter().map(|(_, ranks)| ranks).collect()
         };
-        let nobody: [Vec<u32>; 0] = [];
+        let none: [Vec<u32>; 0] = [];
         let check = |text: &str, expected: &[Vec<u32>]| {
             let found: Vec<Vec<u32>> = located(text);
             assert_eq!(found, expected, "{text}");
@@ -246,7 +246,7 @@ mod tests {
         check("c.cluster:1,b:0,*:2", &[vec![2], vec![0, 3]]);
         // A host where no rank runs, as in ROMIO.
         check("elsewhere:4,*:1", &[vec![0], vec![1], vec![2]]);
-        check("elsewhere,a.other", &nobody);
+        check("elsewhere,a.other", &none);
         assert!(!"*:1,2:2".parse::<ConfigList>().unwrap().has_hosts());
     }
 

@@ -4,7 +4,7 @@
 //! magic u32 | entries u16 | entry...
 //! entry: name, value (each: length u16, UTF-8) | source u8 [reason, if adjusted]
 //! ```
-//! All numbers are little-endian. Hints that nobody set have no entry, since all
+//! All numbers are little-endian. Hints that are not set have no entry, since all
 //! ranks know the defaults. Values
 //! are sent as text and parsed like a user's, so no message can set a hint
 //! to a value that its definition does not allow.

@@ -32,12 +32,12 @@ fn limits_are_the_standards() {
     let (key, value) = ("k".repeat(MAX_KEY_LEN), "v".repeat(MAX_VALUE_LEN));
     info.set(&key, &value).unwrap();
     assert_eq!(info.get(&key), Some(value.as_str()));
-    let refused = |key: &str, value: &str| Info::new().set(key, value).unwrap_err();
+    let set_error = |key: &str, value: &str| Info::new().set(key, value).unwrap_err();
     assert_eq!(
-        refused(&(key + "k"), ""),
+        set_error(&(key + "k"), ""),
         InfoError::KeyTooLong { len: 256 }
     );
-    let error = refused("k", &(value + "v"));
+    let error = set_error("k", &(value + "v"));
     assert_eq!(
         error,
         InfoError::ValueTooLong {
@@ -46,10 +46,10 @@ fn limits_are_the_standards() {
         }
     );
     assert!(error.to_string().contains("1025"));
-    assert_eq!(refused("  ", "v"), InfoError::EmptyKey);
-    assert_eq!(refused("a\0b", "v"), InfoError::KeyWithNul);
+    assert_eq!(set_error("  ", "v"), InfoError::EmptyKey);
+    assert_eq!(set_error("a\0b", "v"), InfoError::KeyWithNul);
     assert_eq!(
-        refused("a", "\0v"),
+        set_error("a", "\0v"),
         InfoError::ValueWithNul {
             key: "a".to_owned()
         }

@@ -47,8 +47,8 @@ fn variables(pario: Option<OsString>, romio: Option<OsString>) -> Sources {
     })
 }
 
-fn hints_file(folder: &tempfile::TempDir, name: &str, text: &str) -> OsString {
-    let path = folder.path().join(name);
+fn hints_file(directory: &tempfile::TempDir, name: &str, text: &str) -> OsString {
+    let path = directory.path().join(name);
     std::fs::write(&path, text).unwrap();
     path.into_os_string()
 }
@@ -248,9 +248,9 @@ fn unknown_hints_are_ignored() {
 
 #[test]
 fn file_then_call_then_environment() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let romio = hints_file(
-        &folder,
+        &directory,
         "romio",
         "# a machine's\nind_rd_buffer_size 1000 # small\n\nind_wr_buffer_size\t2000\nromio_ds_read=disable\n",
     );
@@ -296,9 +296,9 @@ fn file_then_call_then_environment() {
 /// for something else, or are a default that an administrator appended.
 #[test]
 fn the_first_line_of_a_romio_file_counts() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let text = "cb_nodes 4\nromio_cb_write enable\ncb_nodes 8\nromio_cb_write disable\n";
-    let file = hints_file(&folder, "romio", text);
+    let file = hints_file(&directory, "romio", text);
     let hints = Hints::resolve(&Info::new(), &variables(None, Some(file.clone()))).hints;
     assert_eq!(hints.cb_nodes, Some(4));
     assert_eq!(hints.romio_cb_write, Buffering::Enable);
@@ -364,8 +364,8 @@ fn a_malformed_stronger_value_leaves_the_weaker_one() {
 
 #[test]
 fn the_environment_may_name_a_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = hints_file(&folder, "mine", "direct_read true\n");
+    let directory = tempfile::tempdir().unwrap();
+    let file = hints_file(&directory, "mine", "direct_read true\n");
     let resolved = Hints::resolve(
         &info(&[("direct_read", "false")]),
         &variables(Some(file), None),
@@ -379,8 +379,8 @@ fn the_environment_may_name_a_file() {
 
 #[test]
 fn bad_files_and_lines_are_warnings() {
-    let folder = tempfile::tempdir().unwrap();
-    let missing = folder.path().join("missing").into_os_string();
+    let directory = tempfile::tempdir().unwrap();
+    let missing = directory.path().join("missing").into_os_string();
     let sources = variables(Some("/dev/null/none".into()), Some(missing));
     let warnings = Hints::resolve(&Info::new(), &sources).warnings;
     let named: Vec<_> = warnings
@@ -389,14 +389,14 @@ fn bad_files_and_lines_are_warnings() {
         .collect();
     assert_eq!(named, ["ROMIO_HINTS", "PARIO_HINTS"]);
 
-    let lines = hints_file(&folder, "lines", "lonely\ndirect_read true\n= 4\n");
+    let lines = hints_file(&directory, "lines", "lonely\ndirect_read true\n= 4\n");
     let resolved = Hints::resolve(&Info::new(), &variables(None, Some(lines)));
     assert_eq!(resolved.warnings.len(), 2);
     assert!(resolved.hints.direct_read);
 
-    let binary = folder.path().join("binary");
+    let binary = directory.path().join("binary");
     std::fs::write(&binary, [0xff, 0xfe, 0]).unwrap();
-    let huge = folder.path().join("huge");
+    let huge = directory.path().join("huge");
     std::fs::write(&huge, vec![b'#'; 2 << 20]).unwrap();
     for path in [binary.as_path(), huge.as_path(), Path::new("/dev/zero")] {
         let sources = variables(None, Some(path.into()));

@@ -48,7 +48,7 @@ fn random_hints(rng: &mut fastrand::Rng) -> Hints {
     }
     let mut hints = Hints::resolve(&info, &Sources::none()).hints;
     if rng.bool() {
-        hints.adjust("a test said so, über alles", |hints| {
+        hints.adjust("a test set it: äöü", |hints| {
             hints.filename = Some("x".repeat(rng.usize(..3000)));
             hints.pario_list_pieces = 3;
         });

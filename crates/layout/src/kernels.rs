@@ -173,7 +173,7 @@ mod tests {
 
     /// Copies with the kernel and byte by byte, between buffers of the exact size.
     fn check(len: usize, count: usize, from_stride: isize, to_stride: isize) {
-        let room = |stride: isize| stride.unsigned_abs() * (count - 1) + len;
+        let span = |stride: isize| stride.unsigned_abs() * (count - 1) + len;
         let first = |stride: isize| {
             if stride < 0 {
                 stride.unsigned_abs() * (count - 1)
@@ -181,8 +181,8 @@ mod tests {
                 0
             }
         };
-        let source = pattern(room(from_stride));
-        let mut target = vec![0xEE; room(to_stride)];
+        let source = pattern(span(from_stride));
+        let mut target = vec![0xEE; span(to_stride)];
         let mut expected = target.clone();
         for index in 0..count.cast_signed() {
             let from = first(from_stride).wrapping_add_signed(index * from_stride);

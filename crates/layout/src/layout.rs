@@ -83,12 +83,12 @@ impl Row {
             row = (*stride, child);
         }
         let (step, shape) = row;
-        let room = match step {
+        let space = match step {
             0 => None,
             1.. => Some(i128::from(i64::MAX) - i128::from(tile.at) - i128::from(shape.high)),
             _ => Some(i128::from(tile.at) + i128::from(shape.low) - i128::from(i64::MIN)),
         };
-        let copies = room.map(|room| room / i128::from(step).abs() + 1);
+        let copies = space.map(|space| space / i128::from(step).abs() + 1);
         let copies = copies
             .and_then(|copies| u64::try_from(copies).ok())
             .unwrap_or(u64::MAX);

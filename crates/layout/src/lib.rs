@@ -27,6 +27,7 @@
 mod basic;
 mod copy;
 mod datatype;
+mod element;
 mod error;
 mod kernels;
 mod layout;
@@ -41,6 +42,7 @@ mod wire;
 pub use basic::Basic;
 pub use copy::CopyError;
 pub use datatype::{Contents, Darray, Datatype, Distribution, Order, Pair};
+pub use element::Element;
 pub use error::{TypeError, TypeErrorKind, WireError};
 pub use layout::{Layout, Monotonicity, Overlap, PieceStats};
 pub use runs::{Run, Runs};

@@ -85,10 +85,10 @@ impl Layout {
         for run in self.runs(0..self.size()) {
             for (offset, len) in run.pieces() {
                 let start = i128::from(offset).rem_euclid(extent.into());
-                let room = extent - start as u64;
-                rolled.push((start, len.min(room)));
-                if len > room {
-                    rolled.push((0, len - room));
+                let space = extent - start as u64;
+                rolled.push((start, len.min(space)));
+                if len > space {
+                    rolled.push((0, len - space));
                 }
             }
         }

@@ -311,10 +311,10 @@ impl Columns {
     /// As [`transfer`] for the bytes of the copies.
     unsafe fn transfer<D: Direction>(&self, child: &Node, stride: i64, count: u64, place: Place) {
         let row_bytes = stride.unsigned_abs().saturating_add(child.size);
-        let turn = (COLUMN_PASS_BYTES / row_bytes).max(COLUMN_COPIES_MIN);
+        let copies_per_pass = (COLUMN_PASS_BYTES / row_bytes).max(COLUMN_COPIES_MIN);
         let mut done = 0;
         while done < count {
-            let copies = turn.min(count - done);
+            let copies = copies_per_pass.min(count - done);
             let corner = place.at(stride.wrapping_mul(done.cast_signed()), done * child.size);
             for &(offset, start, len) in &self.pieces[..self.count] {
                 let place = corner.at(offset, start);

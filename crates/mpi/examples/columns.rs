@@ -8,9 +8,8 @@
 //! ```
 
 use std::error::Error;
-use std::sync::Arc;
 
-use pario::{Basic, Datatype, File, Info, Mode, Transport, View};
+use pario::{Comm, Datatype, File, Info, Mode, View};
 use pario_mpi::{InsideCall, MpiTransport, Runtime, Threads};
 
 /// Rows of the table.
@@ -23,11 +22,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runtime = Runtime::start(Threads::Multiple)?;
     // An MPI that gives less than was asked for is called by this thread only.
     let _inside = InsideCall::enter();
-    let comm: Arc<dyn Transport> = MpiTransport::new(runtime.host(), runtime.world())?;
-    let (rank, ranks) = (u64::from(comm.rank().0), u64::from(comm.size()));
+    let comm = Comm::from(MpiTransport::new(runtime.host(), runtime.world())?);
+    let (rank, ranks) = (u64::from(comm.rank()), u64::from(comm.size()));
 
     let file = File::open(&comm, &path, Mode::CREATE | Mode::READ_WRITE, &Info::new())?;
-    let double = Datatype::basic(Basic::Double);
+    let double = Datatype::of::<f64>();
     let column = Datatype::resized(&double, 0, 8 * i64::from(comm.size()))?;
     file.set_view(&View::new(8 * rank, &double, &column))?;
     file.write_at_all(0, &[rank as f64; ROWS])?;

@@ -1,4 +1,4 @@
-//! What can go wrong with a host.
+//! Errors of the host.
 
 use std::error::Error;
 use std::ffi::c_int;
@@ -11,11 +11,11 @@ use crate::host::classes::ErrorClass;
 pub struct MpiError {
     /// The function, `"MPI_Comm_dup"` for instance.
     pub function: &'static str,
-    /// What it returned.
+    /// The code that it returned.
     pub code: c_int,
-    /// The class of that code, where it is one that this library knows.
+    /// The class of the code, if it is known.
     pub class: Option<ErrorClass>,
-    /// The host's words for it.
+    /// The host's error string.
     pub text: String,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for MpiError {
 
 impl Error for MpiError {}
 
-/// How many missing names a message lists.
+/// The maximum number of missing names in a message.
 const NAMES_MAX: usize = 8;
 
 /// Why the MPI of this process cannot be used.
@@ -43,7 +43,7 @@ pub enum HostError {
     UnknownAbi {
         /// The library's file.
         path: String,
-        /// What it says of itself.
+        /// Its version string.
         version: String,
     },
     /// The library lacks functions or constants that are needed.

@@ -1,11 +1,11 @@
 //! Handles of the host's objects: 64-bit numbers, whatever their width in C.
 //!
-//! A handle of another binding, rsmpi's for instance, becomes one of these by `into`, whichever MPI
-//! that binding was compiled for.
+//! A handle of another binding, such as rsmpi, converts to one of these by `into`, whichever
+//! MPI that binding was compiled for.
 
 use std::ffi::c_int;
 
-/// Defines one handle type a line.
+/// Defines one handle type per line.
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident;)*) => {
         $(
@@ -20,14 +20,14 @@ macro_rules! handles {
                 }
             }
 
-            /// The handle as C has it where handles are integers: MPICH and its kin.
+            /// The handle in C if handles are integers: MPICH and its derivatives.
             impl From<c_int> for $name {
                 fn from(raw: c_int) -> Self {
                     Self(u64::from(raw.cast_unsigned()))
                 }
             }
 
-            /// The handle as C has it where handles are pointers: Open MPI, the standard ABI.
+            /// The handle in C if handles are pointers: Open MPI, the standard ABI.
             impl<T> From<*mut T> for $name {
                 fn from(raw: *mut T) -> Self {
                     Self(raw.expose_provenance() as u64)
@@ -60,7 +60,7 @@ handles! {
     Message;
     /// `MPI_Op`
     Op;
-    /// `MPI_File` of the host itself
+    /// `MPI_File`, of the host's own files
     FileHandle;
 }
 

@@ -1,7 +1,7 @@
 //! The MPI of the running program, found and called at run time.
 //!
 //! Nothing here is compiled against an MPI. [`Host::current`] finds the MPI library that is
-//! loaded in this process, tells which of the three binary interfaces it speaks
+//! loaded in this process, determines which of the three binary interfaces it has
 //! ([`Flavour`]), and calls it through function pointers. Handles are 64-bit numbers in Rust
 //! whatever their width in C.
 //!
@@ -17,9 +17,9 @@
 //! # }
 //! ```
 //!
-//! `host` is the library that was found: its constants, its functions and methods for them;
-//! `datatype` turns the host's datatypes into layouts and back; `runtime` loads and starts an MPI for
-//! programs that are not linked with one.
+//! `host` contains the library's constants, its functions and methods for them; `datatype` turns
+//! the host's datatypes into layouts and back; `runtime` loads and starts an MPI for programs that
+//! are not linked with one.
 
 pub mod host;
 

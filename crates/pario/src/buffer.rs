@@ -1,44 +1,19 @@
-//! The user's memory: where data comes from and goes to, and its datatype.
+//! The user's memory and its datatype.
 //!
-//! `unsafe` lives here because memory is kept by address: a datatype may
-//! describe bytes before the address that is given, C programs have no
-//! slices, and an operation in flight outlives the call that started it.
+//! `unsafe` is needed because memory is identified by its address: a datatype may describe
+//! bytes before it, C programs have no slices, and a nonblocking operation outlives the call
+//! that started it.
 #![allow(unsafe_code)]
 
 use std::{marker::PhantomData, mem, ops::Range};
 
 use pario_datarep::Converter;
-use pario_layout::{Basic, Datatype};
+use pario_layout::{Basic, Datatype, Element};
 
 use crate::{Error, ErrorKind, Result};
 
-/// A Rust number that is an element of a file.
-///
-/// # Safety
-/// Any bit pattern is a valid value, there is no padding, and `BASIC` has the
-/// size of the type.
-pub unsafe trait Element: Copy + Send + 'static {
-    /// The basic datatype that stands for it.
-    const BASIC: Basic;
-}
-
-macro_rules! elements {
-    ($($rust:ty => $basic:ident),* $(,)?) => {$(
-        // SAFETY: a primitive number has no padding and no invalid pattern.
-        unsafe impl Element for $rust {
-            const BASIC: Basic = Basic::$basic;
-        }
-    )*};
-}
-
-elements! {
-    u8 => Byte, i8 => Int8, i16 => Int16, u16 => Uint16, i32 => Int32, u32 => Uint32,
-    i64 => Int64, u64 => Uint64, f32 => Float, f64 => Double,
-}
-
-/// Items of a datatype at an address, so many that they have `bytes` bytes of
-/// data. Valid memory is promised by
-/// whoever made it: a slice, a vector that a request owns, or a caller of
+/// Items of a datatype at an address, with `bytes` bytes of data in total. The memory is valid
+/// by the promise of its creator: a slice, a vector that a request owns, or a caller of
 /// `from_raw`.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
@@ -46,11 +21,11 @@ pub(crate) struct Memory {
     datatype: Datatype,
     bytes: u64,
     /// Why there is no memory, if there is none.
-    refusal: Option<Error>,
+    failure: Option<Error>,
 }
 
-// SAFETY: `Memory` is an address and a description; whoever made it promised
-// that the bytes may be used until the operation is done, by any thread.
+// SAFETY: `Memory` is an address and a description; its creator promised that any thread may
+// use the bytes until the operation is done.
 unsafe impl Send for Memory {}
 // SAFETY: as above; nothing is reachable through a shared reference.
 unsafe impl Sync for Memory {}
@@ -71,7 +46,7 @@ impl Memory {
             origin,
             datatype,
             bytes,
-            refusal: None,
+            failure: None,
         })
     }
 
@@ -112,7 +87,7 @@ impl Memory {
             origin: base.cast(),
             datatype: Datatype::basic(T::BASIC),
             bytes: mem::size_of::<T>() as u64 * len as u64,
-            refusal: None,
+            failure: None,
         }
     }
 
@@ -121,37 +96,37 @@ impl Memory {
             origin: std::ptr::null_mut(),
             datatype: Datatype::basic(Basic::Byte),
             bytes: 0,
-            refusal: Some(error),
+            failure: Some(error),
         }
     }
 
     /// Fails with the reason why there is no memory, if there is none.
     pub(crate) fn check(&self) -> Result<()> {
-        match &self.refusal {
+        match &self.failure {
             None => Ok(()),
             Some(error) => Err(error.clone()),
         }
     }
 
-    /// Converts elements of it for the file.
+    /// Converts elements of this memory for the file.
     pub(crate) fn gather(
         &self,
         converter: &Converter,
         elements: Range<u64>,
         file: &mut [u8],
     ) -> Result<()> {
-        // SAFETY: the memory is valid by the promise of whoever made it.
+        // SAFETY: the memory is valid by the promise of its creator.
         Ok(unsafe { converter.gather(self.origin, elements, file) }?)
     }
 
-    /// Converts elements of the file for it.
+    /// Converts elements of the file into this memory.
     pub(crate) fn scatter(
         &self,
         converter: &Converter,
         elements: Range<u64>,
         file: &[u8],
     ) -> Result<()> {
-        // SAFETY: the memory is valid by the promise of whoever made it.
+        // SAFETY: the memory is valid by the promise of its creator.
         Ok(unsafe { converter.scatter(file, self.origin, elements) }?)
     }
 
@@ -163,20 +138,30 @@ impl Memory {
         &self.datatype
     }
 
-    /// Data bytes, as they are in memory.
+    /// The number of data bytes in memory.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
-/// What a write takes: a slice of numbers, or bytes described by a datatype.
+/// The data of a write: a slice of numbers, or bytes described by a datatype.
+///
+/// ```
+/// use pario::{Datatype, Source};
+///
+/// // Every second number of a buffer.
+/// let every_second = Datatype::vector(50, 1, 2, &Datatype::of::<u8>())?;
+/// let source = Source::typed(&[7; 100], 1, &every_second)?;
+/// # let _ = source;
+/// # Ok::<(), pario::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Source<'a> {
     pub(crate) memory: Memory,
     lifetime: PhantomData<&'a [u8]>,
 }
 
-/// What a read fills: a slice of numbers, or bytes described by a datatype.
+/// The memory that a read fills: a slice of numbers, or bytes described by a datatype.
 #[derive(Debug)]
 pub struct Target<'a> {
     pub(crate) memory: Memory,
@@ -184,9 +169,9 @@ pub struct Target<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// No memory, because of an error in what describes it. The call that gets
-    /// this fails with the error; a collective one on all ranks, so that none
-    /// waits for this one.
+    /// No memory, because its description is invalid. The call that gets this fails with the
+    /// error; a collective call does so on all ranks, so that none waits for this one.
+    #[doc(hidden)]
     #[must_use]
     pub fn failed(error: Error) -> Self {
         Source {
@@ -200,8 +185,8 @@ impl<'a> Source<'a> {
         Source::typed_at(bytes, 0, count, datatype)
     }
 
-    /// Likewise, with the datatype's byte 0 at `bytes[origin]`: for datatypes
-    /// that reach below it.
+    /// As [`Source::typed`], with byte 0 of the datatype at `bytes[origin]`: for datatypes with
+    /// negative displacements.
     pub fn typed_at(
         bytes: &'a [u8],
         origin: usize,
@@ -221,11 +206,11 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// Memory given by address.
+    /// Memory at an address.
     ///
     /// # Safety
-    /// Every byte that `count` items of `datatype` describe at `origin` can
-    /// be read for `'a`.
+    /// Every byte that `count` items of `datatype` describe at `origin` must be valid for reads
+    /// for `'a`.
     pub unsafe fn from_raw(
         origin: *const u8,
         count: u64,
@@ -240,9 +225,9 @@ impl<'a> Source<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// No memory, because of an error in what describes it. The call that gets
-    /// this fails with the error; a collective one on all ranks, so that none
-    /// waits for this one.
+    /// No memory, because its description is invalid. The call that gets this fails with the
+    /// error; a collective call does so on all ranks, so that none waits for this one.
+    #[doc(hidden)]
     #[must_use]
     pub fn failed(error: Error) -> Self {
         Target {
@@ -256,7 +241,8 @@ impl<'a> Target<'a> {
         Target::typed_at(bytes, 0, count, datatype)
     }
 
-    /// Likewise, with the datatype's byte 0 at `bytes[origin]`.
+    /// As [`Target::typed`], with byte 0 of the datatype at `bytes[origin]`: for datatypes with
+    /// negative displacements.
     pub fn typed_at(
         bytes: &'a mut [u8],
         origin: usize,
@@ -270,11 +256,11 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// Memory given by address.
+    /// Memory at an address.
     ///
     /// # Safety
-    /// Every byte that `count` items of `datatype` describe at `origin` can
-    /// be written, and is used by no one else, for `'a`.
+    /// Every byte that `count` items of `datatype` describe at `origin` must be valid for
+    /// writes for `'a`, and nothing else may access it.
     pub unsafe fn from_raw(origin: *mut u8, count: u64, datatype: &Datatype) -> Result<Target<'a>> {
         Ok(Target {
             memory: Memory::new(origin, count, datatype.clone())?,
@@ -327,8 +313,8 @@ impl<'a, T: Element> From<&'a mut Vec<T>> for Target<'a> {
     }
 }
 
-/// A vector that an operation in flight owns. It is kept as its raw parts, so
-/// that no Rust reference to the elements exists while others use them.
+/// A vector that a nonblocking operation owns. It is kept as its raw parts, so that no Rust
+/// reference to the elements exists while others use them.
 #[derive(Debug)]
 pub struct Owned<T: Element> {
     data: *mut T,
@@ -341,9 +327,9 @@ pub struct Owned<T: Element> {
 unsafe impl<T: Element> Send for Owned<T> {}
 
 impl<T: Element> Owned<T> {
-    /// No memory, because of an error in what describes it. The call that gets
-    /// this fails with the error; a collective one on all ranks, so that none
-    /// waits for this one.
+    /// No memory, because its description is invalid. The call that gets this fails with the
+    /// error; a collective call does so on all ranks, so that none waits for this one.
+    #[doc(hidden)]
     #[must_use]
     pub fn failed(error: Error) -> Self {
         let mut owned = Owned::from(Vec::new());
@@ -351,8 +337,7 @@ impl<T: Element> Owned<T> {
         owned
     }
 
-    /// `count` items of `datatype`, with its byte 0 at byte `origin` of the
-    /// vector.
+    /// `count` items of `datatype`, with byte 0 of the datatype at byte `origin` of the vector.
     pub fn typed_at(
         vec: Vec<T>,
         origin: usize,
@@ -370,24 +355,24 @@ impl<T: Element> Owned<T> {
         Owned::typed_at(vec, 0, count, datatype)
     }
 
-    /// Memory given by address, which the caller keeps: the vector that comes
-    /// back when the operation is done is empty.
+    /// Memory at an address, owned by the caller: the vector that is returned with the result
+    /// is empty.
     ///
     /// # Safety
-    /// Every byte that `count` items of `datatype` describe at `origin` can be
-    /// read and, if the operation reads the file, written, until the operation
-    /// is done or its request has been waited for; no one else writes them
-    /// meanwhile, nor reads them while they are written.
+    /// Until the operation is done or its request has been waited for, every byte that `count`
+    /// items of `datatype` describe at `origin` must be valid for reads and, if the operation
+    /// reads the file, for writes. In the meantime, nothing else may write these bytes, or read
+    /// them if the operation writes them.
     pub unsafe fn from_raw(origin: *mut u8, count: u64, datatype: &Datatype) -> Result<Owned<T>> {
         let mut owned = Owned::from(Vec::new());
         owned.memory = Memory::new(origin, count, datatype.clone())?;
         Ok(owned)
     }
 
-    /// Gives the vector back. Only when no operation uses it any more.
+    /// Returns the vector. No operation may still use it.
     pub(crate) fn into_vec(self) -> Vec<T> {
         let this = mem::ManuallyDrop::new(self);
-        // SAFETY: the parts of a vector taken apart in `from`, put together
+        // SAFETY: the parts come from a vector that `from` took apart, and are reassembled
         // once: `self` is not dropped.
         unsafe { Vec::from_raw_parts(this.data, this.len, this.capacity) }
     }
@@ -408,7 +393,7 @@ impl<T: Element> From<Vec<T>> for Owned<T> {
 
 impl<T: Element> Drop for Owned<T> {
     fn drop(&mut self) {
-        // SAFETY: the parts of a vector, given back to it once.
+        // SAFETY: the parts come from a vector and are reassembled once.
         drop(unsafe { Vec::from_raw_parts(self.data, self.len, self.capacity) });
     }
 }
@@ -418,7 +403,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_type_that_reaches_outside_the_buffer_is_refused() {
+    fn a_type_that_reaches_outside_the_buffer_is_an_error() {
         let strided = Datatype::vector(4, 1, 2, &Basic::Int32.into()).unwrap();
         let bytes = [0u8; 28];
         assert_eq!(
@@ -431,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_below_its_origin_needs_room_there() {
+    fn a_negative_displacement_needs_bytes_below_the_origin() {
         let below = Datatype::hindexed(&[(1, -4)], &Basic::Int32.into()).unwrap();
         assert!(Source::typed(&[0; 8], 1, &below).is_err());
         assert!(Source::typed_at(&[0; 8], 4, 1, &below).is_ok());
@@ -450,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_past_the_range_of_offsets_is_refused() {
+    fn a_size_past_the_range_of_offsets_is_an_error() {
         let huge = Datatype::contiguous(1 << 40, &Basic::Double.into()).unwrap();
         // SAFETY: nothing is read through the address.
         let error = unsafe { Source::from_raw(std::ptr::null(), 1 << 40, &huge) }.unwrap_err();

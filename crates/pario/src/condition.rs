@@ -1,6 +1,5 @@
-//! A condition variable that costs nothing to notify while nobody waits: the
-//! standard one makes a system call each time, which takes as long as a small
-//! write to the page cache.
+//! A condition variable that costs nothing to notify if no thread waits. The standard one makes
+//! a system call each time, which takes as long as a small write to the page cache.
 
 use std::{
     sync::{
@@ -13,14 +12,14 @@ use std::{
 #[derive(Debug, Default)]
 pub(crate) struct Condition {
     changed: Condvar,
-    /// Changed under the mutex of those who wait.
+    /// Changed under the mutex of the waiting threads.
     waiters: AtomicUsize,
 }
 
 impl Condition {
-    /// Wakes all who wait, after a change that was made under their mutex. Whoever
-    /// took the mutex before that change is counted by now, and whoever takes it
-    /// later sees the change: the mutex orders both, the counter need not.
+    /// Wakes all waiting threads, after a change that was made under their mutex. A thread that
+    /// took the mutex before the change has been counted by now, and one that takes it later
+    /// sees the change: the mutex orders both, so the counter need not.
     pub(crate) fn notify_all(&self) {
         if self.waiters.load(Ordering::Relaxed) > 0 {
             self.changed.notify_all();
@@ -42,7 +41,7 @@ impl Condition {
         guard.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`wait_while`](Self::wait_while), but no longer than `bound`.
+    /// As [`wait_while`](Self::wait_while), for at most `bound`.
     pub(crate) fn wait_timeout_while<'a, T>(
         &self,
         mut guard: MutexGuard<'a, T>,

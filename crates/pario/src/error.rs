@@ -1,4 +1,4 @@
-//! The one error type: what failed, on which file, where, and why.
+//! The error type: what failed, on which file, where, and why.
 
 use std::{
     fmt, io,
@@ -7,9 +7,10 @@ use std::{
 };
 
 use pario_datarep::DatarepError;
+use pario_hints::InfoError;
 use pario_transport::{Rank, TransportError};
 
-/// What kind of failure it was. The kinds are MPI's error classes for files,
+/// The kind of a failure. The kinds are MPI's error classes for files,
 /// so that the C layer maps them one to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -37,7 +38,7 @@ pub enum ErrorKind {
     Handle,
     /// A read or write failed (`MPI_ERR_IO`).
     Io,
-    /// Memory could not be had (`MPI_ERR_NO_MEM`).
+    /// Memory could not be allocated (`MPI_ERR_NO_MEM`).
     NoMemory,
     /// No space is left (`MPI_ERR_NO_SPACE`).
     NoSpace,
@@ -45,7 +46,7 @@ pub enum ErrorKind {
     NoSuchFile,
     /// An argument differs between ranks but must not (`MPI_ERR_NOT_SAME`).
     NotSame,
-    /// Another rank is gone: it panicked, returned early or was killed (`MPI_ERR_OTHER`).
+    /// Another rank panicked, returned early or was killed (`MPI_ERR_OTHER`).
     PeerLost,
     /// The quota is exceeded (`MPI_ERR_QUOTA`).
     Quota,
@@ -88,7 +89,7 @@ impl ErrorKind {
         ErrorKind::DuplicateRepresentation,
     ];
 
-    fn from_code(code: u8) -> Option<ErrorKind> {
+    pub(crate) fn from_code(code: u8) -> Option<ErrorKind> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == code)
     }
 
@@ -122,18 +123,18 @@ struct Inner {
     operation: &'static str,
     message: String,
     path: Option<PathBuf>,
-    /// The rank on which it happened, where that may be another one.
+    /// The rank on which it happened, which may be another one.
     rank: Option<Rank>,
     offset: Option<u64>,
     transferred: u64,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-/// What every fallible call of this crate returns.
+/// The result of every fallible call of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error with a sentence that says what is wrong and what is allowed.
+    /// An error with a sentence that states what is wrong and what is allowed.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error(Box::new(Inner {
             kind,
@@ -159,7 +160,7 @@ impl Error {
         self
     }
 
-    /// Names the operation, unless a deeper one did already.
+    /// Sets the operation, unless it is set already.
     pub(crate) fn in_operation(mut self, operation: &'static str) -> Error {
         if self.0.operation.is_empty() {
             self.0.operation = operation;
@@ -182,7 +183,7 @@ impl Error {
         self
     }
 
-    /// Notes how many bytes were moved before the failure.
+    /// Sets the number of bytes that were moved before the failure.
     pub(crate) fn after(mut self, bytes: u64) -> Error {
         self.0.transferred = bytes;
         self
@@ -194,25 +195,25 @@ impl Error {
         self.0.transferred
     }
 
-    /// The kind, to decide by.
+    /// The kind of failure.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The call that failed, as this library names it.
+    /// The call that failed, by its name in this library.
     pub fn operation(&self) -> &str {
         self.0.operation
     }
 
-    /// The file's name, as it was given at open.
+    /// The file's name, as passed to `open`.
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
     }
 
-    /// The rank where it happened. In a collective call every rank gets the
-    /// error of the lowest rank that failed.
-    pub fn rank(&self) -> Option<Rank> {
-        self.0.rank
+    /// The rank on which it happened. In a collective call every rank gets the error of the
+    /// lowest rank that failed.
+    pub fn rank(&self) -> Option<u32> {
+        self.0.rank.map(|rank| rank.0)
     }
 
     /// The byte of the file at which the transfer stopped.
@@ -220,7 +221,7 @@ impl Error {
         self.0.offset
     }
 
-    /// What another rank needs to report the same failure.
+    /// The bytes from which another rank can report the same failure.
     pub(crate) fn to_wire(&self) -> Vec<u8> {
         let mut wire = vec![self.0.kind as u8];
         let offset = self.0.offset.map_or(-1, |offset| offset as i64);
@@ -297,19 +298,25 @@ impl std::error::Error for Error {
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Error {
-        Error::new(ErrorKind::of_io(&error), "the file system said").with_source(error)
+        Error::new(ErrorKind::of_io(&error), "the file system reported").with_source(error)
     }
 }
 
 impl From<TransportError> for Error {
     fn from(error: TransportError) -> Error {
-        Error::new(ErrorKind::PeerLost, "the ranks could not talk").with_source(error)
+        Error::new(ErrorKind::PeerLost, "communication between ranks failed").with_source(error)
     }
 }
 
 impl From<pario_layout::TypeError> for Error {
     fn from(error: pario_layout::TypeError) -> Error {
         Error::new(ErrorKind::Type, "the datatype is not allowed here").with_source(error)
+    }
+}
+
+impl From<InfoError> for Error {
+    fn from(error: InfoError) -> Error {
+        Error::new(ErrorKind::Argument, "the hint cannot be set").with_source(error)
     }
 }
 
@@ -321,7 +328,7 @@ impl From<DatarepError> for Error {
             DatarepError::BadName { .. } | DatarepError::TooLarge => ErrorKind::Argument,
             _ => ErrorKind::Conversion,
         };
-        Error::new(kind, "the data representation").with_source(error)
+        Error::new(kind, "the data representation failed").with_source(error)
     }
 }
 
@@ -330,19 +337,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_survives_the_wire() {
+    fn every_kind_survives_serialisation() {
         for kind in ErrorKind::ALL {
             let error = Error::new(kind, "why").at_offset(7);
             let other = Error::from_wire(&error.to_wire(), Rank(3));
             assert_eq!(other.kind(), kind);
             assert_eq!(other.offset(), Some(7));
-            assert_eq!(other.rank(), Some(Rank(3)));
+            assert_eq!(other.rank(), Some(3));
             assert!(other.to_string().ends_with("why"), "{other}");
         }
     }
 
     #[test]
-    fn a_broken_wire_is_still_an_error() {
+    fn malformed_bytes_are_still_an_error() {
         assert_eq!(Error::from_wire(&[], Rank(0)).kind(), ErrorKind::Io);
         assert_eq!(Error::from_wire(&[250, 1], Rank(0)).kind(), ErrorKind::Io);
     }

@@ -6,8 +6,8 @@ use pario_driver::Access;
 use crate::{Error, ErrorKind, Result};
 
 bitflags! {
-    /// How a file is opened: exactly one of the first three, and any of the
-    /// others that go with it.
+    /// How a file is opened: exactly one of the first three flags, and any of the others that
+    /// are compatible with it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct Mode: u32 {
         /// Reading only.
@@ -22,7 +22,7 @@ bitflags! {
         const EXCLUSIVE = 1 << 4;
         /// Delete the file when it is closed.
         const DELETE_ON_CLOSE = 1 << 5;
-        /// A promise that nothing else opens the file meanwhile.
+        /// A promise that nothing else opens the file at the same time.
         const UNIQUE_OPEN = 1 << 6;
         /// Only shared-pointer calls, in sequence.
         const SEQUENTIAL = 1 << 7;
@@ -32,7 +32,7 @@ bitflags! {
 }
 
 impl Mode {
-    /// Checks the combination as the standard has it.
+    /// Checks the combination against the standard's rules.
     pub(crate) fn validate(self) -> Result<()> {
         let bad = |why: &str| {
             Err(Error::new(
@@ -41,22 +41,22 @@ impl Mode {
             ))
         };
         if !Mode::all().contains(self) {
-            return bad("it has bits that mean nothing");
+            return bad("it has undefined bits");
         }
         let ways = self & (Mode::READ_ONLY | Mode::READ_WRITE | Mode::WRITE_ONLY);
         if ways.bits().count_ones() != 1 {
             return bad("give exactly one of READ_ONLY, READ_WRITE and WRITE_ONLY");
         }
         if self.contains(Mode::READ_ONLY) && self.intersects(Mode::CREATE | Mode::EXCLUSIVE) {
-            return bad("CREATE and EXCLUSIVE do not go with READ_ONLY");
+            return bad("CREATE and EXCLUSIVE cannot be combined with READ_ONLY");
         }
         if self.contains(Mode::READ_WRITE | Mode::SEQUENTIAL) {
-            return bad("SEQUENTIAL does not go with READ_WRITE");
+            return bad("SEQUENTIAL cannot be combined with READ_WRITE");
         }
         Ok(())
     }
 
-    /// What the file is opened for. Only for modes that passed `validate`.
+    /// The kind of access that the file is opened for. Only for modes that passed `validate`.
     pub(crate) fn access(self) -> Access {
         if self.contains(Mode::READ_ONLY) {
             Access::Read

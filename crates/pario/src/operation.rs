@@ -1,6 +1,6 @@
-//! One access of one rank, from its arguments to its status. Explicit,
-//! individual and shared positions become an offset when it is prepared;
-//! blocking and nonblocking calls differ only in who runs it.
+//! One access of one rank, from its arguments to its status. Explicit offsets and file pointers
+//! become an offset when the access is prepared; blocking and nonblocking calls differ only in
+//! who runs it.
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -11,7 +11,7 @@ use pario_driver::{Batch, Direction, Handle, Latency};
 use pario_hints::{Hints, Rmw};
 
 use crate::{
-    Error, ErrorKind, Mode, Result, Status, Unreported,
+    Error, ErrorKind, Mode, Result, Status,
     access::{
         AccessMethod, Buffers, Locking, MemoryData, Moved, ReadModifyWrite, ResolvedAccess,
         Selection, Transfer,
@@ -19,12 +19,12 @@ use crate::{
     buffer::Memory,
     file::{Atomicity, CallSettings, Inner},
     request::{Completion, InFlight, KeepAlive, Placement},
+    unreported::Unreported,
     view::{FlattenedView, ViewsEqual},
     writer_lock::{WriteGuard, WriterLock},
 };
 
-/// An access of more pieces than this takes as many system calls, and is not
-/// short.
+/// An access with more pieces than this needs as many system calls and is not considered short.
 const SHORT_PIECES_MAX: u64 = 16;
 
 /// Where an access starts.
@@ -32,15 +32,15 @@ const SHORT_PIECES_MAX: u64 = 16;
 pub(crate) enum Position {
     /// At an offset of the view, in etypes.
     At(u64),
-    /// At the individual pointer, which moves on.
+    /// At the individual pointer, which the call advances.
     Individual,
-    /// At the shared pointer, which moves on.
+    /// At the shared pointer, which the call advances.
     Shared,
-    /// At an offset that a collective call made of the shared pointer.
+    /// At an offset that a collective call derived from the shared pointer.
     Ordered(u64),
 }
 
-/// What a call asks for.
+/// The arguments of a call, other than its memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     pub(crate) name: &'static str,
@@ -65,8 +65,8 @@ impl Call {
         }
     }
 
-    /// Where its error goes if nobody waits for it: that of a read concerns nobody
-    /// else.
+    /// Where the error goes if nothing waits for the operation. The error of a read concerns no
+    /// later call.
     pub(crate) fn unreported(&self, file: &Inner) -> Option<Unreported> {
         match self.direction {
             Direction::Read => None,
@@ -75,7 +75,7 @@ impl Call {
     }
 }
 
-/// An access that passed all checks.
+/// An access that has passed all checks.
 #[derive(Debug)]
 pub(crate) struct Operation {
     file: Arc<Inner>,
@@ -85,13 +85,13 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
-    /// Checks the arguments, finds the offset and moves the pointer on, by
-    /// the amount asked.
+    /// Checks the arguments, determines the offset and advances the pointer by the amount
+    /// requested.
     pub(crate) fn prepare(file: &Arc<Inner>, call: Call, memory: Memory) -> Result<Operation> {
         Self::prepare_on(&file.settings(), file, call, memory)
     }
 
-    /// Likewise, for a call that goes by these settings.
+    /// As [`Operation::prepare`], for a call with these settings.
     pub(crate) fn prepare_on(
         settings: &Arc<CallSettings>,
         file: &Arc<Inner>,
@@ -132,8 +132,8 @@ impl Operation {
         self.result(self.transfer(plan).run())
     }
 
-    /// Moves the data under a lock that is held for all ranks together. It
-    /// does not keep them from each other: none rewrites what it only read.
+    /// Moves the data under a lock that one rank holds for all. The lock does not exclude the
+    /// ranks from each other, so none may write back bytes that it only read.
     pub(crate) fn run_unlocked(&self) -> Result<Status> {
         let (plan, _guard) = self.plan();
         let mut transfer = Transfer {
@@ -160,7 +160,7 @@ impl Operation {
         }
     }
 
-    /// Reads the data through a window of this size, whatever the pattern.
+    /// Reads the data through a buffer of this size, whatever the pattern.
     pub(crate) fn run_sieved(&self, buffer_bytes: u64) -> Result<Status> {
         let mut hints = (*self.settings.hints).clone();
         hints.pario_read_method = Some(AccessMethod::Sieve);
@@ -172,8 +172,8 @@ impl Operation {
         self.result(transfer.run())
     }
 
-    /// Whether its bytes go between memory and file as they are, each to a place
-    /// of its own, and it need not be atomic.
+    /// Whether bytes go between memory and file unconverted, each to its own place in the file,
+    /// and the access need not be atomic.
     pub(crate) fn is_plain(&self) -> bool {
         self.settings.atomicity == Atomicity::NonAtomic
             && self.access.converter.is_none()
@@ -186,7 +186,7 @@ impl Operation {
                         .overlaps_itself(self.access.first, self.access.memory.bytes())))
     }
 
-    /// Bytes that its data takes in the file.
+    /// The size of the data in the file.
     pub(crate) fn file_bytes(&self) -> u64 {
         self.access.file_bytes
     }
@@ -211,7 +211,7 @@ impl Operation {
         &self.access.memory
     }
 
-    /// The gate of the handle's writers.
+    /// The lock of the handle's writers.
     pub(crate) fn writer_lock(&self) -> &Arc<WriterLock> {
         &self.file.writer_lock
     }
@@ -228,8 +228,8 @@ impl Operation {
         &self.file.buffers
     }
 
-    /// Moves the data in the background, or at once if that takes no longer than
-    /// to hand it over.
+    /// Moves the data in the background, or at once if that takes no longer than handing it
+    /// over.
     pub(crate) fn start(self, keep: KeepAlive) -> InFlight {
         if let Some(result) = self.can_run_inline() {
             let unreported = self.call.unreported(&self.file);
@@ -244,8 +244,8 @@ impl Operation {
             unreported: self.call.unreported(&self.file),
         };
         let finish = move |result: Result<Status>| {
-            // The request's owner gets its buffer and sees the operation as
-            // no longer pending once the result is there.
+            // By the time the result is available, the owner of the request gets its buffer
+            // back and the operation is no longer pending.
             drop(keep);
             completion.complete(result, || drop(under_way));
         };
@@ -260,7 +260,7 @@ impl Operation {
                 handle.submit(batch, Box::new(done));
             }
             None => pario_driver::spawn(Box::new(move || {
-                // A conversion function of the user may panic.
+                // A conversion function of the program may panic.
                 let result = panic::catch_unwind(AssertUnwindSafe(|| self.run()));
                 finish(result.unwrap_or_else(|_| {
                     let error = Error::new(ErrorKind::Io, "the operation panicked");
@@ -271,9 +271,8 @@ impl Operation {
         in_flight
     }
 
-    /// The result of a short operation that keeps the calling thread no longer
-    /// than a copy of its data: no lock, staging memory, function of the user or
-    /// storage to wait for.
+    /// The result of a short operation that occupies the calling thread no longer than copying
+    /// its data would: it waits for no lock, staging memory, conversion function or storage.
     pub(crate) fn can_run_inline(&self) -> Option<Result<Status>> {
         if !self.is_short() || self.file.writer_lock.is_closed() {
             return None;
@@ -302,8 +301,8 @@ impl Operation {
             })
     }
 
-    /// What the driver can carry on its own: pieces of memory as they are,
-    /// without locks or steps in between.
+    /// A batch that the driver can carry out by itself: pieces of memory without conversion,
+    /// locks or intermediate steps.
     fn submission(&self) -> Option<(Batch<'static>, Plan, Option<WriteGuard>)> {
         if self.settings.atomicity == Atomicity::Atomic || self.file.writer_lock.is_closed() {
             return None;
@@ -313,7 +312,7 @@ impl Operation {
         Some((batch, plan, guard))
     }
 
-    /// What it would do, and why.
+    /// The selected access method and the reason.
     pub(crate) fn explain(&self) -> Selection {
         self.transfer(self.plan().0).explain()
     }
@@ -329,7 +328,7 @@ impl Operation {
         }
     }
 
-    /// How it locks: `otherwise`, unless it is atomic.
+    /// The kind of locking: `otherwise`, unless the access is atomic.
     fn locking(&self, otherwise: Locking) -> Locking {
         match self.settings.atomicity {
             Atomicity::Atomic => Locking::Whole,
@@ -337,8 +336,8 @@ impl Operation {
         }
     }
 
-    /// Whether it may read-modify-write and must lock, by semantics rule 1,
-    /// and its pass through the gate of writers.
+    /// Whether it may read-modify-write and must lock, by semantics rule 1, and its write
+    /// guard.
     fn plan(&self) -> (Plan, Option<WriteGuard>) {
         if self.call.direction == Direction::Read {
             let plan = Plan {
@@ -359,7 +358,7 @@ impl Operation {
         let writer_lock = &self.file.writer_lock;
         if !self.file.mode.can_read() {
             (
-                forbidden("the file is open for writing only"),
+                forbidden("the file was opened WRITE_ONLY"),
                 Some(writer_lock.shared()),
             )
         } else if locked {
@@ -371,7 +370,7 @@ impl Operation {
                 Some(writer_lock.shared()),
             )
         } else if !self.file.mode.contains(Mode::UNIQUE_OPEN) || self.file.comm.size() > 1 {
-            let why = "others may write: the file is not open by one rank with UNIQUE_OPEN, and the hint pario_rmw does not say locked";
+            let why = "others may write: the file is not opened by a single rank with UNIQUE_OPEN, and the hint pario_rmw is not locked";
             (forbidden(why), Some(writer_lock.shared()))
         } else {
             let alone = Plan {
@@ -399,11 +398,11 @@ struct Plan {
 }
 
 fn check_same_views(view: &FlattenedView) -> Result<()> {
-    match view.sameness() {
+    match view.equality() {
         ViewsEqual::Same => Ok(()),
         ViewsEqual::Different => Err(Error::new(
             ErrorKind::NotSame,
-            "the shared pointer needs the same view on all ranks, but they set different ones",
+            "shared-pointer calls need the same view on all ranks, but the views differ",
         )),
     }
 }
@@ -414,8 +413,8 @@ pub(crate) fn check_allowed(file: &Inner, view: &FlattenedView, call: Call) -> R
     check_agreed(file, view, call)
 }
 
-/// As [`check_allowed`], as far as the ranks have agreed on it before: all of them
-/// find the same.
+/// As [`check_allowed`], but only for what the ranks have agreed on: all of them get the same
+/// result.
 pub(crate) fn check_agreed(file: &Inner, view: &FlattenedView, call: Call) -> Result<()> {
     let shared = matches!(call.position, Position::Shared | Position::Ordered(_));
     if shared {

@@ -1,8 +1,7 @@
-//! Nonblocking operations: what a program holds while the work goes on.
+//! Nonblocking operations.
 //!
-//! A request owns its buffer ([`Request`]) or lives in a [`scope`] that does
-//! not end before it: a request that only borrowed would be unsound, because
-//! it can be forgotten.
+//! A request owns its buffer ([`Request`]) or belongs to a [`scope`] that outlives it. A
+//! request that only borrowed its buffer would be unsound, because it can be forgotten.
 
 use std::{
     fmt,
@@ -12,40 +11,41 @@ use std::{
 };
 
 use crate::{
-    Element, File, Owned, Result, Source, Status, Target, Unreported,
+    Element, File, Owned, Result, Source, Status, Target,
     buffer::Memory,
     collective::Queue,
     condition::Condition,
     operation::{Call, Position},
+    unreported::Unreported,
     writer_lock::PendingRequest,
 };
 
-/// What the other ranks have to say about an operation that this rank is done
-/// with.
+/// The results of the other ranks for an operation that this rank has finished.
 pub(crate) trait Agreement: Send + Sync + fmt::Debug {
-    /// Whether all went well on all ranks, if that is known. Told once.
+    /// Whether the operation succeeded on all ranks, if that is known. An error is returned
+    /// once.
     fn look(&self) -> Option<Result<()>>;
-    /// Waits until it is known, but not longer than the bound; whether it is.
+    /// Waits until the result is known, at most for `bound`; returns whether it is.
     fn wait_for(&self, bound: Option<Duration>) -> bool;
 }
 
-/// Where the result of an operation in flight arrives.
+/// The place where the result of an operation arrives.
 #[derive(Debug, Default)]
 pub(crate) struct Completion {
     stage: Mutex<Stage>,
     arrived: Condition,
     agreement: Option<Arc<dyn Agreement>>,
-    /// Where the operation waits to be carried out.
+    /// The queue in which the operation waits to be carried out.
     queue: Option<Arc<Queue>>,
 }
 
 #[derive(Debug)]
 enum Stage {
-    /// Nobody waits for it any more if there is a place for its error.
+    /// With a place for the error, if nothing waits for the operation any more.
     Running(Option<Unreported>),
-    /// It has ended, and does not count as under way much longer.
+    /// It has ended and is about to be counted as finished.
     Ending(Result<Status>),
-    /// This rank is done; others may not be.
+    /// Finished on this rank, perhaps not on others.
     Here(Result<Status>),
     Over(Result<Status>),
 }
@@ -63,7 +63,7 @@ impl Stage {
 }
 
 impl Completion {
-    /// Of an operation that is not over before the other ranks have spoken.
+    /// For an operation that is complete only when the other ranks have agreed.
     pub(crate) fn awaiting(agreement: Arc<dyn Agreement>) -> Completion {
         Completion {
             agreement: Some(agreement),
@@ -71,7 +71,7 @@ impl Completion {
         }
     }
 
-    /// Of an operation in a queue.
+    /// For an operation in a queue.
     pub(crate) fn queued(self, queue: Arc<Queue>) -> Completion {
         Completion {
             queue: Some(queue),
@@ -83,9 +83,9 @@ impl Completion {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This rank is done with it. `uncount` ends its being counted as under way:
-    /// an error that nobody waits for is kept by then, and who does wait finds it
-    /// uncounted.
+    /// Finishes the operation on this rank. `uncount` removes it from the operations under way:
+    /// by then an error that nothing waits for has been kept, and a waiting thread finds the
+    /// operation uncounted.
     pub(crate) fn complete(&self, result: Result<Status>, uncount: impl FnOnce()) {
         let mut stage = self.stage();
         if let (Stage::Running(Some(unreported)), Err(error)) = (&*stage, &result) {
@@ -101,7 +101,7 @@ impl Completion {
         self.arrived.notify_all();
     }
 
-    /// Nobody waits for it: its error goes to `unreported`.
+    /// Nothing waits for the operation: its error goes to `unreported`.
     fn abandon(&self, unreported: Unreported) {
         let mut stage = self.stage();
         match &mut *stage {
@@ -136,8 +136,8 @@ impl Completion {
         }
     }
 
-    /// Whether it is over. Who asks this does not wait, so an operation that is
-    /// left to those who wait is left to its thread from now on.
+    /// Whether the operation is complete. The caller does not wait, so a queued operation is
+    /// handed to the queue's thread.
     fn is_complete(&self) -> bool {
         let complete = self.look().is_some();
         if let Some(queue) = &self.queue
@@ -149,14 +149,14 @@ impl Completion {
         complete
     }
 
-    /// Carries the operation out on this thread, if nobody else does yet.
+    /// Carries out the operation on this thread, if no other thread does.
     fn progress(&self) {
         if let Some(queue) = &self.queue {
             queue.run_waiting(|| !self.is_running());
         }
     }
 
-    /// Waits no longer than `bound`; whether the operation is done.
+    /// Waits for at most `bound`; returns whether the operation is done.
     fn wait_for(&self, bound: Duration) -> bool {
         if self.is_complete() {
             return true;
@@ -192,15 +192,14 @@ impl Completion {
     }
 }
 
-/// An operation in flight, without its buffer.
+/// A nonblocking operation, without its buffer.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     pub(crate) completion: Arc<Completion>,
     /// Keeps the request counted as pending until it is waited for.
     pub(crate) _pending: PendingRequest,
     pub(crate) carried_out: Placement,
-    /// Where the error goes if nobody waits for the operation: of writes, until
-    /// someone has its result.
+    /// Where the error of a write goes if nothing waits for the operation.
     pub(crate) unreported: Option<Unreported>,
 }
 
@@ -212,17 +211,17 @@ impl Drop for InFlight {
     }
 }
 
-/// Where an operation's data was moved.
+/// Where an operation was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placement {
     /// In the call that started it.
     Inline,
-    /// Somewhere else, later.
+    /// By another thread or the kernel.
     InBackground,
 }
 
 impl InFlight {
-    /// An operation that is over already.
+    /// An operation that is already complete.
     pub(crate) fn complete(
         pending: PendingRequest,
         result: Result<Status>,
@@ -245,17 +244,16 @@ impl InFlight {
     }
 }
 
-/// A nonblocking operation that owns its buffer. Dropping it lets the
-/// operation go on; the next `sync` or `close` of the file returns the error of
-/// a write that failed then.
+/// A nonblocking operation that owns its buffer. If a request is dropped, the operation
+/// continues; if a write then fails, the next `sync` or `close` of the file returns the error.
 pub struct Request<T: Element> {
     in_flight: InFlight,
     buffer: Arc<Mutex<Option<Owned<T>>>>,
 }
 
 impl<T: Element> Request<T> {
-    /// Starts an operation with `start`, which gets the memory and something
-    /// to keep alive until the operation is done.
+    /// Starts an operation with `start`, which gets the memory and a value to keep alive until
+    /// the operation is done.
     pub(crate) fn start(
         owned: Owned<T>,
         start: impl FnOnce(Memory, KeepAlive) -> Result<InFlight>,
@@ -271,22 +269,22 @@ impl<T: Element> Request<T> {
         self.in_flight.completion.is_complete()
     }
 
-    /// Waits for the end of the operation, but not longer than `bound`;
-    /// whether it is done.
+    /// Waits for at most `bound`; returns whether the operation is done.
     pub fn wait_for(&self, bound: Duration) -> bool {
         self.in_flight.completion.wait_for(bound)
     }
 
-    /// Carries out on the calling thread what is left to do of a collective
-    /// operation, if no other thread does so yet: for those who are about to
-    /// wait. Waits for the other ranks as a blocking call would.
+    /// Carries out the rest of a collective operation on the calling thread, unless another
+    /// thread already does: for callers that are about to wait. Waits for the other ranks as a
+    /// blocking call would.
     pub fn progress(&self) {
         self.in_flight.completion.progress();
     }
 
-    /// The result of an operation that was done in the call that started it; else
-    /// the request. The buffer goes with the result. One in the background may be
-    /// done by now, but whether it is pending must not depend on luck.
+    /// The result of an operation that was carried out in the call that started it; otherwise
+    /// the request. The buffer is dropped with the result. An operation in the background counts
+    /// as pending even if it is done by now: that must not depend on timing.
+    #[doc(hidden)]
     pub fn into_result(mut self) -> std::result::Result<Result<Status>, Request<T>> {
         let inline = self.in_flight.carried_out == Placement::Inline;
         match inline.then(|| self.in_flight.completion.look()).flatten() {
@@ -298,21 +296,21 @@ impl<T: Element> Request<T> {
         }
     }
 
-    /// Where the error of this operation goes if its request is dropped: for
-    /// those who take the result out before anyone has asked for it.
+    /// Where the error of this operation goes if its request is dropped: for callers that take
+    /// the result before anyone has asked for it.
+    #[doc(hidden)]
     pub fn unreported(&self) -> Option<Unreported> {
         self.in_flight.unreported.clone()
     }
 
-    /// Waits for the end of the operation. The buffer is lost with an error;
-    /// [`Request::wait_with_buffer`] gives it back in any case.
+    /// Waits for the operation. If it failed, the buffer is dropped;
+    /// [`Request::wait_with_buffer`] always returns it.
     pub fn wait(self) -> Result<(Status, Vec<T>)> {
         let (result, buffer) = self.wait_with_buffer();
         result.map(|status| (status, buffer))
     }
 
-    /// Waits for the end of the operation and gives the buffer back, whatever
-    /// the result.
+    /// Waits for the operation and returns its result and the buffer.
     pub fn wait_with_buffer(self) -> (Result<Status>, Vec<T>) {
         let result = self.in_flight.wait();
         let owned = self
@@ -335,20 +333,20 @@ impl<T: Element> fmt::Debug for Request<T> {
     }
 }
 
-/// What an operation in flight keeps alive: the buffer of its request.
+/// Keeps the buffer of a request alive while the operation is under way.
 pub(crate) struct KeepAlive(
     #[expect(dead_code, reason = "kept for its drop")] Option<Arc<dyn Send + Sync>>,
 );
 
 impl KeepAlive {
-    /// Nothing: someone else sees to it that the memory stays.
+    /// Keeps nothing alive: the caller does.
     fn nothing() -> KeepAlive {
         KeepAlive(None)
     }
 }
 
-/// Runs `work` with a scope in which nonblocking operations may borrow
-/// buffers; returns when all of them are done.
+/// Runs `work` with a scope in which nonblocking operations may borrow their buffers; returns
+/// when all of them are done.
 ///
 /// ```
 /// # use pario::{File, Info, Mode, threads};
@@ -365,7 +363,7 @@ impl KeepAlive {
 /// })?;
 /// assert_eq!(file.size()?, 2000);
 /// file.close()
-/// # }).remove(0).unwrap()?;
+/// # })?;
 /// # Ok::<(), pario::Error>(())
 /// ```
 pub fn scope<'env, R>(work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
@@ -381,11 +379,11 @@ pub fn scope<'env, R>(work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>)
     result
 }
 
-/// Where nonblocking operations that borrow their buffers are started.
+/// Starts nonblocking operations that borrow their buffers; see [`scope`].
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
-    /// Only their ends: what has been waited for is no longer pending, though
-    /// the scope goes on.
+    /// Only the completions: an operation that has been waited for is no longer pending, even
+    /// while the scope exists.
     started: Mutex<Vec<Arc<Completion>>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -415,7 +413,7 @@ impl ScopedRequest<'_> {
         self.in_flight.completion.is_complete()
     }
 
-    /// Waits for the end of the operation.
+    /// Waits for the operation.
     pub fn wait(self) -> Result<Status> {
         self.in_flight.wait()
     }

@@ -1,8 +1,8 @@
-//! What an access did.
+//! The result of an access.
 
 use pario_layout::Datatype;
 
-/// How much an access moved: what was transferred, not what was asked.
+/// The amount of data that an access moved, which may be less than requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     bytes: u64,
@@ -18,8 +18,7 @@ impl Status {
         self.bytes
     }
 
-    /// How many whole items of a datatype that was; `None` if it was not a
-    /// whole number of them.
+    /// The number of items of a datatype in these bytes; `None` if it is not a whole number.
     pub fn count(self, datatype: &Datatype) -> Option<u64> {
         match (self.bytes, datatype.size()) {
             (0, _) => Some(0),

@@ -1,4 +1,4 @@
-//! Views: which bytes of the file a rank sees, and in which order.
+//! Views: the bytes of the file that a rank sees, and their order.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::{Error, ErrorKind, Result};
 pub enum Displacement {
     /// At this byte of the file.
     Bytes(u64),
-    /// At the shared pointer: the only way in a sequential file.
+    /// At the shared pointer: required in files opened SEQUENTIAL, not allowed in others.
     Current,
 }
 
-/// What a rank sees of a file: from a displacement on, the bytes that a
-/// filetype shows, tiled without end, counted in etypes.
+/// The part of a file that a rank sees: from a displacement on, the bytes of a filetype,
+/// repeated without end. Offsets count etypes.
 #[derive(Clone, Debug)]
 pub struct View {
     displacement: Displacement,
@@ -37,43 +37,43 @@ impl View {
         }
     }
 
-    /// The view of a file just opened: all bytes.
+    /// The view of a newly opened file: all bytes.
     pub fn bytes() -> View {
         let byte = Datatype::basic(Basic::Byte);
         View::new(0, &byte, &byte)
     }
 
-    /// Starts the view elsewhere.
+    /// Changes where the view starts.
     #[must_use]
     pub fn at(mut self, displacement: Displacement) -> View {
         self.displacement = displacement;
         self
     }
 
-    /// Stores data in another representation: `native`, `internal`,
-    /// `external32`, or one that was registered.
+    /// Sets the data representation: `native`, `internal`, `external32`, or a
+    /// [registered](crate::datarep) one.
     #[must_use]
     pub fn representation(mut self, name: impl Into<String>) -> View {
         self.representation = name.into();
         self
     }
 
-    /// Where it starts.
+    /// Where the view starts.
     pub fn displacement(&self) -> Displacement {
         self.displacement
     }
 
-    /// The unit of its offsets.
+    /// The unit of offsets.
     pub fn etype(&self) -> &Datatype {
         &self.etype
     }
 
-    /// The pattern that is tiled.
+    /// The pattern that is repeated.
     pub fn filetype(&self) -> &Datatype {
         &self.filetype
     }
 
-    /// How data is stored.
+    /// The name of the data representation.
     pub fn representation_name(&self) -> &str {
         &self.representation
     }
@@ -86,14 +86,14 @@ pub(crate) enum Use {
     Writable,
 }
 
-/// Whether all ranks have the same view, as shared-pointer calls need it.
+/// Whether all ranks have the same view, which shared-pointer calls require.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewsEqual {
     Same,
     Different,
 }
 
-/// A view in force: flattened to bytes of the file.
+/// The current view, flattened to bytes of the file.
 #[derive(Debug)]
 pub(crate) struct FlattenedView {
     displacement: u64,
@@ -101,52 +101,52 @@ pub(crate) struct FlattenedView {
     rank_views: RankViews,
 }
 
-/// All of a view but where it starts. Programs that set a view for every call
-/// often only move it, so it is checked and flattened once.
+/// A view without its displacement. Programs that set a view before every call often change
+/// only the displacement, so the rest is checked and flattened once.
 #[derive(Debug)]
 struct ViewShape {
     etype: Datatype,
     filetype: Datatype,
     representation: Arc<dyn Representation>,
     layout: Layout,
-    /// Bytes of an etype in the file.
+    /// The size of an etype in the file.
     etype_bytes: u64,
     tiles: Tiles,
 }
 
-/// Whether repetitions of a filetype show bytes twice that one does not. Only
-/// asked of views through which ranks may write.
+/// Whether repetitions of a filetype overlap although one does not. Determined only for views
+/// of writable files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tiles {
     Apart,
     Overlap,
 }
 
-/// The layout of a rank's view and the hash by which ranks speak of it.
+/// The layout of a rank's view and its hash, which stands for it in messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) hash: u128,
     pub(crate) layout: Layout,
 }
 
-/// The views of all ranks, as they were exchanged when they were set: enough
-/// to compute where their data lies.
+/// The views of all ranks, exchanged when they were set: enough to compute which bytes each
+/// rank moves.
 #[derive(Clone, Debug)]
 pub(crate) struct RankViews {
-    /// By rank. Equal layouts are one.
+    /// By rank. Equal layouts share memory.
     pub(crate) shapes: Arc<[Shape]>,
     /// Where each rank's view starts.
     pub(crate) displacements: Vec<u64>,
-    /// Tells one set of views from another, unless they are the same but for
-    /// a distance by which all of them were moved.
+    /// A number that changes when the views change, except by a displacement common to all
+    /// ranks.
     pub(crate) family: u64,
-    /// Whether every rank sees a stretch of the file without holes.
+    /// Whether every rank's view has no holes.
     pub(crate) dense: bool,
 }
 
 impl RankViews {
     /// Whether all ranks have the same view.
-    fn sameness(&self) -> ViewsEqual {
+    fn equality(&self) -> ViewsEqual {
         let same_shape = |shape: &Shape| shape.hash == self.shapes[0].hash;
         let same_start = |start: &u64| *start == self.displacements[0];
         match self.shapes.iter().all(same_shape) && self.displacements.iter().all(same_start) {
@@ -174,12 +174,12 @@ impl ViewShape {
                 Converter::new(representation.clone(), etype)?.file_bytes_of(elements)?;
             (flatten(filetype, &*representation)?, etype_bytes)
         };
-        // One filetype must not; tiles may where no access reaches into the
-        // next one (HDF5 makes such views).
+        // A single filetype must not overlap itself. Its repetitions may, as long as no access
+        // reaches into the next one (HDF5 makes such views).
         if usage == Use::Writable && layout.tile_overlap() == Overlap::Present {
             return Err(Error::new(
                 ErrorKind::Type,
-                "the filetype shows some bytes twice, which is allowed only in files opened READ_ONLY",
+                "the filetype overlaps itself, which is allowed only in files opened READ_ONLY",
             ));
         }
         let tiles = match usage {
@@ -196,7 +196,7 @@ impl ViewShape {
         })
     }
 
-    /// Whether a view differs from this at most in where it starts.
+    /// Whether `view` differs from this one at most in its displacement.
     fn is_of(&self, view: &View) -> bool {
         self.representation.name() == view.representation
             && self.etype == view.etype
@@ -205,9 +205,8 @@ impl ViewShape {
 }
 
 impl FlattenedView {
-    /// Checks a view by the standard's rules and flattens it, with the help of
-    /// the one `before` it. `current` is the byte of the file where the shared
-    /// pointer stands.
+    /// Checks a view against the standard's rules and flattens it, reusing the previous one.
+    /// `current` is the byte of the file at the shared pointer.
     pub(crate) fn new(
         view: &View,
         current: u64,
@@ -240,8 +239,8 @@ impl FlattenedView {
         })
     }
 
-    /// Whether an access of `bytes` from data byte `first` on writes some bytes
-    /// of the file twice.
+    /// Whether an access of `bytes` from data byte `first` on writes some bytes of the file
+    /// twice.
     pub(crate) fn overlaps_itself(&self, first: u64, bytes: u64) -> bool {
         let tile = self.layout().size().max(1);
         self.shape.tiles == Tiles::Overlap
@@ -254,7 +253,7 @@ impl FlattenedView {
         self
     }
 
-    /// The view of a file just opened, which all ranks have.
+    /// The view of a newly opened file, the same on all ranks.
     pub(crate) fn bytes(ranks: u32) -> Result<FlattenedView> {
         let flattened = FlattenedView::new(&View::bytes(), 0, Use::Writable, None)?;
         let shape = Shape {
@@ -270,7 +269,7 @@ impl FlattenedView {
         Ok(flattened.with_rank_views(rank_views))
     }
 
-    /// Whether this is another view at most moved.
+    /// Whether this view differs from another one at most in its displacement.
     pub(crate) fn is_moved_from(&self, other: &FlattenedView) -> bool {
         Arc::ptr_eq(&self.shape, &other.shape)
     }
@@ -280,7 +279,7 @@ impl FlattenedView {
         &self.rank_views
     }
 
-    /// The view as it was given, starting at a byte.
+    /// The view as it was set, with its displacement in bytes.
     pub(crate) fn view(&self) -> View {
         View {
             displacement: Displacement::Bytes(self.displacement),
@@ -306,8 +305,8 @@ impl FlattenedView {
         &self.shape.layout
     }
 
-    pub(crate) fn sameness(&self) -> ViewsEqual {
-        self.rank_views.sameness()
+    pub(crate) fn equality(&self) -> ViewsEqual {
+        self.rank_views.equality()
     }
 
     /// The data byte at which an etype starts.
@@ -331,7 +330,7 @@ impl FlattenedView {
             .ok_or_else(|| out_of_range(etypes))
     }
 
-    /// How many etypes so many data bytes are.
+    /// The number of etypes in `bytes` data bytes.
     pub(crate) fn whole_etypes(&self, bytes: u64) -> Result<u64> {
         if bytes == 0 {
             return Ok(0);
@@ -345,8 +344,7 @@ impl FlattenedView {
         Ok(bytes / self.shape.etype_bytes)
     }
 
-    /// The first etype that lies, wholly or in part, at or behind the end of
-    /// a file of this size.
+    /// The first etype that is not completely below the end of a file of this size.
     pub(crate) fn etypes_below(&self, size: u64) -> u64 {
         if self.shape.etype_bytes == 0 {
             return 0;
@@ -358,7 +356,7 @@ impl FlattenedView {
     }
 }
 
-/// The bytes that a datatype describes in a file of this representation.
+/// The bytes that a datatype describes in a file with this representation.
 pub(crate) fn flatten(datatype: &Datatype, representation: &dyn Representation) -> Result<Layout> {
     let sizes = FileSizes::of(representation, datatype.signature())?;
     Ok(datatype.flatten(&|basic| sizes.get(basic))?)
@@ -431,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_that_starts_past_the_last_byte_is_refused() {
+    fn a_view_that_starts_past_the_last_byte_is_an_error() {
         let view = View::bytes().at(Displacement::Bytes(1 << 63));
         assert_eq!(
             FlattenedView::new(&view, 0, Use::ReadOnly, None)

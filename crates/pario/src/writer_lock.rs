@@ -1,8 +1,7 @@
-//! What is under way on a file handle.
+//! Operations under way on a file handle.
 //!
-//! The gate keeps a read-modify-write that relies on being alone apart from
-//! every other write on the handle; the count of pending requests is what
-//! collective calls must find at zero.
+//! The lock separates a read-modify-write that must be alone from all other writes on the
+//! handle; the number of pending requests must be zero in some collective calls.
 
 use std::{
     sync::{
@@ -26,7 +25,7 @@ struct Writers {
     alone: bool,
 }
 
-/// A write under way.
+/// Held while a write is under way.
 #[derive(Debug)]
 pub(crate) struct WriteGuard {
     writer_lock: Arc<WriterLock>,
@@ -38,12 +37,12 @@ impl WriterLock {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether entering would wait.
+    /// Whether `shared` would wait.
     pub(crate) fn is_closed(&self) -> bool {
         self.state().alone
     }
 
-    /// Waits while a writer needs to be alone.
+    /// Waits while an exclusive guard is held.
     pub(crate) fn shared(self: &Arc<WriterLock>) -> WriteGuard {
         let mut state = self.changed.wait_while(self.state(), |state| state.alone);
         state.ordinary += 1;
@@ -53,7 +52,7 @@ impl WriterLock {
         }
     }
 
-    /// Enters if no other write is under way, and keeps others out.
+    /// Returns a guard that excludes other writes, unless one is under way.
     pub(crate) fn try_exclusive(self: &Arc<WriterLock>) -> Option<WriteGuard> {
         let mut state = self.state();
         if state.alone || state.ordinary > 0 {
@@ -79,8 +78,8 @@ impl Drop for WriteGuard {
     }
 }
 
-/// What was started and is not over: requests that were not yet waited for (or
-/// dropped), and operations that have not finished.
+/// The numbers of requests that have not been waited for or dropped, and of operations that
+/// have not finished.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pending(Arc<Counts>);
 
@@ -91,11 +90,11 @@ struct Counts {
     finished: Condition,
 }
 
-/// A request that is pending until this is dropped.
+/// Keeps a request counted as pending.
 #[derive(Debug)]
 pub(crate) struct PendingRequest(Pending);
 
-/// An operation that is under way until this is dropped.
+/// Keeps an operation counted as under way.
 #[derive(Debug)]
 pub(crate) struct PendingOperation(Pending);
 
@@ -106,7 +105,7 @@ impl Pending {
         (self.request(), PendingOperation(self.clone()))
     }
 
-    /// Counts the request of an operation that is over.
+    /// Counts the request of an operation that is already complete.
     pub(crate) fn request(&self) -> PendingRequest {
         self.0.requests.fetch_add(1, Ordering::AcqRel);
         PendingRequest(self.clone())
@@ -119,12 +118,12 @@ impl Pending {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many requests are pending.
+    /// The number of pending requests.
     pub(crate) fn requests(&self) -> usize {
         self.0.requests.load(Ordering::Acquire)
     }
 
-    /// Waits no longer than `bound`; whether no operation is under way.
+    /// Waits for at most `bound`; returns whether no operation is under way.
     pub(crate) fn wait_for_operations(&self, bound: Duration) -> bool {
         let under_way = |operations: &mut usize| *operations > 0;
         let finished = &self.0.finished;

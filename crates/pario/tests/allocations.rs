@@ -82,7 +82,7 @@ fn allocations(
 ) -> u64 {
     let folder = common::folder();
     let path = folder.path().join("allocations");
-    let results = pario::threads::run(ranks, |comm| -> pario::Result<u64> {
+    let results = pario_transport::threads::run(ranks, |comm| -> pario::Result<u64> {
         let file = File::open(&comm, &path, common::NEW, &Info::new())?;
         let rank = u64::from(comm.rank().0);
         file.set_view(&match pieces {

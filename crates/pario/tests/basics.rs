@@ -4,14 +4,15 @@
 use std::path::Path;
 
 use pario::{
-    Atomicity, Basic, Datatype, Displacement, ErrorKind, File, Info, Mode, Rank, Seek, Source,
-    Target, View, threads,
+    Atomicity, Basic, Datatype, Displacement, ErrorKind, File, Info, Mode, Seek, Source, Target,
+    View,
 };
+use pario_transport::{Rank, threads};
 
 const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
 
 /// Runs four ranks that must all succeed.
-fn four(work: impl Fn(std::sync::Arc<dyn pario::Transport>) -> pario::Result<()> + Sync) {
+fn four(work: impl Fn(std::sync::Arc<dyn pario_transport::Transport>) -> pario::Result<()> + Sync) {
     for result in threads::run(4, work) {
         result.expect("no rank panics").unwrap();
     }

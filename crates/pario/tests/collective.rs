@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use pario::{
-    Basic, Datatype, File, Info, Mode, View,
-    driver::{Log, Operation, Posix, WrappedDriver},
-    threads::World,
-};
+use pario::{Basic, Datatype, File, Info, Mode, View};
+use pario_driver::{Log, Operation, Posix, WrappedDriver};
+use pario_transport::threads::World;
 
 const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
 
@@ -117,7 +115,7 @@ fn nonblocking_collectives_go_on_while_ranks_compute() {
         let mine = vec![rank as u8 + 1; 160_000];
         let first = file.iwrite_at_all(0, mine.clone())?;
         let second = file.iwrite_at_all(160_000, mine.clone())?;
-        // A blocking call between start and wait has a lane of its own.
+        // A blocking call between start and wait has a separate context.
         file.write_at_all(320_000, &mine)?;
         assert_eq!(
             file.set_size(0).unwrap_err().kind(),
@@ -139,7 +137,7 @@ fn an_argument_that_is_wrong_on_one_rank_is_reported_on_all() {
         let error = file.write_at_all(offset, &[1u8; 16]).unwrap_err();
         assert_eq!(
             (error.kind(), error.rank()),
-            (pario::ErrorKind::Argument, Some(pario::Rank(2)))
+            (pario::ErrorKind::Argument, Some(2))
         );
         let error = file
             .iwrite_at_all(offset, vec![1u8; 16])?
@@ -147,7 +145,7 @@ fn an_argument_that_is_wrong_on_one_rank_is_reported_on_all() {
             .unwrap_err();
         assert_eq!(
             (error.kind(), error.rank()),
-            (pario::ErrorKind::Argument, Some(pario::Rank(2)))
+            (pario::ErrorKind::Argument, Some(2))
         );
         assert_eq!(file.size()?, 0);
         Ok(())

@@ -9,11 +9,9 @@ mod seeds;
 use std::sync::{Arc, Mutex};
 
 use common::{NEW, byte, folder};
-use pario::{
-    Datatype, File, Info, Result, View,
-    hints::{Hints, Sources},
-    set_warning_handler, threads,
-};
+use pario::{Datatype, File, Info, Result, View, set_warning_handler};
+use pario_hints::{Hints, Sources};
+use pario_transport::threads;
 
 /// Values that some hint or other might choke on. Each is given to every hint.
 const HOSTILE: &[&str] = &[
@@ -107,7 +105,11 @@ const PIECE: usize = 48;
 const MINE: usize = 4 * PIECE;
 
 /// Every kind of access once, with looks at what it did.
-fn program(comm: &Arc<dyn pario::Transport>, path: &std::path::Path, hints: &Info) -> Result<()> {
+fn program(
+    comm: &Arc<dyn pario_transport::Transport>,
+    path: &std::path::Path,
+    hints: &Info,
+) -> Result<()> {
     let (rank, ranks) = (comm.rank().0 as usize, comm.size() as usize);
     let file = File::open(comm, path, NEW, hints)?;
     let piece = Datatype::contiguous(PIECE as u64, &byte())?;

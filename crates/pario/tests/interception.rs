@@ -13,7 +13,8 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use pario::{Atomicity, Basic, Datatype, File, Info, Mode, View, threads};
+use pario::{Atomicity, Basic, Datatype, File, Info, Mode, View};
+use pario_transport::threads;
 
 static OPENED: AtomicUsize = AtomicUsize::new(0);
 static CLOSED: AtomicUsize = AtomicUsize::new(0);

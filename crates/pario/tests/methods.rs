@@ -3,7 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use pario::{Basic, Datatype, File, Info, Mode, View, threads::World};
+use pario::{Basic, Datatype, File, Info, Mode, View};
+use pario_transport::threads::World;
 
 const ALGORITHMS: &[&str] = &[
     "individual",

@@ -9,7 +9,8 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::{NEW, alone, every, folder, info};
-use pario::{File, driver::require_uring, set_warning_handler};
+use pario::{File, set_warning_handler};
+use pario_driver::require_uring;
 
 /// Makes `io_uring_setup` fail in this thread and those that it starts.
 fn forbid_uring() {

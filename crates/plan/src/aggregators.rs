@@ -144,9 +144,9 @@ pub(crate) fn by_node(nodes: &[u32]) -> Vec<(u32, Vec<u32>)> {
 /// Picks `count` ranks round-robin over the nodes; ascending.
 fn round_robin(nodes: &[(u32, Vec<u32>)], count: usize) -> Vec<u32> {
     let longest = nodes.iter().map(|(_, ranks)| ranks.len()).max();
-    let turns = (0..longest.unwrap_or(0))
-        .flat_map(|turn| nodes.iter().filter_map(move |(_, ranks)| ranks.get(turn)));
-    let mut ranks: Vec<u32> = turns.copied().take(count).collect();
+    let picked = (0..longest.unwrap_or(0))
+        .flat_map(|index| nodes.iter().filter_map(move |(_, ranks)| ranks.get(index)));
+    let mut ranks: Vec<u32> = picked.copied().take(count).collect();
     ranks.sort_unstable();
     ranks
 }

@@ -77,8 +77,8 @@ impl fmt::Display for Timed {
             self.delay_us
         )?;
         lines(f, &self.sets, |f, groups: &Vec<Vec<u32>>| {
-            for (turn, group) in groups.iter().take(LINES).enumerate() {
-                let then = if turn > 0 { ", then " } else { "" };
+            for (index, group) in groups.iter().take(LINES).enumerate() {
+                let then = if index > 0 { ", then " } else { "" };
                 write!(f, "{then}{}", Ranks(group))?;
             }
             match groups.len().checked_sub(LINES) {

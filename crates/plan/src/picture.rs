@@ -92,30 +92,30 @@ impl Picture {
 
     fn rounds(&mut self, case: &Case<'_>, rounds: &Rounds) -> Vec<u32> {
         let (mut round, mut after) = (0, 0);
-        for turn in rounds.schedule(case.accesses) {
-            if turn.aggregator < after {
+        for scheduled in rounds.schedule(case.accesses) {
+            if scheduled.aggregator < after {
                 round += 1;
             }
-            after = turn.aggregator + 1;
+            after = scheduled.aggregator + 1;
             if !self.is_complete {
                 break;
             }
             let bar = |row, file| Bar {
                 row,
                 file,
-                aggregator: Some(turn.aggregator),
+                aggregator: Some(scheduled.aggregator),
                 round,
             };
-            for extent in turn.window.extents() {
-                for rank in rounds.members(turn.aggregator, case.ranks()) {
+            for extent in scheduled.window.extents() {
+                for rank in rounds.members(scheduled.aggregator, case.ranks()) {
                     let access = &case.accesses[rank as usize];
                     let data = access.data_in(extent.clone());
                     if (rank as usize) < RANKS_MAX && !data.is_empty() {
                         self.add(bar(Row::Rank(rank), span_of(access, data)));
                     }
                 }
-                if turn.aggregator < AGGREGATORS_MAX {
-                    self.add(bar(Row::Aggregator(turn.aggregator), extent.clone()));
+                if scheduled.aggregator < AGGREGATORS_MAX {
+                    self.add(bar(Row::Aggregator(scheduled.aggregator), extent.clone()));
                 }
             }
         }
@@ -150,15 +150,15 @@ impl Picture {
     }
 
     fn timed(&mut self, case: &Case<'_>, timed: &Timed) -> Vec<u32> {
-        let mut turns = vec![0; case.accesses.len()];
+        let mut orders = vec![0; case.accesses.len()];
         for groups in &timed.sets {
-            for (turn, group) in groups.iter().enumerate() {
+            for (order, group) in groups.iter().enumerate() {
                 group
                     .iter()
-                    .for_each(|rank| turns[*rank as usize] = turn as u64);
+                    .for_each(|rank| orders[*rank as usize] = order as u64);
             }
         }
-        self.own(case, |rank| turns[rank])
+        self.own(case, |rank| orders[rank])
     }
 
     /// Every rank moves its own data, in a round of its own.

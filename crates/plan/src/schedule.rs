@@ -29,7 +29,7 @@ impl Rounds {
             rounds: self,
             accesses,
             next: queue,
-            turn: 0,
+            visits: 0,
         }
     }
 
@@ -69,7 +69,8 @@ pub struct Schedule<'a> {
     accesses: &'a [Access],
     /// Where each aggregator continues, as a file offset.
     next: SmallVec<[u64; 8]>,
-    turn: usize,
+    /// The number of aggregators visited so far.
+    visits: usize,
 }
 
 impl Schedule<'_> {
@@ -113,8 +114,8 @@ impl Iterator for Schedule<'_> {
     fn next(&mut self) -> Option<ScheduledWindow> {
         let aggregators = self.next.len();
         for _ in 0..aggregators {
-            let aggregator = self.turn % aggregators;
-            self.turn += 1;
+            let aggregator = self.visits % aggregators;
+            self.visits += 1;
             if self.next[aggregator] == u64::MAX {
                 continue;
             }
@@ -167,9 +168,9 @@ mod tests {
     fn rounds_take_one_window_of_every_realm() {
         let rounds = rounds(vec![0..250, 250..500]);
         let accesses = [access(0, 500)];
-        let turns: Vec<_> = rounds
+        let windows: Vec<_> = rounds
             .schedule(&accesses)
-            .map(|turn| (turn.aggregator, turn.window.span()))
+            .map(|item| (item.aggregator, item.window.span()))
             .collect();
         let expected = [
             (0, 0..100),
@@ -179,7 +180,7 @@ mod tests {
             (0, 200..250),
             (1, 400..500),
         ];
-        assert_eq!(turns, expected);
+        assert_eq!(windows, expected);
     }
 
     #[test]
@@ -189,13 +190,13 @@ mod tests {
             end: 1 << 50,
         }]));
         let accesses = [access(10, 5), access((1 << 49) + 7, 5)];
-        let turns: Vec<_> = rounds
+        let windows: Vec<_> = rounds
             .schedule(&accesses)
-            .map(|turn| turn.window.span())
+            .map(|item| item.window.span())
             .collect();
-        assert_eq!(turns.len(), 2);
-        assert_eq!(turns[0], 0..100);
-        assert!(turns[1].contains(&((1 << 49) + 7)));
-        assert_eq!(useful(accesses.iter(), turns[0].clone()), 10..15);
+        assert_eq!(windows.len(), 2);
+        assert_eq!(windows[0], 0..100);
+        assert!(windows[1].contains(&((1 << 49) + 7)));
+        assert_eq!(useful(accesses.iter(), windows[0].clone()), 10..15);
     }
 }

@@ -311,10 +311,10 @@ fn plans_cover_every_byte_of_every_rank_deterministically() {
 /// aggregators exactly once.
 fn assert_covered_once(case: &Case<'_>, rounds: &Rounds) {
     let mut moved: BTreeMap<u32, Vec<Range<u64>>> = BTreeMap::new();
-    for turn in rounds.schedule(case.accesses) {
-        assert!(turn.window.bytes() <= rounds.window_bytes);
-        for rank in rounds.members(turn.aggregator, case.ranks()) {
-            let extents = turn.window.extents().iter().cloned();
+    for scheduled in rounds.schedule(case.accesses) {
+        assert!(scheduled.window.bytes() <= rounds.window_bytes);
+        for rank in rounds.members(scheduled.aggregator, case.ranks()) {
+            let extents = scheduled.window.extents().iter().cloned();
             moved.entry(rank).or_default().extend(extents);
         }
     }

@@ -9,14 +9,13 @@
 //! ```
 
 use std::error::Error;
-use std::sync::Arc;
 
 use mpi::Threading;
 use mpi::collective::SystemOperation;
 use mpi::topology::Color;
 use mpi::traits::*;
-use pario::{Basic, Datatype, File, Info, Mode, Transport, View};
-use pario_mpi::{Comm, Host, InsideCall, MpiTransport};
+use pario::{Datatype, File, Info, Mode, View};
+use pario_mpi::{Host, InsideCall, MpiTransport};
 
 /// Numbers that each rank writes.
 const NUMBERS: usize = 1000;
@@ -25,10 +24,9 @@ const NUMBERS: usize = 1000;
 ///
 /// A raw handle of rsmpi is a C integer or a pointer, as the MPI has it that rsmpi was built for;
 /// pario takes either. The communicator is duplicated, and may be freed at any time.
-fn ranks_of(comm: &impl Communicator) -> Result<Arc<dyn Transport>, Box<dyn Error>> {
-    let handle = Comm::from(comm.as_raw().0);
-    let transport = MpiTransport::new(Host::current()?, handle)?;
-    Ok(Arc::new(transport))
+fn ranks_of(comm: &impl Communicator) -> Result<pario::Comm, Box<dyn Error>> {
+    let handle = pario_mpi::Comm::from(comm.as_raw().0);
+    Ok(MpiTransport::new(Host::current()?, handle)?.into())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -61,9 +59,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// sum.
 fn write(comm: &impl Communicator, path: &str) -> Result<f64, Box<dyn Error>> {
     let ranks = ranks_of(comm)?;
-    let rank = u64::from(ranks.rank().0);
+    let rank = u64::from(ranks.rank());
     let file = File::open(&ranks, path, Mode::CREATE | Mode::READ_WRITE, &Info::new())?;
-    let double = Datatype::basic(Basic::Double);
+    let double = Datatype::of::<f64>();
     let mine = Datatype::resized(&double, 0, 8 * i64::from(ranks.size()))?;
     file.set_view(&View::new(8 * rank, &double, &mine))?;
     file.write_at_all(0, &[1.0 + rank as f64; NUMBERS])?;

@@ -223,7 +223,10 @@ fn compare(
     let mut session = Session::new(&*job, world, scratch.path(), kept, options)?;
     let raw = std::iter::once(Method::raw());
     let mut rows: Vec<_> = raw.chain(methods.iter().cloned()).map(Row::new).collect();
-    let fitness = MethodFitness(pario::plan_facts(scratch.facts(), world.nodes().to_vec()));
+    let fitness = MethodFitness(pario::internal::plan_facts(
+        scratch.facts(),
+        world.nodes().to_vec(),
+    ));
     session.find_unfit(&mut rows, &fitness);
     let repeats = u64::from(options.repeats());
     for round in 0..=repeats {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pario::{Rank, Transport};
 use pario_mpi::{InsideCall, MpiTransport, Runtime, Threads};
+use pario_transport::{Rank, Transport};
 
 use crate::failure::Failure;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pario::threads;
+use pario_transport::threads;
 
 use super::method::{self, Method};
 use super::session::Cache;

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pario::{File, Info, Mode, threads};
+use pario::{File, Info, Mode};
+use pario_transport::threads;
 
 use crate::failure::Failure;
 

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use pario::{File, Info, Mode, Owned, Source, Target, Transport, View};
+use pario::{File, Info, Mode, Owned, Source, Target, View};
 use pario_driver::{Log, Operation, WrappedDriver};
+use pario_transport::Transport;
 
 use super::method::{Calls, Method};
 use super::outcome::{Outcome, Stop};

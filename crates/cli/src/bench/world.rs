@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use pario::{Rank, Transport, processes, threads};
 use pario_mpi::PRETENDED_NODES;
+use pario_transport::{Rank, Transport, processes, threads};
 
 use super::mpi::{Mpi, failed};
 use super::outcome::{Outcome, RankResult, Stop, decode, encode};

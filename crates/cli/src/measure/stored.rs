@@ -7,7 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use pario::{Info, Mode, threads};
+use pario::{Info, Mode};
+use pario_transport::threads;
 
 use super::content::{self, WrongByte};
 use super::{Fault, Place};

@@ -1,9 +1,7 @@
-//! Functions that complete requests, in front of the host's: of pario's
-//! requests alone, and of any mixture with the host's own.
+//! Functions that complete requests: pario's, the host's, and any mixture of them.
 //!
-//! Without a request of pario's they cost a look at a counter. With one, pario's
-//! operations are waited for here, and the host's function then completes all
-//! requests together.
+//! If pario has no requests, they only read a counter. Otherwise pario's operations are waited
+//! for here, and the host's function then completes all requests together.
 #![allow(unsafe_code)] // C functions
 
 use std::ffi::{c_int, c_void};
@@ -16,9 +14,9 @@ use crate::call::{self, SUCCESS};
 use crate::failure::Failure;
 use crate::requests::{self, Delivery, ParioRequests};
 
-/// Runs the work of a function that got requests of pario's, and delivers the
-/// errors of those that are over: not within the work, whose panics are caught,
-/// since a handler may throw an exception of C++'s.
+/// Runs the work of a function that got requests of pario, and delivers the errors of those
+/// that are complete. That happens outside the work, whose panics are caught, since a handler
+/// may throw a C++ exception.
 fn handle(
     ours: &ParioRequests,
     work: impl FnOnce() -> Result<c_int, Failure>,
@@ -35,7 +33,7 @@ fn handle(
     }
 }
 
-/// Pario's requests among those of a call, unless it is none of its business.
+/// pario's requests among those of a call, if any.
 ///
 /// # Safety
 /// There are `count` handles of the host's at `requests`.
@@ -51,12 +49,12 @@ unsafe fn ours(
     }
 }
 
-/// The places `0..count` of a call's requests.
+/// The positions `0..count` of a call's requests.
 fn all_places(count: c_int) -> std::ops::Range<usize> {
     0..usize::try_from(count).unwrap_or(0)
 }
 
-/// The places that a host wrote.
+/// The positions that a host wrote.
 ///
 /// # Safety
 /// There are `count` of them, if that is positive.
@@ -69,7 +67,7 @@ unsafe fn some_places(count: c_int, places: *const c_int) -> Vec<usize> {
         .collect()
 }
 
-/// The result of a test: nothing while it is neither true nor an error.
+/// The result of a test: `None` if it is neither true nor an error.
 fn tested(code: c_int, flag: c_int) -> Option<c_int> {
     (code != SUCCESS || flag != 0).then_some(code)
 }
@@ -144,7 +142,7 @@ passing_functions! {
             let test = ours.host.functions.testsome;
             ours.poll(|| {
                 let code = test(count, requests, done, places, statuses);
-                // Nothing is done, or nothing is left to be done: `MPI_UNDEFINED`.
+                // Nothing is complete, or there are no active requests: `MPI_UNDEFINED`.
                 tested(code, done.read())
             })
         }, |code| {
@@ -222,16 +220,15 @@ passing_functions! {
         })
     }
 
-    /// An operation of pario's goes on: its status says that it was not
-    /// cancelled.
+    /// pario's operations cannot be cancelled; their status says so.
     "Cancel" fn cancel(request: HandlePointer)
     unless {
         let ours = ours(NAME, 1, request);
         ours.filter(|ours| !ours.is_empty()).map(|_| SUCCESS)
     }
 
-    /// An operation of pario's goes on. The host may forget its request at
-    /// once, since nobody will ask for it.
+    /// pario's operation continues. The host may free its request at once, since nothing will
+    /// ask for it.
     "Request_free" fn request_free(request: HandlePointer)
     unless {
         let ours = ours(NAME, 1, request);

@@ -1,4 +1,4 @@
-//! What concurrent accesses see of each other.
+//! Atomicity and synchronisation.
 #![allow(unsafe_code)] // C functions
 
 use engine::Atomicity;
@@ -16,7 +16,7 @@ file_functions! {
 
     "File_get_atomicity" fn get_atomicity(fh, flag: *mut Logical) |open| {
         let atomic = open.file.atomicity() == Atomicity::Atomic;
-        // SAFETY: there is room for an integer.
+        // SAFETY: the program's pointer is null or valid for an integer.
         unsafe { memory::put(flag, Logical::from(atomic), "the atomicity") }
     }
 

@@ -1,8 +1,8 @@
-//! The C++ bindings' own functions that need to be here.
+//! Functions of the C++ bindings that must be intercepted.
 //!
-//! The bindings call the C functions of this library, so most need nothing more.
-//! Handlers of errors have functions of C++'s, though, and the bindings say so
-//! past the C interface: see [`Dispatch`].
+//! The bindings call the C functions of this library, so most need nothing more. Error
+//! handlers, however, are C++ functions, which the bindings register with the MPI by internal
+//! functions: see [`Dispatch`].
 #![allow(unsafe_code)] // functions of the hosts' C++ bindings
 
 use std::ffi::{CString, c_void};
@@ -18,8 +18,7 @@ use crate::{call, policy, symbols};
 type SetCxx = unsafe extern "C-unwind" fn(Raw, *const c_void);
 type CreateFile = unsafe extern "C-unwind" fn(*const c_void) -> u64;
 
-/// The address of a function that pario stands in front of: in a library after
-/// this one, or in the host.
+/// The address of an intercepted function: in a library after this one, or in the host.
 fn next(name: &str) -> Option<*const c_void> {
     let after = CString::new(name)
         .ok()
@@ -27,8 +26,8 @@ fn next(name: &str) -> Option<*const c_void> {
     after.or_else(|| Some(call::host().ok()?.symbol(name)?.cast_const()))
 }
 
-/// Exports what MPICH's bindings call when they have made a handler, under the
-/// name it has in one of MPICH's versions.
+/// Exports the function that MPICH's bindings call after they have created a handler, under its
+/// name in one of MPICH's versions.
 macro_rules! set_cxx {
     ($($name:literal)*) => {$(
         const _: () = {
@@ -51,8 +50,8 @@ macro_rules! set_cxx {
 
 set_cxx! { "MPII_Errhandler_set_cxx" "MPIR_Errhandler_set_cxx" }
 
-/// Makes a handler of Open MPI's bindings. The object is the host's; pario lets
-/// the host call it.
+/// Creates a handler for Open MPI's bindings. The object belongs to the host, which also calls
+/// it.
 #[unsafe(export_name = "ompi_cxx_errhandler_create_file")]
 unsafe extern "C-unwind" fn create_file(function: *const c_void) -> u64 {
     const NAME: &str = "MPI::File::Create_errhandler";

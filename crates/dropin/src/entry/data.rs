@@ -1,5 +1,5 @@
-//! Reading and writing: explicit offsets, individual and shared pointers;
-//! blocking, collective, ordered and nonblocking.
+//! Reading and writing with explicit offsets, individual and shared pointers: blocking,
+//! collective, ordered and nonblocking.
 #![allow(unsafe_code)] // C functions
 
 use std::ffi::{c_int, c_void};
@@ -18,24 +18,24 @@ use crate::{datatypes, forward, requests};
 pub(super) struct Data {
     pub(super) buffer: Buffer,
     pub(super) datatype: Raw,
-    /// In etypes; zero where the function takes none.
+    /// In etypes; zero if the function has no offset.
     pub(super) offset: Offset,
 }
 
 impl Data {
-    /// The datatype, or what is wrong with the arguments.
+    /// The datatype, or the error in the arguments.
     pub(super) fn datatype(&self) -> engine::Result<Datatype> {
         memory::unsigned(self.offset, "the offset")?;
         datatypes::decode(self.datatype)
     }
 
     pub(super) fn offset(&self) -> u64 {
-        // A negative one has refused memory.
+        // A negative offset comes with failed memory.
         u64::try_from(self.offset).unwrap_or(0)
     }
 }
 
-/// Writes the status of a call that is over, whatever came of it.
+/// Writes the status of a completed call, whatever its result.
 pub(super) unsafe fn finish(result: engine::Result<Status>, status: StatusPointer) -> Outcome {
     let host = call::host()?;
     let result = result.map_err(Failure::from);
@@ -89,8 +89,8 @@ unsafe fn start(
     unsafe { memory::put_handle(host, request, handle.0, "the request") }
 }
 
-/// Defines data access functions with an `int` and with a large count. `last`
-/// is the status or the request.
+/// Defines data access functions with `int` and with large counts. `last` is the status or the
+/// request.
 macro_rules! data_functions {
     ($(
         $name:literal $large:literal $small_mod:ident $large_mod:ident $how:ident

@@ -1,8 +1,8 @@
 //! Error handlers of files.
 //!
-//! A handler that the program makes is one of the host's with a function that
-//! pario keeps: see [`errhandler`](crate::errhandler). Where pario does nothing
-//! in a process, all of this is the host's.
+//! A handler that the program creates is an object of the host with a function that pario
+//! keeps: see [`errhandler`](crate::errhandler). In processes in which pario does nothing, all
+//! of this is left to the host.
 #![allow(unsafe_code)] // C functions
 
 use std::ffi::{c_int, c_void};
@@ -24,7 +24,7 @@ type Get = unsafe extern "C-unwind" fn(FileId, HandlePointer) -> c_int;
 type Call = unsafe extern "C-unwind" fn(FileId, c_int) -> c_int;
 type Free = unsafe extern "C-unwind" fn(HandlePointer) -> c_int;
 
-/// Calls the host's function of a name, with a type of this file.
+/// Calls the host's function of a name, with a type defined in this file.
 macro_rules! hosts {
     ($type:ident, $name:expr, $file:expr, ($($argument:expr),*)) => {{
         static HOSTS: HostFunction = HostFunction::new($name);
@@ -42,7 +42,7 @@ macro_rules! hosts {
 /// No file at all, in messages about hosts that lack a function.
 const NO_FILE: FileId = FileId(0);
 
-/// The handler of a function, and of the host's object that was made for it.
+/// The handler for a function and the host's object that was created for it.
 pub(super) fn made(host: &'static Host, handle: Errhandler, function: Function) -> Handler {
     Handler::User(Arc::new(User::new(host, handle, function)))
 }
@@ -50,7 +50,7 @@ pub(super) fn made(host: &'static Host, handle: Errhandler, function: Function) 
 /// Gives the program a reference to a handler.
 ///
 /// # Safety
-/// `place` is null or has room for a handle of the host's.
+/// `place` is null or valid for a handle of the host.
 pub(super) unsafe fn give(host: &Host, place: HandlePointer, handler: Handler) -> Outcome {
     let handle = handler.handle(host);
     // SAFETY: promised by the caller.
@@ -59,8 +59,8 @@ pub(super) unsafe fn give(host: &Host, place: HandlePointer, handler: Handler) -
     Ok(())
 }
 
-/// The handler that stands for one where the host's own files are concerned:
-/// MPICH 4.0 stops at `MPI_ERRORS_ABORT` in an assertion.
+/// The handler to pass to the host for its own files: MPICH 4.0 fails an assertion on
+/// `MPI_ERRORS_ABORT`.
 fn accepted_by_host(host: &Host, handle: Errhandler) -> Errhandler {
     match Some(handle) == host.errors_abort() {
         true => host.predefined().errors_are_fatal,
@@ -68,8 +68,8 @@ fn accepted_by_host(host: &Host, handle: Errhandler) -> Errhandler {
     }
 }
 
-/// The handler of a file of the host's own. If it is one that pario made, the
-/// reference is pario's and the one that the host gave goes back.
+/// The handler of one of the host's own files. If pario created it, the program gets a
+/// reference from pario, and the host's is returned.
 ///
 /// # Safety
 /// `place` has the handle that the host wrote.
@@ -77,7 +77,7 @@ unsafe fn exchange(host: &'static Host, place: HandlePointer) {
     // SAFETY: promised by the caller.
     let handle = Errhandler(unsafe { host.flavour().read_handle(place, 0) });
     if errhandler::hold_again(handle) {
-        // Nothing to be done about an error: a reference is lost.
+        // An error cannot be handled: a reference leaks.
         let _ = host.errhandler_free(handle);
     }
 }

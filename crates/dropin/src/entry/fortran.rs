@@ -1,14 +1,13 @@
-//! The Fortran symbols that need to be here.
+//! The Fortran symbols that must be intercepted.
 //!
-//! The hosts' Fortran bindings call the C functions of this library and convert
-//! handles by `MPI_File_c2f` and `MPI_File_f2c`, so most need nothing more. Two
-//! take functions of the program's, and have to know that these are Fortran's:
-//! their arguments come by reference, and handles are Fortran integers. MPICH's
-//! bindings pass them on as if they were C's, Open MPI's enter them in
-//! structures of its own.
+//! The hosts' Fortran bindings call the C functions of this library and convert handles with
+//! `MPI_File_c2f` and `MPI_File_f2c`, so most need nothing more. Two take functions of the
+//! program, which are Fortran subroutines: their arguments are passed by reference, and handles
+//! are Fortran integers. MPICH's bindings pass them on as if they were C functions, Open MPI's
+//! store them in internal structures.
 //!
-//! Compilers decorate names in several ways; the `_f08` forms serve the module
-//! `mpi_f08`, whose handles are structures of one integer.
+//! Compilers decorate names in several ways; the `_f08` forms belong to the module `mpi_f08`,
+//! whose handles are structures with one integer.
 #![allow(unsafe_code)] // functions of C's and Fortran's calling conventions
 
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -41,7 +40,7 @@ type CreateStateful =
 /// Writes the `ierror` of a Fortran call, which the module `mpi_f08` may omit.
 ///
 /// # Safety
-/// `place` is null or has room for an integer.
+/// `place` is null or valid for an integer.
 unsafe fn put_error(place: *mut c_int, code: c_int) {
     if !place.is_null() {
         // SAFETY: promised by the caller.
@@ -49,8 +48,8 @@ unsafe fn put_error(place: *mut c_int, code: c_int) {
     }
 }
 
-/// Exports a subroutine under several names. Where pario does nothing in this
-/// process, the next library's subroutine of the same name is called.
+/// Exports a subroutine under several names. If pario does nothing in this process, it calls
+/// the next library's subroutine of the same name.
 macro_rules! subroutine {
     ($work:ident as $type:ident $arguments:tt: $($name:literal)*) => {
         $(subroutine!(@export $name $work $type $arguments);)*
@@ -118,7 +117,7 @@ unsafe fn create_errhandler(function: *const c_void, errhandler: *mut c_int, err
     unsafe { put_error(error, code) };
 }
 
-/// An error handler of the host's for a subroutine, for the host's own files.
+/// An error handler of the host for a subroutine, for the host's own files.
 ///
 /// # Safety
 /// It is a subroutine for error handlers.
@@ -141,7 +140,7 @@ unsafe fn create_at_host(
     Ok(unsafe { host.file_create_errhandler(function.cast_mut()) }?)
 }
 
-/// Exports a function of C's under two names.
+/// Exports a C function under two names.
 macro_rules! function {
     ($work:ident $arguments:tt: $($name:literal)*) => {
         $(function!(@export $name $work $arguments);)*
@@ -163,8 +162,8 @@ function! {
     "MPIX_File_create_errhandler_x" "PMPIX_File_create_errhandler_x"
 }
 
-/// What newer bindings of MPICH make error handlers with. The host destroys the
-/// state together with its object.
+/// Creates error handlers for newer bindings of MPICH. The host destroys the state together
+/// with its object.
 unsafe fn create_stateful(
     function: *const c_void,
     destroy: *const c_void,
@@ -294,8 +293,8 @@ unsafe fn blank_padded(text: *const c_char, length: c_int) -> Result<String, Fai
     }
 }
 
-/// The state of a representation in memory that lasts, as representations do:
-/// Fortran's functions get it by reference.
+/// Copies the state of a representation to memory that is never freed, as representations are
+/// not: Fortran functions get it by reference.
 ///
 /// # Safety
 /// It is the address of an integer.
@@ -306,8 +305,8 @@ unsafe fn lasting(state: *mut i64) -> *mut c_void {
     place.cast()
 }
 
-/// The function, or null if it is `MPI_CONVERSION_FN_NULL`, which in Fortran is
-/// a subroutine of each module and under each decoration.
+/// The function, or null if it is `MPI_CONVERSION_FN_NULL`, which in Fortran is a different
+/// subroutine in each module and under each decoration.
 fn present(function: *const c_void) -> *const c_void {
     const NULL: &str = "mpi_conversion_fn_null";
     let is_null = symbols::name_of(function).is_some_and(|name| name.to_lowercase().contains(NULL));

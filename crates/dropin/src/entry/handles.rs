@@ -1,4 +1,4 @@
-//! Handles of files as integers: Fortran's, and those of the standard ABI.
+//! File handles as integers: Fortran's, and those of the standard ABI.
 #![allow(unsafe_code)] // C functions
 
 use std::ffi::{c_int, c_void};
@@ -11,13 +11,13 @@ use crate::forward::HostFunction;
 type ToInteger = unsafe extern "C-unwind" fn(FileId) -> c_int;
 type FromInteger = unsafe extern "C-unwind" fn(c_int) -> FileId;
 
-/// The host's function of either name: older hosts lack the newer, those of the
-/// standard ABI the older.
+/// The host's function of either name: older hosts lack the newer one, those with the standard
+/// ABI the older one.
 fn hosts(names: [&'static HostFunction; 2]) -> Option<*const c_void> {
     names.into_iter().find_map(HostFunction::get)
 }
 
-/// The integer of a file, of pario's or of the host's.
+/// The integer of a file, pario's or the host's.
 pub(crate) fn to_fortran(id: FileId) -> c_int {
     if id.is_ours() {
         return files::to_fortran(id);
@@ -27,7 +27,7 @@ pub(crate) fn to_fortran(id: FileId) -> c_int {
     match hosts([&C2F, &TOINT]) {
         // SAFETY: the host's functions of these names have this type.
         Some(function) => unsafe { mem::transmute::<*const c_void, ToInteger>(function)(id) },
-        // Without a host there are no files of its own.
+        // Without a host there are no files of the host.
         None => 0,
     }
 }

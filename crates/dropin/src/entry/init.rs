@@ -1,12 +1,12 @@
-//! The start and the end of the MPI.
+//! Starting and ending the MPI.
 //!
-//! Both are passed on. Right after the start, pario asks the MPI to be told of
-//! the end ([`finalize`]); when the end is over, it closes what is still open.
+//! Both are passed on. Right after the start, pario registers with the MPI to be called at its
+//! end ([`finalize`]); after the end, it closes files that are still open.
 //!
-//! The user may want a higher level of thread support than the program asks
-//! for: with `MPI_THREAD_MULTIPLE` pario's own threads may call the MPI, so that
-//! nonblocking collective operations between nodes go on whatever the program
-//! does. MPIs that do not call others when they make progress need that.
+//! The user may request a higher level of thread support than the program does: with
+//! `MPI_THREAD_MULTIPLE`, pario's threads may call the MPI, so that nonblocking collective
+//! operations between nodes progress whatever the program does. This is needed with MPIs that
+//! offer no hook into their progress.
 #![allow(unsafe_code)] // C functions
 
 use std::env;
@@ -22,14 +22,14 @@ use crate::{finalize, notice, policy};
 const VARIABLE: &str = "PARIO_THREADS";
 const MULTIPLE: &str = "multiple";
 
-/// The number of `MPI_THREAD_MULTIPLE`, if the user wants it.
+/// The number of `MPI_THREAD_MULTIPLE`, if the user requests it.
 fn raised() -> Option<c_int> {
     let value = env::var(VARIABLE).ok()?;
     if value.trim().eq_ignore_ascii_case(MULTIPLE) {
         return Some(Threads::Multiple.number(Host::current().ok()?.flavour()));
     }
     notice::warn_locally(&format!(
-        "{VARIABLE} is {value:?}: the only value it can have is {MULTIPLE:?}"
+        "{VARIABLE} is {value:?}: the only valid value is {MULTIPLE:?}"
     ));
     None
 }
@@ -53,13 +53,13 @@ unsafe fn init_thread_next(
     Some(unsafe { function(argc, argv, required, provided) })
 }
 
-/// The program has started the MPI.
+/// Called when the program has started the MPI.
 fn started(code: c_int) {
     if code != SUCCESS {
         return;
     }
     if let Some(host) = policy::host_for_pario() {
-        // What fails here is tried again by the first open, which tells.
+        // If this fails, the first open tries it again and reports the error.
         let _ = finalize::prepare(host);
     }
 }

@@ -23,7 +23,7 @@ type Close = unsafe extern "C-unwind" fn(*mut FileId) -> c_int;
 /// The type of `MPI_File_delete`.
 type Delete = unsafe extern "C-unwind" fn(*const c_char, Raw) -> c_int;
 
-/// What `MPI_File_open` was asked for.
+/// The arguments of `MPI_File_open`.
 #[derive(Clone, Copy, Debug)]
 struct Request<'a> {
     comm: Raw,
@@ -32,7 +32,7 @@ struct Request<'a> {
     info: Raw,
 }
 
-/// The bit of a mode that stands for bits that no mode of the host's has.
+/// Stands for mode bits that the host does not define.
 const UNKNOWN_BITS: u32 = 1 << 31;
 
 fn mode(constants: &Constants, amode: c_int) -> Mode {
@@ -56,7 +56,7 @@ fn mode(constants: &Constants, amode: c_int) -> Mode {
     }
 }
 
-/// Opens a file of pario's, or says that the host is to open it.
+/// Opens a file with pario; `None` if the host is to open it.
 fn open(host: &'static Host, request: Request<'_>) -> Result<Option<FileId>, Failure> {
     let Request { path, amode, .. } = request;
     let comm = Comm(host.flavour().from_register(request.comm));
@@ -76,7 +76,7 @@ fn open(host: &'static Host, request: Request<'_>) -> Result<Option<FileId>, Fai
         return Ok(None);
     };
     finalize::prepare(host)?;
-    let comms: [Arc<dyn engine::Transport>; 2] = [transport.clone(), background];
+    let comms: [Arc<dyn pario_transport::Transport>; 2] = [transport.clone(), background];
     let mode = mode(host.constants(), amode);
     let file = File::open_private(comms, path, mode, &hints)?;
     verbose::report_open(host, &transport, &file);
@@ -93,12 +93,11 @@ fn open(host: &'static Host, request: Request<'_>) -> Result<Option<FileId>, Fai
     })))
 }
 
-/// Closes a file of pario's.
+/// Closes one of pario's files.
 fn close(host: &Host, open: &OpenFile) -> Outcome {
     verbose::report_close(&open.transport, &open.file);
     let closed = open.file.close();
-    // Pending operations keep it open; any other error comes from a file that
-    // is closed all the same.
+    // It stays open if operations are pending; after any other error it is closed.
     if closed
         .as_ref()
         .is_err_and(|error| error.kind() == ErrorKind::FileInUse)
@@ -126,13 +125,13 @@ functions! {
         };
         let mut result = None;
         let code = call::on_no_file(NAME, || {
-            // Now, since an error handler may throw an exception of C++'s.
+            // Set before anything can fail, since an error handler may throw a C++ exception.
             if !fh.is_null() {
-                // SAFETY: there is room for a handle.
+                // SAFETY: the program's pointer is null or valid for a handle.
                 unsafe { fh.write(FileId(host.predefined().file_null.0)) };
             }
-            // SAFETY: the program's promises are those of the standard. A name
-            // that is none leads to an error on all ranks.
+            // SAFETY: the program's promises are those of the standard. An invalid name leads
+            // to an error on all ranks.
             let path = unsafe { memory::path(filename) }.unwrap_or(Path::new(""));
             result = Some(open(host, Request { comm, path, amode, info })?);
             Ok(())
@@ -141,7 +140,7 @@ functions! {
             None => code,
             Some(None) => hosts().unwrap_or_else(|| forward::refuse(NAME, FileId(0))),
             Some(Some(id)) => call::on_no_file(NAME, || {
-                // SAFETY: there is room for a handle.
+                // SAFETY: the program's pointer is null or valid for a handle.
                 unsafe { memory::put(fh, id, "the file handle") }
             }),
         }
@@ -220,19 +219,19 @@ file_functions! {
 
     "File_get_size" fn get_size(fh, bytes: *mut Offset) |open| {
         let size = open.file.size()?;
-        // SAFETY: there is room for an offset.
+        // SAFETY: the program's pointer is null or valid for an offset.
         unsafe { memory::put(bytes, Offset::try_from(size).unwrap_or(Offset::MAX), "the size") }
     }
 
     "File_get_group" fn get_group(fh, group: HandlePointer) |open| {
         let host = call::host()?;
         let ranks = host.group_copy(open.transport.group())?;
-        // SAFETY: there is room for a handle.
+        // SAFETY: the program's pointer is null or valid for a handle.
         unsafe { memory::put_handle(host, group, ranks.0, "the group") }
     }
 
     "File_get_amode" fn get_amode(fh, amode: *mut c_int) |open| {
-        // SAFETY: there is room for an integer.
+        // SAFETY: the program's pointer is null or valid for an integer.
         unsafe { memory::put(amode, open.amode, "the access mode") }
     }
 
@@ -244,7 +243,7 @@ file_functions! {
     "File_get_info" fn get_info(fh, used: HandlePointer) |open| {
         let host = call::host()?;
         let hints = info::write(host, &open.file.info())?;
-        // SAFETY: there is room for a handle.
+        // SAFETY: the program's pointer is null or valid for a handle.
         unsafe { memory::put_handle(host, used, hints.0, "the info object") }
     }
 }

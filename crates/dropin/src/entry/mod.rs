@@ -21,8 +21,8 @@ mod view;
 
 use std::ffi::{c_int, c_void};
 
-/// Defines functions of an open file: `|file| { ... }` is the work for a file
-/// of pario's; the host's own files go to the host's function of that name.
+/// Defines functions of an open file: `|file| { ... }` is the work for one of pario's files;
+/// for the host's own files, the host's function of that name is called.
 macro_rules! file_functions {
     ($(
         $(#[$doc:meta])*
@@ -77,7 +77,7 @@ macro_rules! file_functions {
     )*};
 }
 
-/// Defines functions that concern no open file of pario's.
+/// Defines functions that concern none of pario's open files.
 macro_rules! functions {
     ($(
         $(#[$doc:meta])*
@@ -110,12 +110,12 @@ macro_rules! functions {
 
 pub(crate) use {file_functions, functions};
 
-/// A handle of the host's that C passes by value: the upper half is undefined
-/// where handles are C integers.
+/// A handle of the host that C passes by value: the upper half is undefined if handles are C
+/// integers.
 pub(crate) type Raw = u64;
 /// A status, or `MPI_STATUS_IGNORE`.
 pub(crate) type StatusPointer = *mut c_void;
-/// Where a handle of the host's is to be written.
+/// The address to which a handle of the host is written.
 pub(crate) type HandlePointer = *mut c_void;
 /// `MPI_Offset` and `MPI_Count`.
 pub(crate) type Offset = i64;

@@ -1,4 +1,4 @@
-//! Functions that pario stands in front of, for what it has no part in.
+//! The functions that pario intercepts, for calls that do not concern it.
 
 use std::ffi::{CString, c_int, c_void};
 use std::sync::OnceLock;
@@ -7,16 +7,15 @@ use pario_mpi::Host;
 
 use crate::{notice, symbols};
 
-/// The function of that name which a program would call without pario: a
-/// tool's, if one is loaded after pario, or the host's.
+/// The function of that name which a program would call without pario: that of a tool, if one
+/// is loaded after pario, or the host's.
 #[derive(Debug)]
 pub(super) struct Next {
     name: &'static str,
     address: OnceLock<usize>,
 }
 
-/// What C gets where there is no such function. Not a code of any host's, since
-/// there is none to ask.
+/// The result if there is no such function. It is no host's code, since there is no host.
 pub(super) const NO_FUNCTION: c_int = -1;
 
 impl Next {
@@ -28,8 +27,8 @@ impl Next {
         }
     }
 
-    /// Its address. One that is missing is looked for again: an MPI may be
-    /// loaded later.
+    /// Its address. A missing function is looked up again later: an MPI may be loaded in the
+    /// meantime.
     pub(super) fn get(&self) -> Option<*const c_void> {
         if let Some(address) = self.address.get() {
             return Some(*address as *const c_void);
@@ -39,7 +38,7 @@ impl Next {
         Some(address)
     }
 
-    /// The host may be out of the dynamic linker's sight.
+    /// The host may not be visible to the dynamic linker.
     fn look_up(&self) -> Option<*const c_void> {
         let next = symbols::next(&CString::new(self.name).ok()?);
         next.or_else(|| {
@@ -48,19 +47,19 @@ impl Next {
         })
     }
 
-    /// One clear line where a program calls what its MPI lacks.
+    /// Reports that a program called a function that its MPI lacks.
     pub(super) fn refuse(&self) -> c_int {
         notice::line(&format!(
-            "{} was called, which no MPI of this process has",
+            "{} was called, but no MPI of this process has it",
             self.name
         ));
         NO_FUNCTION
     }
 }
 
-/// Defines functions that are passed on to the next of their name, unless the
-/// block has a code to return; `then` gets to know the code. Both may rely on
-/// what the caller of the function promises.
+/// Defines functions that are passed on to the next one of their name, unless the block returns
+/// a code; `then` gets the resulting code. Both may rely on what the caller of the function
+/// promises.
 macro_rules! passing_functions {
     ($(
         $(#[$doc:meta])*
@@ -90,8 +89,8 @@ macro_rules! passing_functions {
 
             #[allow(unused_unsafe)] // not every block calls the MPI
             unsafe fn passed($($arg: $type,)* next: &$crate::entry::next::Next) -> ::std::ffi::c_int {
-                // SAFETY: the body calls functions of the same family with the
-                // arguments of this one, or with places of its own.
+                // SAFETY: the body calls functions of the same family with the arguments of
+                // this one, or with its own memory.
                 $(if let Some(code) = unsafe { $instead } {
                     return code;
                 })?

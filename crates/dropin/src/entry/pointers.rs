@@ -23,7 +23,7 @@ fn whence(host: &Host, whence: c_int) -> engine::Result<Seek> {
     }
 }
 
-/// An offset of the library's as C has it.
+/// An offset as a C integer.
 fn signed(offset: u64) -> Offset {
     Offset::try_from(offset).unwrap_or(Offset::MAX)
 }
@@ -35,14 +35,14 @@ file_functions! {
 
     "File_get_position" fn get_position(fh, offset: *mut Offset) |open| {
         let position = signed(open.file.position()?);
-        // SAFETY: there is room for an offset.
+        // SAFETY: the program's pointer is null or valid for an offset.
         unsafe { memory::put(offset, position, "the position") }
     }
 
     "File_get_byte_offset" fn get_byte_offset(fh, offset: Offset, byte: *mut Offset) |open| {
         let offset = memory::unsigned(offset, "the offset")?;
         let found = signed(open.file.byte_offset(offset)?);
-        // SAFETY: there is room for an offset.
+        // SAFETY: the program's pointer is null or valid for an offset.
         unsafe { memory::put(byte, found, "the byte offset") }
     }
 
@@ -55,7 +55,7 @@ file_functions! {
 
     "File_get_position_shared" fn get_position_shared(fh, offset: *mut Offset) |open| {
         let position = signed(open.file.position_shared()?);
-        // SAFETY: there is room for an offset.
+        // SAFETY: the program's pointer is null or valid for an offset.
         unsafe { memory::put(offset, position, "the position") }
     }
 }

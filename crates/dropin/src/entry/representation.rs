@@ -1,10 +1,10 @@
-//! Data representations of the program's own, and what types take in a file.
+//! Data representations of the program, and the extents of types in a file.
 #![allow(unsafe_code)] // C functions
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem;
 
-use engine::datarep::{self, UserRepresentation};
+use pario_datarep::UserRepresentation;
 
 use super::{Offset, Raw, file_functions, functions};
 use crate::call::{self, Outcome};
@@ -21,14 +21,14 @@ type Register = unsafe extern "C-unwind" fn(
     *mut c_void,
 ) -> c_int;
 
-/// Makes a representation known.
+/// Registers a representation.
 pub(super) fn register(name: &str, functions: Functions) -> Outcome {
     let representation: UserRepresentation = functions.try_into()?;
-    datarep::register(name, representation).map_err(engine::Error::from)?;
+    pario_datarep::register(name, representation).map_err(engine::Error::from)?;
     Ok(())
 }
 
-/// The host's function, where pario does nothing.
+/// Calls the host's function, if pario does nothing in this process.
 macro_rules! hosts_register {
     ($name:expr, $($argument:expr),*) => {{
         static HOSTS: HostFunction = HostFunction::new($name);

@@ -1,4 +1,4 @@
-//! Split collective calls: begun, and ended later.
+//! Split collective calls.
 #![allow(unsafe_code)] // C functions
 
 use std::ffi::{c_int, c_void};
@@ -14,7 +14,7 @@ use crate::forward;
 use crate::memory::Buffer;
 use crate::requests::ActiveSplit;
 
-/// Begins a call of a kind.
+/// Begins a call of the given kind.
 unsafe fn begin(
     open: &OpenFile,
     kind: &'static str,
@@ -48,7 +48,7 @@ unsafe fn end(
     unsafe { finish(result, status) }
 }
 
-/// Takes the active call of this kind and buffer out of its place.
+/// Takes the active call, which must be of this kind and with this buffer.
 fn matching(open: &OpenFile, kind: &str, buffer: usize) -> engine::Result<ActiveSplit> {
     let mut place = open.split.lock().unwrap_or_else(PoisonError::into_inner);
     let matches = |active: &mut ActiveSplit| active.kind == kind && active.buffer == buffer;
@@ -62,7 +62,7 @@ fn matching(open: &OpenFile, kind: &str, buffer: usize) -> engine::Result<Active
                     active.kind
                 )
             }
-            Some(_) => format!("the buffer is not the one that {kind}_begin got"),
+            Some(_) => format!("the buffer is not the one passed to {kind}_begin"),
         };
         engine::Error::new(ErrorKind::Argument, message)
     })

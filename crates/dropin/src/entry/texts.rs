@@ -1,4 +1,4 @@
-//! The strings of error codes, in front of the host's: see [`codes`].
+//! The strings of error codes: see [`codes`].
 #![allow(unsafe_code)] // C functions
 
 use std::ffi::{c_char, c_int};
@@ -9,10 +9,10 @@ use super::next::passing_functions;
 use crate::call::SUCCESS;
 use crate::codes;
 
-/// Writes a string and its length where C wants them.
+/// Writes a string and its length to the program.
 ///
 /// # Safety
-/// There is room for the host's longest string, and for the length.
+/// The pointers are valid for the host's longest string, and for the length.
 unsafe fn put(text: &str, string: *mut c_char, length: *mut c_int) -> Option<c_int> {
     let most = Host::current().ok()?.constants().max_error_string - 1;
     let mut end = text.len().min(most);

@@ -13,7 +13,7 @@ use crate::call::{self, Outcome};
 use crate::files::{OpenFile, ViewTypes};
 use crate::{datatypes, info, memory};
 
-/// Room for the name of a data representation, as the standard wants it.
+/// The longest name of a data representation in the standard, with its final NUL.
 const DATAREP_BYTES: usize = 128;
 
 /// The arguments of `MPI_File_set_view`.
@@ -34,7 +34,7 @@ impl Arguments {
         Ok(Displacement::Bytes(bytes))
     }
 
-    /// The view that they describe.
+    /// The view that the arguments describe.
     fn view(&self, host: &Host) -> engine::Result<View> {
         let displacement = self.displacement(host)?;
         let etype = datatypes::decode(self.etype)?;
@@ -50,7 +50,7 @@ impl Arguments {
     }
 }
 
-/// ROMIO and OMPIO take the standard's names in capitals, too.
+/// ROMIO and OMPIO also accept the standard's names in upper case.
 fn standard_name(name: &str) -> &str {
     match name {
         "NATIVE" => "native",
@@ -62,7 +62,7 @@ fn standard_name(name: &str) -> &str {
 
 fn set_view(open: &OpenFile, arguments: Arguments, hints: Raw) -> Outcome {
     let host = call::host()?;
-    // A hint is never a reason to fail, nor an info object that is none.
+    // A hint, even an invalid info object, is never a reason to fail.
     let hints = info::read(host, hints).unwrap_or_default();
     let view = match arguments.view(host) {
         Ok(view) => view,
@@ -73,8 +73,8 @@ fn set_view(open: &OpenFile, arguments: Arguments, hints: Raw) -> Outcome {
     let etype = Datatype(flavour.from_register(arguments.etype));
     let filetype = Datatype(flavour.from_register(arguments.filetype));
     let is_derived = !is_named(host, filetype)?;
-    // A view that is only moved keeps its handles: a duplicate costs as much as
-    // the rest of the call.
+    // A view that is only moved keeps its handles: a duplicate would cost as much as the rest
+    // of the call.
     let kept = open.types().clone();
     if is_derived && kept.etype == etype && kept.duplicated.as_ref() == Some(view.filetype()) {
         return Ok(());
@@ -89,7 +89,7 @@ fn set_view(open: &OpenFile, arguments: Arguments, hints: Raw) -> Outcome {
     Ok(())
 }
 
-/// A handle that lasts: a named type's own, a duplicate of a derived one.
+/// A handle that stays valid: that of a named type, or a duplicate of a derived one.
 fn copy(host: &Host, datatype: Datatype) -> Result<Datatype, MpiError> {
     match is_named(host, datatype)? {
         true => Ok(datatype),
@@ -97,9 +97,9 @@ fn copy(host: &Host, datatype: Datatype) -> Result<Datatype, MpiError> {
     }
 }
 
-/// Frees a handle that [`copy`] gave.
+/// Frees a handle that [`copy`] returned.
 fn free(host: &Host, datatype: Datatype) {
-    // Nothing to be done about an error: the duplicate is lost.
+    // An error cannot be handled: the duplicate leaks.
     if let Ok(false) = is_named(host, datatype) {
         let _ = host.type_free(datatype);
     }

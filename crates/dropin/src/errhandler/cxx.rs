@@ -1,10 +1,10 @@
-//! Error handlers of the C++ bindings that MPI-3 removed and MPIs still ship.
+//! Error handlers of the C++ bindings, which MPI-3 removed and MPIs still ship.
 //!
-//! A function of such a handler takes a reference to an `MPI::File`, which only
-//! the bindings can make. MPICH's say by which function handlers of theirs are
-//! called; Open MPI keeps that in its object. Both may throw exceptions, which
-//! pass through this library's frames: every function between the handler and
-//! the program is `extern "C-unwind"`, and none of them catches anything.
+//! Such a handler takes a reference to an `MPI::File`, which only the bindings can create.
+//! MPICH's bindings register the function that calls their handlers; Open MPI keeps it in the
+//! handler's object. Both may throw exceptions, which pass through this library's frames: every
+//! function between the handler and the program is `extern "C-unwind"`, and none of them
+//! catches anything.
 #![allow(unsafe_code)] // functions of the hosts' C++ bindings are called
 
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -14,22 +14,22 @@ use pario_mpi::{Errhandler, Flavour, Host};
 
 use crate::files::FileId;
 
-/// How MPICH's bindings call a function of C++'s: they get the kind of object,
-/// the places of its handle and of the code, and the function.
+/// How MPICH's bindings call a C++ function: with the kind of object, the addresses of its
+/// handle and of the code, and the function.
 type DispatchFunction = unsafe extern "C-unwind" fn(c_int, *mut FileId, *mut c_int, *const c_void);
 
-/// What MPICH's bindings take for a file.
+/// The kind of object that is a file in MPICH's bindings.
 const MPICH_FILE: c_int = 1;
 
-/// Open MPI's call of a handler: the handler, the object and its kind, the
-/// code, a message.
+/// Open MPI's function that calls a handler: with the handler, the object and its kind, the
+/// code, and a message.
 type Invoke =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, c_int, c_int, *const c_char) -> c_int;
 
-/// What Open MPI 4, the last with C++ bindings, takes for a file.
+/// The kind of object that is a file in Open MPI 4, the last one with C++ bindings.
 const OPEN_MPI_FILE: c_int = 3;
 
-/// The function by which MPICH's bindings call handlers of C++'s.
+/// The function by which MPICH's bindings call C++ handlers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dispatch(DispatchFunction);
 
@@ -54,8 +54,8 @@ impl Dispatch {
     }
 }
 
-/// `MPI::ERRORS_THROW_EXCEPTIONS`: the code, if it returns. MPICH's bindings
-/// throw when the C function has returned the error to them.
+/// `MPI::ERRORS_THROW_EXCEPTIONS`: returns the code, if it returns. MPICH's bindings throw when
+/// the C function has returned the error to them.
 pub(super) fn throw(host: &Host, id: FileId, code: c_int, message: &str) -> c_int {
     match (host.flavour(), host.errors_throw()) {
         (Flavour::OpenMpi, Some(handler)) => invoke(host, handler, id, code, message),
@@ -63,8 +63,8 @@ pub(super) fn throw(host: &Host, id: FileId, code: c_int, message: &str) -> c_in
     }
 }
 
-/// Lets Open MPI call a handler of its own. It looks at the file's handle only
-/// for functions of Fortran's, which C++ has none of.
+/// Lets Open MPI call one of its handlers. It uses the file's handle only for Fortran
+/// functions, which C++ programs do not have.
 pub(super) fn invoke(
     host: &Host,
     handler: Errhandler,
@@ -77,8 +77,8 @@ pub(super) fn invoke(
     };
     let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
     let pointer = |number: u64| ptr::with_exposed_provenance_mut(number as usize);
-    // SAFETY: the function has this type in all versions with C++ bindings, and
-    // the handler is one of the host's.
+    // SAFETY: the function has this type in all versions with C++ bindings, and the handler
+    // belongs to the host.
     unsafe {
         let invoke = mem::transmute::<*mut c_void, Invoke>(invoke);
         let (handler, file) = (pointer(handler.0), pointer(id.0));

@@ -1,5 +1,5 @@
-//! The handles that the program holds: one reference for each that a function
-//! returned to it and that it has not freed.
+//! The handles that the program holds: one reference for each that a function returned to it
+//! and that it has not freed.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use pario_mpi::{Errhandler, Host};
 
 use super::{Dispatch, Handler};
 
-/// A handle in the program's hands.
+/// A handle that the program holds.
 #[derive(Debug)]
 struct Held {
     handler: Handler,
@@ -33,8 +33,8 @@ pub(crate) fn hold(host: &Host, handler: Handler) -> Errhandler {
     handle
 }
 
-/// Gives the program one more reference to a handler of its own that it holds.
-/// `false` if it holds no such.
+/// Gives the program one more reference to a handler that it holds already. `false` if it holds
+/// no such handler.
 pub(crate) fn hold_again(handle: Errhandler) -> bool {
     let mut held = lock();
     let entry = held.get_mut(&handle);
@@ -45,20 +45,19 @@ pub(crate) fn hold_again(handle: Errhandler) -> bool {
     true
 }
 
-/// Says of a handler that the program holds that its function is one of C++'s.
+/// Marks the function of a handler that the program holds as a C++ function.
 pub(crate) fn call_by(handle: Errhandler, dispatch: Dispatch) {
     if let Some(Handler::User(user)) = find(handle) {
         user.call_by(dispatch);
     }
 }
 
-/// What a handle that the program holds stands for.
+/// The handler of a handle that the program holds.
 pub(super) fn find(handle: Errhandler) -> Option<Handler> {
     lock().get(&handle).map(|held| held.handler.clone())
 }
 
-/// Takes a reference back from the program. `false` if it was not given here:
-/// the handle is the host's business.
+/// Takes back a reference from the program. `false` if the handle belongs to the host.
 pub(crate) fn release(handle: Errhandler) -> bool {
     let mut held = lock();
     let Some(entry) = held.get_mut(&handle) else {
@@ -67,7 +66,7 @@ pub(crate) fn release(handle: Errhandler) -> bool {
     entry.references -= 1;
     if entry.references == 0 {
         let last = held.remove(&handle);
-        // The host may be called to free it, which is not to happen under the lock.
+        // The host may be called to free it, which must not happen under the lock.
         drop(held);
         drop(last);
     }

@@ -1,11 +1,11 @@
-//! What happens to errors: the handlers of files, and of `MPI_FILE_NULL` for
-//! everything that concerns no open file.
+//! Error handling: the handlers of files, and of `MPI_FILE_NULL` for everything that concerns
+//! no open file.
 //!
-//! The host does not know pario's files, so it cannot call their handlers. Handles
-//! are real ones of the host's all the same: a program may ask the host about
-//! them, or use them on files of the host's own. What a handle stands for is
-//! kept here ([`user`]), with the references of files and of the program
-//! ([`held`]); the host's object goes with the last of them.
+//! The host does not know pario's files, so it cannot call their handlers. Handles are
+//! nevertheless those of the host: a program may pass them to other functions of the host, or
+//! use them on the host's own files. Their functions are kept here ([`user`]), with the
+//! references of files and of the program ([`held`]); the host's object is freed with the last
+//! of them.
 
 mod cxx;
 mod held;
@@ -14,8 +14,8 @@ mod user;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::Transport;
 use pario_mpi::{Comm, Errhandler, ErrorClass, Flavour, Host};
+use pario_transport::Transport;
 
 pub(crate) use cxx::Dispatch;
 pub(crate) use held::{call_by, hold, hold_again, release};
@@ -26,7 +26,7 @@ use crate::failure::Failure;
 use crate::files::{FileId, OpenFile};
 use crate::notice;
 
-/// What is done about an error.
+/// How an error is handled.
 #[derive(Clone, Debug)]
 pub(crate) enum Handler {
     /// `MPI_ERRORS_RETURN`
@@ -37,12 +37,12 @@ pub(crate) enum Handler {
     Abort,
     /// `MPI::ERRORS_THROW_EXCEPTIONS`
     Throw(Errhandler),
-    /// A function of the program's.
+    /// A function of the program.
     User(Arc<User>),
 }
 
 impl Handler {
-    /// The handler that a handle of the program's stands for.
+    /// The handler for a handle of the program.
     pub(crate) fn of(host: &Host, handle: Errhandler) -> Result<Handler, Failure> {
         if handle == host.predefined().errhandler_null {
             let message = "the error handler is MPI_ERRHANDLER_NULL";
@@ -72,7 +72,7 @@ impl Handler {
         match self {
             Handler::Return => predefined.errors_return,
             Handler::AreFatal => predefined.errors_are_fatal,
-            // It came from such a handle.
+            // The handler was made from such a handle.
             Handler::Abort => host.errors_abort().unwrap_or(predefined.errors_are_fatal),
             Handler::Throw(handle) => *handle,
             Handler::User(user) => user.handle(),
@@ -84,7 +84,7 @@ impl Handler {
 static DEFAULT: Mutex<Handler> = Mutex::new(Handler::Return);
 
 fn lock(handler: &Mutex<Handler>) -> MutexGuard<'_, Handler> {
-    // A panic cannot leave it half changed: an assignment is one step.
+    // A panic cannot leave it half changed, because an assignment is one step.
     handler.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn default_handler() -> Handler {
 
 /// Sets the handler of files that are opened from now on.
 pub(crate) fn set_default_handler(handler: Handler) {
-    // What it replaces is freed by the host, not under the lock.
+    // The host frees the old handler, which must not happen under the lock.
     let _old = std::mem::replace(&mut *lock(&DEFAULT), handler);
 }
 
@@ -112,7 +112,7 @@ impl OpenFile {
     }
 }
 
-/// Hands a failure to the file's handler; the code that the program gets.
+/// Passes a failure to the file's handler; returns the code for the program.
 pub(crate) fn raise_on_file(file: &OpenFile, failure: &Failure) -> c_int {
     match Host::current() {
         Ok(host) => {
@@ -123,8 +123,7 @@ pub(crate) fn raise_on_file(file: &OpenFile, failure: &Failure) -> c_int {
     }
 }
 
-/// Hands a failure to the handler of `MPI_FILE_NULL`; the code that the program
-/// gets.
+/// Passes a failure to the handler of `MPI_FILE_NULL`; returns the code for the program.
 pub(crate) fn raise_on_no_file(failure: &Failure) -> c_int {
     match Host::current() {
         Ok(host) => {
@@ -135,18 +134,18 @@ pub(crate) fn raise_on_no_file(failure: &Failure) -> c_int {
     }
 }
 
-/// Hands a code of the program's own to a file's handler.
+/// Passes a code from the program to a file's handler.
 pub(crate) fn call(host: &'static Host, file: Option<&OpenFile>, code: c_int) -> c_int {
     invoke(host, file, code, &codes::text_of(host, code))
 }
 
-/// Something that is no success, where nobody says how errors are numbered.
+/// A code other than success, if there is no host to define codes.
 fn without_host() -> c_int {
     ErrorClass::Other.number(Flavour::Standard)
 }
 
-/// Calls the handler that is in force. No lock is held meanwhile: a function of
-/// the program's may call anything.
+/// Calls the current handler. No lock is held during the call: the program's function may call
+/// anything.
 fn invoke(host: &'static Host, file: Option<&OpenFile>, code: c_int, message: &str) -> c_int {
     let handler = file.map_or_else(default_handler, OpenFile::handler);
     let id = file.map_or(FileId(host.predefined().file_null.0), |file| file.id);
@@ -172,12 +171,12 @@ fn invoke(host: &'static Host, file: Option<&OpenFile>, code: c_int, message: &s
     }
 }
 
-/// Ends the processes of a communicator; this one where there is none.
+/// Ends the processes of a communicator, or this one if there is none.
 fn abort(host: &Host, comm: Option<Comm>, code: c_int) -> ! {
-    // The class fits the exit status of a process, codes need not.
+    // A class fits into the exit status of a process, a code may not.
     let status = host.class_number_of(code).max(1);
     if let Some(comm) = comm {
-        // It returns only if it could not do its work.
+        // It returns only if it fails.
         let _ = host.abort(comm, status);
     }
     std::process::abort()

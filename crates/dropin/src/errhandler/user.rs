@@ -1,4 +1,4 @@
-//! Error handlers that are functions of the program's.
+//! Error handlers that are functions of the program.
 #![allow(unsafe_code)] // functions of the program's are called
 
 use std::ffi::{c_int, c_void};
@@ -13,23 +13,23 @@ use crate::entry::handles;
 use crate::failure::Failure;
 use crate::files::FileId;
 
-/// A function of C's, as the standard has it.
+/// A C function, as in the standard.
 type CFunction = unsafe extern "C-unwind" fn(*mut FileId, *mut c_int, ...);
-/// A subroutine of Fortran's: both arguments are Fortran integers.
+/// A Fortran subroutine: both arguments are Fortran integers.
 type FortranFunction = unsafe extern "C-unwind" fn(*mut c_int, *mut c_int);
-/// A function with a state of its own, which MPICH has for bindings.
+/// A function with a state, which MPICH provides for bindings.
 type StatefulFunction = unsafe extern "C-unwind" fn(FileId, c_int, *mut c_void);
 
-/// What an error handler calls.
+/// The function of an error handler.
 #[derive(Clone, Copy)]
 pub(crate) enum Function {
-    /// A function of C's.
+    /// A C function.
     C(CFunction),
-    /// A subroutine of Fortran's.
+    /// A Fortran subroutine.
     Fortran(FortranFunction),
-    /// A function of C's with the address of its state.
+    /// A C function with the address of its state.
     Stateful(StatefulFunction, usize),
-    /// A function of C++'s in an object of Open MPI's, which knows how to call it.
+    /// A C++ function in an object of Open MPI, which can call it.
     OpenMpiCxx,
 }
 
@@ -94,13 +94,13 @@ pub(crate) struct User {
     host: &'static Host,
     handle: Errhandler,
     function: Function,
-    /// How MPICH's C++ bindings call the function, if it is one of C++'s.
+    /// How MPICH's C++ bindings call the function, if it is a C++ function.
     dispatch: OnceLock<Dispatch>,
 }
 
 impl User {
-    /// The handler that calls `function`. It takes over a reference to the
-    /// host's object.
+    /// The handler that calls `function`. It takes ownership of a reference to the host's
+    /// object.
     pub(crate) fn new(host: &'static Host, handle: Errhandler, function: Function) -> User {
         User {
             host,
@@ -110,9 +110,9 @@ impl User {
         }
     }
 
-    /// Makes the function one of C++'s, called by `dispatch`.
+    /// Makes the function a C++ function, called by `dispatch`.
     pub(super) fn call_by(&self, dispatch: Dispatch) {
-        // A second time would be the same function of the same bindings.
+        // A second call would set the same function of the same bindings.
         let _ = self.dispatch.set(dispatch);
     }
 
@@ -120,12 +120,12 @@ impl User {
         self.handle
     }
 
-    /// Calls the function; the code as it left it. The function may throw an
-    /// exception of C++'s: nothing here may catch it.
+    /// Calls the function and returns the code that it leaves. The function may throw a C++
+    /// exception, which nothing here may catch.
     pub(super) fn call(&self, id: FileId, mut code: c_int, message: &str) -> c_int {
         let mut id = id;
         match self.function {
-            // SAFETY: whoever made the handler promised it.
+            // SAFETY: promised by the creator of the handler.
             Function::C(function) => unsafe {
                 match self.dispatch.get() {
                     Some(dispatch) => dispatch.call(&mut id, &mut code, function as *const c_void),
@@ -150,9 +150,9 @@ impl User {
 
 impl Drop for User {
     fn drop(&mut self) {
-        // Hosts may stop programs that call them after their end.
+        // Hosts may abort programs that call them after their end.
         if !self.host.is_finalized() {
-            // Nothing to be done about an error: the object is lost.
+            // An error cannot be handled: the object leaks.
             let _ = self.host.errhandler_free(self.handle);
         }
     }

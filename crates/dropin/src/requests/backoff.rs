@@ -1,5 +1,5 @@
-//! How a rank waits for an operation: it yields at first, then sleeps, and
-//! looks at the host's messages in between.
+//! How a rank waits for an operation: it yields at first, then sleeps, and makes progress on
+//! the host's messages in between.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use pario_mpi::{Moved, MpiTransport, progress_registered};
 /// How long to yield before the first sleep, and after each message.
 pub(super) const YIELD_FOR: Duration = Duration::from_micros(50);
 const FIRST_SLEEP: Duration = Duration::from_micros(100);
-/// Messages of the program itself wait no longer than this.
+/// The program's own messages wait no longer than this.
 pub(super) const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
-/// Waits for one operation on a thread that may call the MPI: `wait_for` waits no
-/// longer than it is told, and says whether the operation is over.
+/// Waits for an operation on a thread that may call the MPI: `wait_for` waits for at most the
+/// given time and returns whether the operation is complete.
 pub(super) fn until_over(transport: &MpiTransport, wait_for: impl Fn(Duration) -> bool) {
     let mut backoff = Backoff::new();
     while !wait_for(Duration::ZERO) {
@@ -27,7 +27,7 @@ pub(super) fn until_over(transport: &MpiTransport, wait_for: impl Fn(Duration) -
     }
 }
 
-/// One wait.
+/// The state of one wait.
 #[derive(Debug)]
 pub(super) struct Backoff {
     since: Instant,
@@ -42,12 +42,12 @@ impl Backoff {
         }
     }
 
-    /// Something happened, so that more is likely to.
+    /// Starts over after something happened, because more is likely to follow.
     pub(super) fn restart(&mut self) {
         *self = Backoff::new();
     }
 
-    /// Rests for a moment; `sleep` sleeps no longer than it is told.
+    /// Yields or sleeps; `sleep` sleeps for at most the given time.
     pub(super) fn rest(&mut self, sleep: impl FnOnce(Duration)) {
         if self.since.elapsed() < YIELD_FOR {
             thread::yield_now();

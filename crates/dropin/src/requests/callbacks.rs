@@ -1,4 +1,4 @@
-//! The host's side of a request: a generalized request and its callbacks.
+//! The host's part of a request: a generalized request and its callbacks.
 #![allow(unsafe_code)] // the host holds a reference as an address
 
 use std::ffi::{c_int, c_void};
@@ -21,8 +21,8 @@ const CALLBACKS: GeneralizedCallbacks = GeneralizedCallbacks {
 /// Starts a generalized request that holds a reference to an operation.
 pub(super) fn start(host: &Host, started: &Arc<Started>) -> Result<Request, Failure> {
     let extra = Arc::into_raw(Arc::clone(started));
-    // SAFETY: the callbacks take a reference to an operation, which stays until
-    // `free` drops it.
+    // SAFETY: the callbacks take a reference to an operation, which is kept until `free` drops
+    // it.
     let handle = unsafe { host.grequest_start(CALLBACKS, extra.cast_mut().cast()) };
     handle.map_err(|error| {
         // SAFETY: the host did not take the reference.
@@ -31,8 +31,8 @@ pub(super) fn start(host: &Host, started: &Arc<Started>) -> Result<Request, Fail
     })
 }
 
-/// A generalized request that is complete: its state is the number of bytes
-/// transferred, so nothing has to be kept for it.
+/// A generalized request that is complete. Its state is the number of bytes transferred, so
+/// nothing else need be kept.
 pub(super) fn start_complete(host: &Host, bytes: u64) -> Result<Request, Failure> {
     const CALLBACKS: GeneralizedCallbacks = GeneralizedCallbacks {
         query: query_bytes,
@@ -46,7 +46,7 @@ pub(super) fn start_complete(host: &Host, bytes: u64) -> Result<Request, Failure
     Ok(handle)
 }
 
-/// Writes the status of an operation that moved as many bytes as its state says.
+/// Writes the status of an operation whose state is the number of bytes transferred.
 unsafe extern "C" fn query_bytes(extra: *mut c_void, status: *mut c_void) -> c_int {
     if let Ok(host) = Host::current() {
         // SAFETY: as in `query`.
@@ -59,21 +59,21 @@ unsafe extern "C" fn free_nothing(_extra: *mut c_void) -> c_int {
     SUCCESS
 }
 
-/// Writes the status of an operation that is over. Never fails: the host would
-/// make an error of a communicator's out of it.
+/// Writes the status of a completed operation. Never fails: the host would report the error to
+/// the handler of a communicator.
 unsafe extern "C" fn query(extra: *mut c_void, status: *mut c_void) -> c_int {
     // SAFETY: the host holds the reference until it calls `free`.
     let started = unsafe { &*extra.cast_const().cast::<Started>() };
     if let Ok(host) = Host::current() {
-        // SAFETY: the host passes a status of its own. There is nobody to tell
-        // that it could not be written.
+        // SAFETY: the host passes its own status. If it cannot be written, that cannot be
+        // reported.
         let _ = unsafe { host.write_status(status, started.bytes()) };
     }
     SUCCESS
 }
 
-/// The host lets go of a request. Its handle may be that of another one as
-/// soon as this returns.
+/// Called when the host frees a request. Another request may get its handle as soon as this
+/// returns.
 unsafe extern "C" fn free(extra: *mut c_void) -> c_int {
     // SAFETY: the reference that `start` gave away, dropped once.
     let started = unsafe { Arc::from_raw(extra.cast_const().cast::<Started>()) };

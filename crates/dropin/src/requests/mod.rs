@@ -1,14 +1,14 @@
 //! Operations that a program has started and not completed.
 //!
-//! A nonblocking operation is a generalized request of the host's for the
-//! program, and a [`Started`] here. Background threads carry it out and never
-//! call the MPI; functions that complete requests
-//! ([`crate::entry`]) look whether it is over, tell the host so and let the host
-//! complete it with all others. [`table`] knows which handles are pario's.
+//! For the program, a nonblocking operation is a generalized request of the host; here it is a
+//! [`Started`]. Background threads carry it out and never call the MPI. Functions that complete
+//! requests ([`crate::entry`]) check whether it is complete, report that to the host and let
+//! the host complete it together with all other requests. [`table`] contains the handles that
+//! are pario's.
 //!
-//! Errors cannot go through the host: it would call the handler of a
-//! communicator. So the host is told of success only, and the function that
-//! completes a request delivers the error ([`ParioRequests`]).
+//! Errors cannot go through the host, which would call the handler of a communicator. So only
+//! success is reported to the host, and the function that completes a request delivers the
+//! error ([`ParioRequests`]).
 
 mod backoff;
 mod callbacks;
@@ -37,13 +37,13 @@ pub(crate) struct ActiveSplit {
     /// The address of the buffer.
     pub(crate) buffer: usize,
     pub(crate) split: engine::Split<u8>,
-    /// Lets the host carry the call's messages.
+    /// Makes progress on the call's messages.
     #[expect(dead_code, reason = "kept for its drop")]
     pub(crate) registration: Option<ProgressRegistration>,
 }
 
 impl ActiveSplit {
-    /// Waits until the call is over, while messages move on.
+    /// Waits until the call is complete, and makes progress on messages.
     pub(crate) fn wait(&self, transport: &MpiTransport) {
         if transport.is_one_node() {
             self.split.progress();
@@ -52,18 +52,16 @@ impl ActiveSplit {
             }
         }
         backoff::until_over(transport, |bound| self.split.wait_for(bound));
-        // What the call said last may still be here, and other ranks wait for
-        // it.
+        // The call's last messages may not have been sent yet, and other ranks wait for them.
         transport.make_progress();
     }
 }
 
-/// How long the end of the MPI waits for operations that nobody completed.
+/// How long the end of the MPI waits for operations that were never completed.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// Makes a request of the host's for an operation that has started. One that
-/// has succeeded already is the host's alone, to be completed by its functions as
-/// any other request.
+/// Creates a request of the host for an operation that has started. If the operation has
+/// already succeeded, the host completes the request like any of its own.
 pub(crate) fn enter(
     host: &'static Host,
     open: &OpenFile,
@@ -82,8 +80,8 @@ pub(crate) fn enter(
     Ok(handle)
 }
 
-/// Waits a while for operations that the program never completed, then gives
-/// them up. Nothing is told to the host or to other ranks.
+/// Waits a while for operations that the program never completed, then gives up. Nothing is
+/// reported to the host or to other ranks.
 pub(crate) fn finish_all_locally() {
     let end = Instant::now() + LAST_WAIT;
     for started in table::remove_all() {

@@ -1,4 +1,4 @@
-//! Pario's requests among those that a completion function got.
+//! pario's requests among those passed to a completion function.
 #![allow(unsafe_code)] // arrays of handles and statuses in the memory of programs
 
 use std::ffi::{c_int, c_void};
@@ -13,31 +13,31 @@ use super::table;
 use crate::call::SUCCESS;
 use crate::failure::Failure;
 
-/// What a function does to the requests that it tells of.
+/// What a function does to the requests that it reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
     /// Requests are complete and gone.
     Completed,
-    /// Requests were only looked at.
+    /// Requests were only tested.
     Looked,
 }
 
-/// The requests that a function got, as far as they are pario's.
+/// The requests of a call that are pario's.
 #[derive(Debug)]
 pub(crate) struct ParioRequests {
     pub(crate) host: &'static Host,
     /// The function, for messages.
     pub(crate) function: &'static str,
-    /// With their places among all requests of the call.
+    /// With their positions among all requests of the call.
     found: Vec<(usize, Arc<Started>)>,
 }
 
 impl ParioRequests {
-    /// Those among `count` requests at an address. `None` if pario has nothing
-    /// to do with the call.
+    /// pario's requests among `count` requests at an address. `None` if there are none and the
+    /// call does not concern pario.
     ///
     /// # Safety
-    /// There are that many handles of the host's.
+    /// There are that many handles of the host.
     pub(crate) unsafe fn among(
         function: &'static str,
         count: c_int,
@@ -66,8 +66,7 @@ impl ParioRequests {
         handles: impl Iterator<Item = Request>,
     ) -> Option<ParioRequests> {
         let found = table::find(handles);
-        // A rank that waits for messages of its own keeps pario's moving where
-        // nobody else does.
+        // A rank that waits for its own messages makes progress for pario if nothing else does.
         (!found.is_empty() || is_weak()).then_some(ParioRequests {
             host,
             function,
@@ -75,12 +74,12 @@ impl ParioRequests {
         })
     }
 
-    /// Whether there is one at all.
+    /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// Moves messages on, and tells the host what is over.
+    /// Makes progress on messages, and reports completed operations to the host.
     pub(crate) fn advance(&self) -> Result<Moved, Failure> {
         let moved = progress_registered();
         let moved = match self.found.first() {
@@ -91,7 +90,7 @@ impl ParioRequests {
         Ok(moved)
     }
 
-    /// Advances and rests until `look` has a result.
+    /// Makes progress and backs off until `look` has a result.
     pub(crate) fn poll<T>(&self, mut look: impl FnMut() -> Option<T>) -> Result<T, Failure> {
         let mut backoff = Backoff::new();
         loop {
@@ -112,11 +111,11 @@ impl ParioRequests {
         }
     }
 
-    /// Waits until all of them are over and tells the host. The last comes first:
-    /// operations of a file mostly end in their order, so that there is one wait
-    /// for all of them, and one look at each.
+    /// Waits until all operations are complete and reports them to the host. The last one comes
+    /// first: operations of a file usually complete in order, so that there is one wait for all
+    /// of them and one look at each.
     fn wait(&self) -> Result<(), Failure> {
-        // Until the first that is not over soon.
+        // Up to the first that does not complete soon.
         let _ = self.found.iter().rev().all(|(_, it)| it.hasten());
         for (_, started) in self.found.iter().rev() {
             started.wait();
@@ -124,15 +123,15 @@ impl ParioRequests {
         self.announce()
     }
 
-    /// Tells the host what is over.
+    /// Reports completed operations to the host.
     fn announce(&self) -> Result<(), Failure> {
         let over = self.found.iter().filter(|(_, started)| started.is_over());
         over.into_iter()
             .try_for_each(|(_, started)| started.announce(self.host))
     }
 
-    /// Completes requests by a function of the host's that blocks, once pario's
-    /// are over; by `test` while other operations need this rank's attention.
+    /// Completes requests by a blocking function of the host, once pario's are complete; by
+    /// `test` while other operations need progress on this rank.
     pub(crate) fn block(
         &self,
         block: impl FnOnce() -> c_int,
@@ -145,7 +144,7 @@ impl ParioRequests {
         }
     }
 
-    /// Lets go of the operations, which go on.
+    /// Abandons the operations, which continue.
     pub(crate) fn abandon(&self) -> Result<(), Failure> {
         for (_, started) in &self.found {
             started.abandon();
@@ -154,8 +153,8 @@ impl ParioRequests {
         Ok(())
     }
 
-    /// The result of a function that completes at most one request: what the
-    /// host returned, or the error of the operation that it completed.
+    /// The result of a function that completes at most one request: the host's, or the error of
+    /// the operation that it completed.
     pub(crate) fn result_of_one(&self, code: c_int) -> c_int {
         let completed = self.found.iter().find(|(_, started)| started.is_freed());
         match completed {
@@ -164,8 +163,8 @@ impl ParioRequests {
         }
     }
 
-    /// As [`result_of_one`](Self::result_of_one) for a function that looks at
-    /// the request of a place, which stays.
+    /// As [`result_of_one`](Self::result_of_one), for a function that tests the request at a
+    /// position and keeps it.
     pub(crate) fn result_of_look(&self, code: c_int, place: Option<usize>) -> c_int {
         match place.and_then(|place| self.at(place)) {
             Some(started) if code == SUCCESS => self.raise(started),
@@ -173,7 +172,7 @@ impl ParioRequests {
         }
     }
 
-    /// The operation of a place. Places are in order.
+    /// The operation at a position. Positions are in order.
     fn at(&self, place: usize) -> Option<&Started> {
         let found = self.found.binary_search_by_key(&place, |(place, _)| *place);
         found.ok().map(|index| &*self.found[index].1)
@@ -184,13 +183,12 @@ impl ParioRequests {
         started.raise(self.host, self.function).unwrap_or(SUCCESS)
     }
 
-    /// The result of a function that completes several requests and writes a
-    /// status for each. `places` says which request of the call each status is
-    /// of. With an error, all statuses tell what became of their request.
+    /// The result of a function that completes several requests and writes a status for each.
+    /// `places` are the positions of the statuses' requests. If there is an error, every status
+    /// contains the result of its request.
     ///
     /// # Safety
-    /// `statuses` has as many statuses as there are places, or is a mark for
-    /// none.
+    /// `statuses` points to as many statuses as there are places, or is `MPI_STATUSES_IGNORE`.
     pub(crate) unsafe fn result_of_many(
         &self,
         code: c_int,
@@ -219,7 +217,7 @@ impl ParioRequests {
             host.write_status_error(host.status_at(statuses, index), code);
         };
         if code == SUCCESS {
-            // The host, which knows of no error, has not written the field.
+            // The host knows of no error and has not written the field.
             (0..count).for_each(|index| write(index, SUCCESS));
         }
         for (index, code) in failed {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use engine::Unreported;
+use engine::internal::Unreported;
 use pario_mpi::{Host, Moved, MpiTransport, ProgressRegistration, Request};
 
 use crate::errhandler;
@@ -14,19 +14,19 @@ use crate::files::{self, FileId, Found, OpenFile};
 
 use super::backoff::{self, YIELD_FOR};
 
-/// An operation behind a request of the host's.
+/// An operation that belongs to a request of the host.
 #[derive(Debug)]
 pub(crate) struct Started {
     file: FileId,
     transport: Arc<MpiTransport>,
-    /// Set before the program gets it.
+    /// Set before the program gets the handle.
     handle: OnceLock<Request>,
     stage: Mutex<Stage>,
     /// Where the error goes if the program frees the request.
     unreported: Option<Unreported>,
-    /// Whether the program has got the error.
+    /// Whether the error has been delivered to the program.
     raised: AtomicBool,
-    /// Whether the host was told that the operation is over.
+    /// Whether completion has been reported to the host.
     announced: AtomicBool,
     /// Whether the host has freed its request.
     freed: AtomicBool,
@@ -42,7 +42,7 @@ enum Stage {
         bytes: u64,
         failure: Option<engine::Error>,
     },
-    /// Nobody wants to know.
+    /// The result is not needed.
     Abandoned,
 }
 
@@ -77,8 +77,8 @@ impl Started {
         Started::at(stage, open, unreported)
     }
 
-    /// An operation that failed in the call that started it: whoever completes
-    /// its request gets the error.
+    /// An operation that failed in the call that started it: the function that completes its
+    /// request delivers the error.
     pub(super) fn failed(
         open: &OpenFile,
         error: engine::Error,
@@ -112,13 +112,12 @@ impl Started {
         self.handle.get().copied()
     }
 
-    /// Whether the operation is over. The file no longer counts it as pending
-    /// then.
+    /// Whether the operation is complete. Then the file no longer counts it as pending.
     pub(super) fn is_over(&self) -> bool {
         self.wait_for(Duration::ZERO)
     }
 
-    /// As [`is_over`](Self::is_over), after waiting no longer than `bound`.
+    /// As [`is_over`](Self::is_over), after waiting for at most `bound`.
     pub(super) fn wait_for(&self, bound: Duration) -> bool {
         let mut stage = self.stage();
         let complete = match &*stage {
@@ -133,18 +132,18 @@ impl Started {
             *stage = Stage::of_complete(request);
         }
         drop(stage);
-        // What the operation said last may still be here, and other ranks wait
-        // for it.
+        // The operation's last messages may not have been sent yet, and other ranks wait for
+        // them.
         if !self.transport.is_one_node() {
             self.transport.make_progress();
         }
         true
     }
 
-    /// Carries the operation out on the calling thread, which is going to wait
-    /// for it, and waits for a moment, as a blocking call would, without looking
-    /// at the host's messages; whether the operation is over. Not between nodes:
-    /// there the messages of all operations need this thread's attention.
+    /// Carries out the operation on the calling thread, which is about to wait for it, and
+    /// waits for a moment, as a blocking call would, without progress on the host's messages;
+    /// returns whether the operation is complete. Not between nodes, where the messages of all
+    /// operations need this thread.
     pub(super) fn hasten(&self) -> bool {
         if !self.transport.is_one_node() {
             return false;
@@ -155,14 +154,14 @@ impl Started {
         self.wait_for(YIELD_FOR)
     }
 
-    /// Waits until the operation is over, while messages move on.
+    /// Waits until the operation is complete, and makes progress on messages.
     pub(super) fn wait(&self) {
         backoff::until_over(&self.transport, |bound| self.wait_for(bound));
     }
 
-    /// Lets the operation go on without anyone who waits for it. Its messages
-    /// move on as before: other ranks may wait for them. The error of a write is
-    /// the next one's who syncs or closes the file.
+    /// Lets the operation continue although nothing waits for it. Progress is made on its
+    /// messages as before, because other ranks may wait for them. The next `sync` or `close` of
+    /// the file reports the error of a write.
     pub(super) fn abandon(&self) {
         let stage = std::mem::replace(&mut *self.stage(), Stage::Abandoned);
         match stage {
@@ -195,7 +194,7 @@ impl Started {
         }
     }
 
-    /// Tells the host, once, that the operation is over.
+    /// Reports completion to the host, once.
     pub(super) fn announce(&self, host: &Host) -> Result<(), Failure> {
         let handle = self.handle();
         let handle = handle.filter(|_| !self.announced.swap(true, Ordering::AcqRel));
@@ -215,13 +214,13 @@ impl Started {
         self.freed.load(Ordering::Acquire)
     }
 
-    /// Keeps messages moving: those of the file, and the host's own.
+    /// Makes progress on the file's messages and the host's.
     pub(super) fn make_progress(&self) -> Moved {
         self.transport.make_progress()
     }
 
-    /// Delivers the operation's error to the file's handler, if there is one:
-    /// the code for the program.
+    /// Delivers the operation's error to the file's handler, if there is one; returns the code
+    /// for the program.
     pub(super) fn raise(&self, host: &Host, function: &'static str) -> Option<c_int> {
         let failure = match &*self.stage() {
             Stage::Over {
@@ -231,7 +230,7 @@ impl Started {
             _ => return None,
         };
         self.raised.store(true, Ordering::Release);
-        // The stage is unlocked: a handler of the user's may do anything.
+        // The stage is unlocked, because the program's handler may call anything.
         Some(match files::find(self.file) {
             Found::Ours(open) => errhandler::raise_on_file(&open, &failure),
             Found::Closed | Found::Hosts => failure.code(host),

@@ -1,9 +1,8 @@
-//! Which of the host's request handles are pario's.
+//! The host's request handles that are pario's.
 //!
-//! A handle is in the table as long as the host's request lives: it is taken
-//! out by the host's own last act, the callback that frees the request, before
-//! the host can give the same handle to another request. The lock is never held
-//! while the host is called.
+//! A handle is in the table as long as the host's request exists: the callback that frees the
+//! request removes it, before the host can reuse the handle. The lock is never held while the
+//! host is called.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,14 +16,14 @@ type Table = HashMap<Request, Arc<Started>>;
 
 static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(RwLock::default);
 
-/// As many as are in the table.
+/// The number of handles in the table.
 static OUTSTANDING: AtomicUsize = AtomicUsize::new(0);
 
 fn read() -> RwLockReadGuard<'static, Table> {
     TABLE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Changes the table, and notes how many it holds.
+/// Changes the table, and updates the number of handles.
 fn change<T>(edit: impl FnOnce(&mut RwLockWriteGuard<'static, Table>) -> T) -> T {
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     let result = edit(&mut table);
@@ -32,8 +31,8 @@ fn change<T>(edit: impl FnOnce(&mut RwLockWriteGuard<'static, Table>) -> T) -> T
     result
 }
 
-/// Whether any request of pario's exists. A thread that got one knows of it
-/// from the thread that started it, so the order of memory is given already.
+/// Whether pario has any requests. A thread that has one got it from the thread that started
+/// it, which orders the memory accesses.
 pub(crate) fn is_any_outstanding() -> bool {
     OUTSTANDING.load(Ordering::Relaxed) > 0
 }
@@ -42,7 +41,7 @@ pub(super) fn insert(handle: Request, started: Arc<Started>) {
     change(|table| table.insert(handle, started));
 }
 
-/// Takes an operation out, unless its handle stands for another one by now.
+/// Removes an operation, unless its handle already stands for another one.
 pub(super) fn remove(handle: Request, started: &Arc<Started>) {
     change(|table| {
         let kept = table.get(&handle);
@@ -56,7 +55,7 @@ pub(super) fn remove_all() -> Vec<Arc<Started>> {
     change(|table| table.drain().map(|(_, started)| started).collect())
 }
 
-/// The operations among some handles, with their places there.
+/// The operations among some handles, with their positions.
 pub(super) fn find(handles: impl Iterator<Item = Request>) -> Vec<(usize, Arc<Started>)> {
     let table = read();
     let found = handles.enumerate().filter_map(|(place, handle)| {

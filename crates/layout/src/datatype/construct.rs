@@ -3,9 +3,14 @@
 use std::sync::OnceLock;
 
 use super::{Constructor, Darray, Datatype, Dimension, Lengths, Member, Order, Unit};
-use crate::{Basic, Signature, TypeError};
+use crate::{Basic, Element, Signature, TypeError};
 
 impl Datatype {
+    /// The predefined type of a Rust number: `Datatype::of::<f64>()` is `MPI_DOUBLE`.
+    pub fn of<T: Element>() -> Self {
+        Self::basic(T::BASIC)
+    }
+
     /// A predefined type. Cached, since programs pass one to every access.
     pub fn basic(basic: Basic) -> Self {
         static MADE: [OnceLock<Datatype>; 1 << u8::BITS] =

@@ -12,19 +12,19 @@ use crate::error::MpiError;
 use crate::handles::Datatype;
 use crate::host::{Attribute, Host};
 
-/// What is known of a datatype.
+/// What is known about a datatype.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) layout: Layout,
-    /// Whether it is known to be committed. It stays so.
+    /// Whether it is known to be committed, which never changes.
     pub(super) committed: bool,
 }
 
-/// What has been decoded.
+/// The decoded datatypes.
 ///
-/// Predefined types live as long as the host and are kept in a table. Derived ones carry their
-/// layout as an attribute, which the host deletes together with the type: its handle may come
-/// to mean another type after that.
+/// Predefined types live as long as the host and are kept in a table. Derived ones have their
+/// layout as an attribute, which the host deletes together with the type: its handle may stand
+/// for another type later.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     predefined: RwLock<HashMap<Datatype, Layout>>,
@@ -34,7 +34,7 @@ pub(crate) struct Decoded {
 }
 
 impl Decoded {
-    /// What is known of a datatype, if anything is.
+    /// What is known about a datatype, if anything.
     pub(super) fn get(&self, host: &Host, datatype: Datatype) -> Result<Option<Known>, MpiError> {
         let predefined = self
             .predefined
@@ -77,7 +77,7 @@ impl Decoded {
         predefined.insert(datatype, layout.clone());
     }
 
-    /// Keeps what is known of a derived type until that is freed.
+    /// Keeps what is known about a derived type until the type is freed.
     pub(super) fn keep(
         &self,
         host: &Host,

@@ -1,5 +1,5 @@
-//! Whether a datatype is committed. No function of the MPI tells, but those that use a datatype
-//! refuse one that is not: packing no element of it has no other effect.
+//! Whether a datatype is committed. The MPI has no function for that, but functions that use a
+//! datatype reject one that is not: packing zero elements of it has no other effect.
 
 use crate::ErrorClass;
 use crate::error::MpiError;
@@ -7,8 +7,8 @@ use crate::handles::Datatype;
 use crate::host::Host;
 
 impl Host {
-    /// Whether a datatype is committed, as far as the MPI looks at that. Programs that only have
-    /// sessions are believed: they have no communicator to ask on.
+    /// Whether a datatype is committed, as far as the MPI checks. Programs that use only
+    /// sessions are trusted: they have no communicator for the check.
     pub(super) fn type_is_committed(&self, datatype: Datatype) -> Result<bool, MpiError> {
         if !self.has_world() {
             return Ok(true);

@@ -14,7 +14,7 @@ use crate::host::{Contents, Host};
 pub(super) struct Constructor<'a> {
     pub(super) host: &'a Host,
     pub(super) combiner: Combiner,
-    /// The data bytes that the host says the type has.
+    /// The size of the type according to the host.
     pub(super) size: u64,
     pub(super) parts: &'a [Datatype],
 }
@@ -57,12 +57,12 @@ impl Constructor<'_> {
         DecodeError::Malformed(Some(self.combiner))
     }
 
-    /// An argument that has to be there.
+    /// A required argument.
     fn given<T>(&self, argument: Option<T>) -> Result<T, DecodeError> {
         argument.ok_or_else(|| self.malformed())
     }
 
-    /// The one inner datatype.
+    /// The only inner datatype.
     fn part(&self) -> Result<&Datatype, DecodeError> {
         self.given(self.parts.first())
     }

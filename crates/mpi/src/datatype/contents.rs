@@ -5,19 +5,19 @@ use std::slice;
 
 use crate::host::Contents;
 
-/// Where byte displacements and strides of a constructor stand.
+/// Where the byte displacements and strides of a constructor are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Displacements {
-    /// Among the addresses: the constructors of today.
+    /// Among the addresses: current constructors.
     Addresses,
-    /// Among the integers: those of MPI-1 in Fortran.
+    /// Among the integers: Fortran constructors of MPI-1.
     Integers,
 }
 
 /// The arguments that have not been read yet.
 ///
 /// Types made by large-count constructors have all counts and displacements in one array, in
-/// the order in which the other constructors have them in two.
+/// the order in which other constructors have them in two.
 pub(super) struct Arguments<'a> {
     integers: slice::Iter<'a, c_int>,
     addresses: slice::Iter<'a, i64>,

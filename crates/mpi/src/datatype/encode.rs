@@ -1,4 +1,4 @@
-//! Makes the host's datatypes of ours, by the host's own constructors.
+//! Makes datatypes of the host, with the host's own constructors.
 
 #![allow(unsafe_code)] // Calls constructors of the host by their names.
 
@@ -16,13 +16,13 @@ use crate::host::abi::{Slot, Slots};
 /// Why a datatype cannot be made with the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EncodeError {
-    /// The host refused.
+    /// A function of the host failed.
     Mpi(MpiError),
     /// The host lacks a predefined type.
     NoBasic(Basic),
     /// The host lacks a constructor.
     NoFunction(&'static str),
-    /// A number is more than the constructor takes.
+    /// A number exceeds the range of the constructor.
     TooLarge(u64),
 }
 
@@ -49,7 +49,7 @@ impl From<MpiError> for EncodeError {
     }
 }
 
-/// A datatype of the host; freed when dropped, which has to be before MPI ends.
+/// A datatype of the host; freed when dropped, which must happen before the MPI ends.
 #[derive(Debug)]
 pub struct Encoded<'a> {
     host: &'a Host,
@@ -60,9 +60,9 @@ pub struct Encoded<'a> {
 /// Who frees a datatype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// Nobody: it is the host's own.
+    /// Nothing: it is predefined.
     Predefined,
-    /// We, who made it.
+    /// This library, which made it.
     Made,
 }
 
@@ -76,15 +76,15 @@ impl Encoded<'_> {
 impl Drop for Encoded<'_> {
     fn drop(&mut self) {
         if self.origin == Origin::Made {
-            // It is ours and valid; nobody is left to tell of an error.
+            // The handle is valid; there is nowhere to report an error.
             let _ = self.host.type_free(self.datatype);
         }
     }
 }
 
 impl Host {
-    /// A datatype of the host, committed, made by the same constructors with the same arguments.
-    /// Where the host gives other bounds to a structure, they are set to ours.
+    /// A committed datatype of the host, made by the same constructors with the same arguments.
+    /// If the host gives a structure other bounds, they are set to those of `datatype`.
     pub fn encode(&self, datatype: &pario_layout::Datatype) -> Result<Encoded<'_>, EncodeError> {
         let mut made: Vec<Encoded<'_>> = Vec::new();
         for (datatype, contents) in datatype.contents() {
@@ -103,7 +103,7 @@ impl Host {
     }
 }
 
-/// The same datatype with the bounds of ours.
+/// The same datatype with the bounds of another one.
 fn with_bounds_of<'a>(
     datatype: &pario_layout::Datatype,
     made: Encoded<'a>,
@@ -116,16 +116,16 @@ fn with_bounds_of<'a>(
     }
 }
 
-/// Calls a constructor of the host: its name, its arguments with their types; the place of the new
-/// handle is added at the end.
+/// Calls a constructor of the host: its name, and its arguments with their types; the address
+/// of the new handle is added at the end.
 macro_rules! construct {
     ($maker:expr, $name:literal, $($argument:expr => $type:ty),* $(,)?) => {{
         let host = $maker.host;
         let address = host.function($name);
         let address = address.ok_or(EncodeError::NoFunction(concat!("MPI_", $name)))?;
         type Function = unsafe extern "C" fn($($type,)* *mut c_void) -> c_int;
-        // SAFETY: the signature is the standard's, handles apart, which are 64 bits in a register
-        // (see `host::functions`).
+        // SAFETY: the signature is the standard's, except for handles, which are 64 bits in a
+        // register (see `host::functions`).
         let function = unsafe { std::mem::transmute::<*mut c_void, Function>(address) };
         let mut slot = Slot::new(host.flavour(), 0);
         // SAFETY: handles are valid, and arrays have the lengths that are passed.
@@ -214,7 +214,7 @@ impl<'a> Encoder<'a, '_> {
     fn basic(&self, basic: Basic) -> Result<Encoded<'a>, EncodeError> {
         let missing = EncodeError::NoBasic(basic);
         let datatype = self.host.named_type(basic.name()).ok_or(missing.clone())?;
-        // Hosts have handles of types that they were built without.
+        // Hosts may have handles of types that they were built without.
         if self.host.type_size(datatype)? != basic.size() {
             return Err(missing);
         }

@@ -1,4 +1,4 @@
-//! Turns the host's datatypes into layouts, once each, and ours into the host's.
+//! Turns the host's datatypes into layouts, once each, and layouts into datatypes of the host.
 
 mod cache;
 mod committed;
@@ -29,9 +29,9 @@ pub enum DecodeError {
     Null,
     /// The datatype is not committed.
     Uncommitted,
-    /// The host refused to tell.
+    /// A function of the host failed.
     Mpi(MpiError),
-    /// The host told something that makes no datatype.
+    /// The host returned arguments that make no valid datatype.
     Type(TypeError),
     /// A predefined type that is unknown.
     UnknownName {
@@ -97,8 +97,8 @@ impl Host {
         decode_at(self, datatype, MAX_DEPTH)
     }
 
-    /// The same for a datatype that must be committed, as those of data and of views must.
-    /// That it is, is asked until it is so, then kept.
+    /// As [`decode`](Self::decode), for a datatype that must be committed, as those of data and
+    /// views must. The host is asked until it is; then the result is kept.
     pub fn decode_committed(
         &self,
         datatype: Datatype,
@@ -195,8 +195,8 @@ fn release(host: &Host, handle: Datatype) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// The same datatype with the bounds that the host says: alignment of structures and the
-/// markers `MPI_LB` and `MPI_UB` are its own business.
+/// The same datatype with the bounds that the host reports: the alignment of structures and the
+/// markers `MPI_LB` and `MPI_UB` depend on the host.
 fn with_bounds_of(
     host: &Host,
     datatype: Datatype,

@@ -1,4 +1,4 @@
-//! Predefined datatypes, by the names that every host gives them.
+//! Predefined datatypes, by their names, which all hosts share.
 
 use pario_layout::{Basic, Datatype as Layout, Pair, TypeError};
 
@@ -75,8 +75,8 @@ pub(super) fn decode(host: &Host, datatype: Datatype) -> Result<Layout, DecodeEr
     Err(DecodeError::UnknownName { name, size })
 }
 
-/// The basic type itself if the host's has its size, or the one of its kind that has: Fortran
-/// compilers can be told to make integers and reals of 8 bytes.
+/// The basic type itself if the host's has the same size, or another one of its kind that has:
+/// Fortran compilers have options for integers and reals of 8 bytes.
 fn at_size(basic: Basic, size: u64) -> Option<Basic> {
     if basic.size() == size {
         return Some(basic);

@@ -4,10 +4,10 @@
 
 use std::ffi::{c_int, c_void};
 
-/// The binary interface an MPI library speaks.
+/// The binary interface of an MPI library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flavour {
-    /// MPICH and its kin: Intel MPI, Cray MPICH, MVAPICH, ParaStation MPI.
+    /// MPICH and its derivatives: Intel MPI, Cray MPICH, MVAPICH, ParaStation MPI.
     Mpich,
     /// Open MPI 4 and 5.
     OpenMpi,
@@ -28,19 +28,19 @@ pub struct StatusFields {
     pub error: usize,
 }
 
-/// Room for a status of any host.
+/// The size of the largest status.
 pub const STATUS_BYTES_MAX: usize = 32;
 
 impl Flavour {
     /// Every flavour.
     pub const ALL: [Flavour; 3] = [Self::Mpich, Self::OpenMpi, Self::Standard];
 
-    /// The place of this flavour in tables of three.
+    /// The column of this flavour in tables.
     pub(crate) const fn column(self) -> usize {
         self as usize
     }
 
-    /// The flavour in words.
+    /// The name of the flavour.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mpich => "MPICH ABI",
@@ -49,7 +49,7 @@ impl Flavour {
         }
     }
 
-    /// The width of a handle in C. `MPI_File` is a pointer on every host and not meant here.
+    /// The width of a handle in C, other than `MPI_File`, which is a pointer on every host.
     pub const fn handle_bytes(self) -> usize {
         match self {
             Self::Mpich => size_of::<c_int>(),
@@ -82,7 +82,7 @@ impl Flavour {
     }
 
     /// A handle that C passed or returned in a register: the upper half of the register is
-    /// undefined where handles are C integers.
+    /// undefined if handles are C integers.
     pub const fn from_register(self, raw: u64) -> u64 {
         match self {
             Self::Mpich => raw & u32::MAX as u64,
@@ -136,12 +136,12 @@ impl Slot {
         slot
     }
 
-    /// What to pass to C.
+    /// The address to pass to C.
     pub fn pointer(&mut self) -> *mut c_void {
         (&raw mut self.memory).cast()
     }
 
-    /// The handle that is there now.
+    /// The current handle.
     pub fn handle(&self) -> u64 {
         // SAFETY: the slot is as wide as the widest handle.
         unsafe { self.flavour.read_handle((&raw const self.memory).cast(), 0) }
@@ -166,18 +166,18 @@ impl Slots {
             len,
         };
         for (index, handle) in handles.enumerate() {
-            // SAFETY: there is room for `len` handles of the widest kind.
+            // SAFETY: the memory holds `len` handles of the widest kind.
             unsafe { flavour.write_handle(slots.pointer(), index, handle) };
         }
         slots
     }
 
-    /// What to pass to C.
+    /// The address to pass to C.
     pub fn pointer(&mut self) -> *mut c_void {
         self.memory.as_mut_ptr().cast()
     }
 
-    /// The handles that are there now.
+    /// The current handles.
     pub fn handles(&self) -> impl Iterator<Item = u64> {
         let memory = self.memory.as_ptr().cast();
         // SAFETY: there are `len` initialised handles.

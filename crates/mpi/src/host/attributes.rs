@@ -1,4 +1,4 @@
-//! Values that are kept with communicators and datatypes.
+//! Attributes of communicators and datatypes.
 
 #![allow(unsafe_code)] // Calls the host.
 
@@ -9,7 +9,7 @@ use super::{Host, call};
 use crate::error::MpiError;
 use crate::handles::{Comm, Datatype};
 
-/// What an attribute is: an address, or a number cast to one.
+/// The value of an attribute: an address, or a number cast to one.
 pub type Attribute = *mut c_void;
 
 /// Called when an object is duplicated: the object, the key, the extra state, the value, where
@@ -57,12 +57,13 @@ impl Host {
         Ok(key)
     }
 
-    /// Frees a key of communicators; values set under it stay until their object goes.
+    /// Frees a key of communicators; values set under it stay until their object is freed.
     pub fn comm_free_keyval(&self, mut key: c_int) -> Result<(), MpiError> {
         call!(self, comm_free_keyval(&mut key))
     }
 
-    /// Sets a value of a communicator. Who made the key vouched for its callbacks and their values.
+    /// Sets a value of a communicator. The creator of the key vouched for its callbacks and
+    /// their values.
     #[allow(clippy::not_unsafe_ptr_arg_deref)] // a token that only the callbacks look into
     pub fn comm_set_attr(&self, comm: Comm, key: c_int, value: Attribute) -> Result<(), MpiError> {
         call!(self, comm_set_attr(comm.0, key, value))
@@ -83,17 +84,6 @@ impl Host {
         call!(self, comm_delete_attr(comm.0, key))
     }
 
-    /// The largest tag that messages may have.
-    pub fn tag_max(&self, comm: Comm) -> Result<c_int, MpiError> {
-        /// What the standard guarantees.
-        const TAG_MAX_LEAST: c_int = 32767;
-        let value = self.comm_get_attr(comm, self.constants().tag_ub)?;
-        // SAFETY: predefined attributes are the addresses of integers.
-        Ok(value.map_or(TAG_MAX_LEAST, |value| unsafe {
-            value.cast::<c_int>().read()
-        }))
-    }
-
     /// A key for values of datatypes. Without a copy callback, duplicates get no value.
     ///
     /// # Safety
@@ -112,12 +102,13 @@ impl Host {
         Ok(key)
     }
 
-    /// Frees a key of datatypes; values set under it stay until their object goes.
+    /// Frees a key of datatypes; values set under it stay until their object is freed.
     pub fn type_free_keyval(&self, mut key: c_int) -> Result<(), MpiError> {
         call!(self, type_free_keyval(&mut key))
     }
 
-    /// Sets a value of a datatype. Who made the key vouched for its callbacks and their values.
+    /// Sets a value of a datatype. The creator of the key vouched for its callbacks and their
+    /// values.
     #[allow(clippy::not_unsafe_ptr_arg_deref)] // a token that only the callbacks look into
     pub fn type_set_attr(
         &self,

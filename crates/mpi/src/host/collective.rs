@@ -22,7 +22,7 @@ impl Host {
         call!(self, bcast(address, count, byte.0, root as c_int, comm.0))
     }
 
-    /// Everyone's bytes, one rank's after the other's; all pass the same length.
+    /// The bytes of all ranks, in rank order; all pass the same length.
     pub fn allgather(&self, data: &[u8], comm: Comm) -> Result<Vec<u8>, MpiError> {
         let mut all = vec![0_u8; data.len() * self.comm_size(comm)?];
         let (given, count) = (address(data), self.length(data.len())?);
@@ -34,7 +34,7 @@ impl Host {
         Ok(all)
     }
 
-    /// Everyone's bytes; lengths may differ.
+    /// The bytes of all ranks; lengths may differ.
     pub fn allgatherv(&self, data: &[u8], comm: Comm) -> Result<Vec<Vec<u8>>, MpiError> {
         let lengths = self.allgather(&(data.len() as u64).to_ne_bytes(), comm)?;
         let lengths = lengths.chunks_exact(size_of::<u64>()).map(|bytes| {
@@ -70,7 +70,7 @@ impl Host {
         Ok(counts.iter().zip(&places).map(part).collect())
     }
 
-    /// Combines everyone's numbers element by element.
+    /// Combines the numbers of all ranks element by element.
     pub fn allreduce(&self, data: &[u64], op: Op, comm: Comm) -> Result<Vec<u64>, MpiError> {
         let mut all = vec![0_u64; data.len()];
         let (given, count) = (address(data), self.length(data.len())?);

@@ -4,8 +4,8 @@ use std::ffi::c_int;
 
 use super::abi::Flavour;
 
-/// Defines the enum and its numbers: name, then MPICH, Open MPI, standard ABI. A host that
-/// lacks one has `_`.
+/// Defines the enum and its numbers: name, then MPICH, Open MPI, standard ABI. `_` if a host
+/// lacks one.
 macro_rules! combiners {
     ($($variant:ident = $name:literal, $mpich:tt, $open_mpi:tt, $standard:tt;)*) => {
         /// The constructor that made a datatype.
@@ -70,7 +70,7 @@ impl Combiner {
         all.find(|combiner| combiner.number(flavour) == Some(number))
     }
 
-    /// Whether types it makes are the host's own, never to be freed.
+    /// Whether types of this constructor are predefined and must not be freed.
     pub const fn is_predefined(self) -> bool {
         matches!(
             self,

@@ -9,7 +9,7 @@ use super::{Host, call};
 use crate::error::MpiError;
 use crate::handles::{Comm, Errhandler, Group};
 
-/// What comparing two communicators or groups gives.
+/// The result of comparing two communicators or groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// The same object.
@@ -50,7 +50,7 @@ impl Host {
         call!(self, comm_free(slot.pointer()))
     }
 
-    /// The communicator of the processes that passed the same colour, ordered by `key`; none
+    /// The communicator of the processes that passed the same colour, ordered by `key`; `None`
     /// for those that passed no colour. Collective.
     pub fn comm_split(
         &self,
@@ -108,7 +108,7 @@ impl Host {
 
     /// Makes calls on a communicator return their errors.
     pub fn comm_return_errors(&self, comm: Comm) -> Result<(), MpiError> {
-        // Intel's library of the standard ABI has the numbers of two handlers exchanged.
+        // Intel's library with the standard ABI has the numbers of two handlers swapped.
         let is_exchanged = self.flavour() == Flavour::Standard && self.version().contains("Intel");
         let standard = self.predefined().errors_return;
         let handler = match is_exchanged {
@@ -144,8 +144,8 @@ impl Host {
         Ok(self.comparison(result))
     }
 
-    /// The ranks in `to` of the processes that have `ranks` in `from`; none for those that are
-    /// not there.
+    /// The ranks in `to` of the processes that have `ranks` in `from`; `None` for those that
+    /// are not in `to`.
     pub fn group_translate_ranks(
         &self,
         from: Group,

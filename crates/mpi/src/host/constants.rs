@@ -1,7 +1,7 @@
 //! Constants of MPI that differ between hosts.
 //!
-//! Each is one line: the value on hosts with MPICH's ABI, with Open MPI's and with the standard
-//! one. `tests/headers.rs` compares every line with the headers of the MPIs that are installed.
+//! There is one line for each: the value with MPICH's ABI, with Open MPI's and with the
+//! standard one. `tests/headers.rs` compares every line with the headers of the installed MPIs.
 
 use super::abi::Flavour;
 use super::loader::Library;
@@ -61,7 +61,6 @@ constants! {
     thread_multiple: i32 = "MPI_THREAD_MULTIPLE", 3, 3, 4096;
     comm_type_shared: i32 = "MPI_COMM_TYPE_SHARED", 1, 0, 221;
     keyval_invalid: i32 = "MPI_KEYVAL_INVALID", 0x24000000, -1, 0;
-    tag_ub: i32 = "MPI_TAG_UB", 0x64400001, 0, 501;
     last_used_code: i32 = "MPI_LASTUSEDCODE", 0x6440000b, 5, 506;
     err_lastcode: i32 = "MPI_ERR_LASTCODE", 0x3fffffff, 92, 0x3fff;
     undefined: i32 = "MPI_UNDEFINED", -32766, -32766, -32766;
@@ -77,7 +76,6 @@ constants! {
     max_error_string: usize = "MPI_MAX_ERROR_STRING", 512, 256, 512;
     max_object_name: usize = "MPI_MAX_OBJECT_NAME", 128, 64, 128;
     max_datarep_string: usize = "MPI_MAX_DATAREP_STRING", 128, 128, 128;
-    max_processor_name: usize = "MPI_MAX_PROCESSOR_NAME", 128, 256, 256;
     max_library_version_string: usize = "MPI_MAX_LIBRARY_VERSION_STRING", 8192, 256, 8192;
     bottom: isize = "MPI_BOTTOM", 0, 0, 0;
     in_place: isize = "MPI_IN_PLACE", -1, 1, 1;
@@ -103,7 +101,7 @@ macro_rules! predefined {
             pub const TABLE: &[(&str, u64, &str, u64)] =
                 &[$(($name, $mpich, $symbol, $standard)),*];
 
-            /// The handles of a library; the names of those it lacks.
+            /// The handles of a library, or the names of those it lacks.
             pub(super) fn of(
                 flavour: Flavour,
                 library: &Library,

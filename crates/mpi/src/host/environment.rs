@@ -11,7 +11,7 @@ use super::{Host, call};
 use crate::error::MpiError;
 use crate::handles::Comm;
 
-/// How an MPI may be called from threads.
+/// The level of thread support of an MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Threads {
     /// `MPI_THREAD_SINGLE`: there is one thread.
@@ -43,7 +43,7 @@ impl Threads {
         }
     }
 
-    /// The level of that number; an unknown one is taken for the least.
+    /// The level of that number; unknown numbers count as the lowest level.
     pub fn from_number(flavour: Flavour, number: c_int) -> Threads {
         let mut levels = Self::ALL.into_iter();
         levels
@@ -53,7 +53,8 @@ impl Threads {
 }
 
 impl Host {
-    /// Whether MPI has been initialised, be it finalised since. Allowed at any time.
+    /// Whether MPI has been initialised, even if it has been finalised since. Allowed at any
+    /// time.
     pub fn is_initialized(&self) -> bool {
         let mut flag = 0;
         call!(self, initialized(&mut flag)).is_ok() && flag != 0
@@ -65,13 +66,13 @@ impl Host {
         call!(self, finalized(&mut flag)).is_ok() && flag != 0
     }
 
-    /// Whether the world of `MPI_Init` can be used now: false in programs that use sessions
-    /// only.
+    /// Whether the world of `MPI_Init` can be used now: false in programs that use only
+    /// sessions.
     pub fn has_world(&self) -> bool {
         self.is_initialized() && !self.is_finalized()
     }
 
-    /// Initialises MPI and returns the level of thread support that it gives.
+    /// Initialises MPI and returns the level of thread support that it provides.
     pub fn init_thread(&self, wanted: Threads) -> Result<Threads, MpiError> {
         let mut given = 0;
         let (arguments, wanted) = (ptr::null_mut(), wanted.number(self.flavour));
@@ -82,7 +83,7 @@ impl Host {
         Ok(Threads::from_number(self.flavour, given))
     }
 
-    /// The level of thread support in force.
+    /// The current level of thread support.
     pub fn threads(&self) -> Result<Threads, MpiError> {
         let mut level = 0;
         call!(self, query_thread(&mut level))?;
@@ -99,27 +100,19 @@ impl Host {
         call!(self, abort(comm.0, code))
     }
 
-    /// The version of the standard that the host claims.
+    /// The version of the standard that the host reports.
     pub fn standard_version(&self) -> Result<(c_int, c_int), MpiError> {
         let (mut major, mut minor) = (0, 0);
         call!(self, get_version(&mut major, &mut minor))?;
         Ok((major, minor))
     }
-
-    /// The name of the node.
-    pub fn processor_name(&self) -> Result<String, MpiError> {
-        let mut text = TextBuffer::new(self.constants().max_processor_name);
-        let mut len = 0;
-        call!(self, get_processor_name(text.pointer(), &mut len))?;
-        Ok(text.string())
-    }
 }
 
-/// Room for a text that the host writes.
+/// A buffer for a text that the host writes.
 pub(super) struct TextBuffer(Vec<u8>);
 
 impl TextBuffer {
-    /// Room for `len` bytes and C's final NUL.
+    /// A buffer for `len` bytes and the final NUL.
     pub(super) fn new(len: usize) -> Self {
         Self(vec![0; len + 1])
     }
@@ -128,7 +121,7 @@ impl TextBuffer {
         self.0.as_mut_ptr().cast()
     }
 
-    /// What was written up to the NUL.
+    /// The text up to the NUL.
     pub(super) fn string(&self) -> String {
         let end = self.0.iter().position(|&byte| byte == 0);
         String::from_utf8_lossy(&self.0[..end.unwrap_or(self.0.len())]).into_owned()

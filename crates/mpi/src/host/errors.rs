@@ -17,15 +17,16 @@ impl Host {
         class.number(self.flavour())
     }
 
-    /// The class of a code, where it is one of the standard's.
+    /// The class of a code, if it is one of the standard's.
     pub fn class_of(&self, code: c_int) -> Option<ErrorClass> {
         ErrorClass::from_number(self.flavour(), self.class_number_of(code))
     }
 
-    /// The number of a code's class, be it a class that the program added.
+    /// The number of a code's class, which may be one that the program added.
     pub fn class_number_of(&self, code: c_int) -> c_int {
         let mut class = code;
-        // SAFETY: the place is writable. Not `call!`, whose errors ask for their class.
+        // SAFETY: the pointer is valid for writes. Not `call!`, whose errors ask for their
+        // class.
         match unsafe { (self.functions.error_class)(code, &mut class) } {
             0 => class,
             _ => code,
@@ -36,7 +37,7 @@ impl Host {
     pub fn error_string(&self, code: c_int) -> String {
         let mut text = TextBuffer::new(self.constants().max_error_string);
         let mut len = 0;
-        // SAFETY: the text has room for the host's longest. Not `call!`, whose errors ask for
+        // SAFETY: the buffer holds the host's longest text. Not `call!`, whose errors ask for
         // their text.
         match unsafe { (self.functions.error_string)(code, text.pointer(), &mut len) } {
             0 => text.string(),
@@ -58,7 +59,7 @@ impl Host {
         Ok(code)
     }
 
-    /// Sets the text of a code that was added; cut to what the host can hold.
+    /// Sets the text of a code that was added, truncated to the host's maximum.
     pub fn add_error_string(&self, code: c_int, text: &str) -> Result<(), MpiError> {
         let mut end = text.len().min(self.constants().max_error_string - 1);
         while !text.is_char_boundary(end) {

@@ -1,4 +1,4 @@
-//! Finds the MPI library of this process and tells its flavour.
+//! Finds the MPI library of this process and its flavour.
 
 #![allow(unsafe_code)] // Calls the few functions that tell what a library is.
 
@@ -9,21 +9,21 @@ use super::abi::Flavour;
 use super::loader::{Library, objects};
 use crate::error::HostError;
 
-/// A function that this library never exports, so that who defines it is the host.
+/// A function that this library never exports, so that the library that defines it is the host.
 const WITNESS: &str = "PMPI_Comm_dup";
 
-/// Symbols or words that only MPICH and its kin have.
+/// Symbols or words that only MPICH and its derivatives have.
 const MPICH_SYMBOLS: &[&str] = &["MPIR_Err_create_code", "MPIR_Assert_fail"];
 const MPICH_WORDS: &[&str] = &["mpich", "intel(r) mpi", "mvapich", "parastation"];
 
-/// Room for the version text of any host.
+/// The size of the longest version text of any host.
 const VERSION_BYTES: usize = 8192 + 1;
 
 /// The MPI library of this process.
 ///
-/// Looks at every loaded object, not along the search order of symbols: interpreters load MPI
-/// where only their own modules see it. Where several are loaded, the one that is initialised
-/// is the program's.
+/// Examines every loaded object instead of following the search order of symbols: interpreters
+/// load MPI so that only their own modules see it. If several are loaded, the one that is
+/// initialised belongs to the program.
 pub(super) fn find() -> Result<Library, HostError> {
     let mut candidates: Vec<Library> = objects()
         .iter()
@@ -66,7 +66,7 @@ pub(super) fn classify(library: &Library) -> Result<Flavour, HostError> {
     })
 }
 
-/// What the library says of itself; empty if it cannot say.
+/// The library's version text; empty if it has none.
 pub(super) fn version(library: &Library) -> String {
     let Some(address) = library.function("Get_library_version") else {
         return String::new();
@@ -84,15 +84,15 @@ pub(super) fn version(library: &Library) -> String {
     }
 }
 
-/// The version of the standard ABI: libraries that export the function and do not speak that
-/// ABI answer -1.
+/// The major version of the standard ABI: libraries that export the function without supporting
+/// that ABI return -1.
 fn standard_abi_major(library: &Library) -> Option<c_int> {
     let address = library.function("Abi_get_version")?;
     // SAFETY: MPI-5's signature; allowed before initialisation.
     let get: unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int =
         unsafe { mem::transmute(address) };
     let (mut major, mut minor) = (-1, -1);
-    // SAFETY: both places are writable.
+    // SAFETY: both pointers are valid for writes.
     let code = unsafe { get(&mut major, &mut minor) };
     (code == 0).then_some(major)
 }
@@ -104,7 +104,7 @@ fn is_initialized(library: &Library) -> bool {
     // SAFETY: the signature on every host; allowed before initialisation.
     let initialized: unsafe extern "C" fn(*mut c_int) -> c_int = unsafe { mem::transmute(address) };
     let mut flag = 0;
-    // SAFETY: the place is writable.
+    // SAFETY: the pointer is valid for writes.
     let code = unsafe { initialized(&mut flag) };
     code == 0 && flag != 0
 }

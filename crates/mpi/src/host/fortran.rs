@@ -1,7 +1,7 @@
 //! Fortran's integers for handles.
 //!
-//! Older hosts export `c2f` and `f2c`, those of the standard ABI `toint` and `fromint`. Where
-//! a host has neither as functions, its handles are C integers, the same in Fortran.
+//! Older hosts export `c2f` and `f2c`, those with the standard ABI `toint` and `fromint`. If a
+//! host has neither as functions, its handles are C integers, the same as in Fortran.
 
 #![allow(unsafe_code)] // Calls the host.
 

@@ -1,8 +1,8 @@
-//! The functions of the host: one line each.
+//! The functions of the host, one per line.
 //!
 //! Handles that are passed by value are 64 bits in a register; a callee that takes a C integer
-//! looks at the lower half of it only (x86-64 and aarch64). Handles behind pointers have the
-//! width of the host: see [`Slot`](super::abi::Slot) and [`Slots`](super::abi::Slots).
+//! uses only the lower half of it (x86-64 and aarch64). Handles behind pointers have the width
+//! of the host: see [`Slot`](super::abi::Slot) and [`Slots`](super::abi::Slots).
 
 #![allow(unsafe_code)] // Addresses from the dynamic linker become function pointers.
 
@@ -26,15 +26,15 @@ pub type Text = *mut c_char;
 /// A C string that is read.
 pub type ConstText = *const c_char;
 
-/// Defines the table: the functions without which a host is refused, those that some hosts
-/// lack, and those that are not MPI's own.
+/// Defines the table: the functions that a host must have, those that some hosts lack, and
+/// those that are not part of MPI.
 macro_rules! functions {
     (
         required { $($required:ident = $required_name:literal ($($required_type:ty),*);)* }
         optional { $($optional:ident = $optional_name:literal ($($optional_type:ty),*) $(-> $optional_return:ty)?;)* }
         foreign { $($foreign:ident = $foreign_name:literal ($($foreign_type:ty),*);)* }
     ) => {
-        /// The functions of a host. Names are given without `MPI_`.
+        /// The functions of a host. Names are without `MPI_`.
         #[derive(Debug)]
         pub struct Functions {
             $(#[doc = concat!("`MPI_", $required_name, "`")]
@@ -53,7 +53,8 @@ macro_rules! functions {
         }
 
         impl Functions {
-            /// Looks every function up; the names of required ones that the library lacks.
+            /// Looks up every function; fails with the names of required ones that the library
+            /// lacks.
             pub(super) fn of(library: &Library) -> Result<Functions, Vec<String>> {
                 let required = [$(concat!("MPI_", $required_name)),*];
                 let found = [$(library.function($required_name).is_some()),*];
@@ -63,7 +64,8 @@ macro_rules! functions {
                     return Err(missing);
                 }
                 let present = |name| library.function(name).expect("it was there just now");
-                // SAFETY: the signatures are those of the standard, handles apart: see above.
+                // SAFETY: the signatures are those of the standard, except for handles: see
+                // above.
                 Ok(unsafe { Functions {
                     $($required: mem::transmute::<
                         Pointer,
@@ -95,7 +97,6 @@ functions! {
         finalize = "Finalize" ();
         abort = "Abort" (Handle, c_int);
         get_version = "Get_version" (Ints, Ints);
-        get_processor_name = "Get_processor_name" (Text, Ints);
 
         comm_dup = "Comm_dup" (Handle, Handles);
         comm_rank = "Comm_rank" (Handle, Ints);

@@ -41,7 +41,7 @@ impl Host {
                 let (limit, mut flag) = (self.constants().max_info_val, 0);
                 let mut value = TextBuffer::new(limit);
                 let length = limit as c_int;
-                // SAFETY: the text has room for `length` bytes and the final NUL.
+                // SAFETY: the buffer holds `length` bytes and the final NUL.
                 let code = unsafe { get(info.0, key.as_ptr(), length, value.pointer(), &mut flag) };
                 self.check(functions::name::info_get, code)?;
                 Ok((flag != 0).then(|| value.string()))
@@ -71,8 +71,8 @@ impl Host {
         Ok((flag != 0).then(|| value.string()))
     }
 
-    /// A new info object of these pairs, to be freed. Pairs whose key or value the host cannot
-    /// hold are left out.
+    /// A new info object with these pairs, to be freed. Pairs whose key or value exceeds the
+    /// host's limits are omitted.
     pub fn info_from_pairs<K, V>(
         &self,
         pairs: impl IntoIterator<Item = (K, V)>,
@@ -86,7 +86,7 @@ impl Host {
         let info = Info(slot.handle());
         for (key, value) in pairs {
             if let Err(error) = self.info_set(info, key.as_ref(), value.as_ref()) {
-                // The first error is the one to tell.
+                // The first error is the one to report.
                 let _ = self.info_free(info);
                 return Err(error);
             }
@@ -94,7 +94,7 @@ impl Host {
         Ok(info)
     }
 
-    /// Sets a key; does nothing if the host cannot hold the key or the value.
+    /// Sets a key; does nothing if the key or the value exceeds the host's limits.
     pub fn info_set(&self, info: Info, key: &str, value: &str) -> Result<(), MpiError> {
         let constants = self.constants();
         let fits = (1..constants.max_info_key).contains(&key.len())

@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ops::Range;
 use std::ptr;
 
-/// A library that stays loaded until the process ends.
+/// A library that stays loaded until the process exits.
 #[derive(Debug)]
 pub struct Library {
     handle: *mut c_void,
@@ -18,12 +18,12 @@ unsafe impl Send for Library {}
 // SAFETY: as above; it never changes.
 unsafe impl Sync for Library {}
 
-/// How far the symbols of a library that is loaded can be seen.
+/// The visibility of the symbols of a library that is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// By every library that is loaded later: what an MPI's own plugins expect.
+    /// To every library that is loaded later, as the MPI's own plugins expect.
     Global,
-    /// By nobody but its own dependencies.
+    /// Only to its own dependencies.
     Local,
 }
 
@@ -122,7 +122,7 @@ impl Object {
     }
 }
 
-/// Every object of this process in the order in which they were loaded.
+/// Every object of this process, in load order.
 pub(super) fn objects() -> Vec<Object> {
     let mut objects = Vec::new();
     // SAFETY: the callback runs before the call returns and takes the vector it is given.
@@ -136,7 +136,7 @@ unsafe extern "C" fn note_object(
     _size: usize,
     data: *mut c_void,
 ) -> c_int {
-    // SAFETY: `objects` passes its vector, which nothing else uses meanwhile; the linker passes
+    // SAFETY: `objects` passes its vector, which nothing else uses in the meantime; the linker passes
     // a valid description with as many program headers as it says.
     let (objects, info, headers) = unsafe {
         let info = &*info;

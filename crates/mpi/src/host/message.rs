@@ -23,19 +23,18 @@ pub struct Probed {
     pub bytes: usize,
 }
 
-/// A message that was taken out of the queue, to be received with
-/// [`Host::mrecv`] and no other way.
+/// A message that was taken out of the queue; only [`Host::mrecv`] can receive it.
 #[derive(Debug)]
 #[must_use]
 pub struct Matched {
     /// The host's handle.
     pub message: Message,
-    /// What is known of it.
+    /// What is known about it.
     pub probed: Probed,
 }
 
-/// The address of a buffer that the host writes. Empty buffers of Rust have an address of one,
-/// which is a mark with a meaning on some hosts.
+/// The address of a buffer that the host writes. Empty buffers of Rust have the address 1,
+/// which has a special meaning on some hosts.
 pub(super) fn address_mut<T>(buffer: *mut [T]) -> *mut c_void {
     match buffer.is_empty() {
         true => ptr::null_mut(),
@@ -59,7 +58,7 @@ impl Host {
     /// Starts to send.
     ///
     /// # Safety
-    /// `data` must stay as it is until the request is complete.
+    /// `data` must not change until the request is complete.
     pub unsafe fn isend(
         &self,
         data: *const [u8],
@@ -87,7 +86,7 @@ impl Host {
     /// Starts to send; completes once the receiver has begun to receive.
     ///
     /// # Safety
-    /// `data` must stay as it is until the request is complete.
+    /// `data` must not change until the request is complete.
     pub unsafe fn issend(
         &self,
         data: *const [u8],
@@ -141,7 +140,7 @@ impl Host {
     /// Starts to receive; no source or tag means any.
     ///
     /// # Safety
-    /// `buffer` must be left alone until the request is complete.
+    /// Nothing else may access `buffer` until the request is complete.
     pub unsafe fn irecv(
         &self,
         buffer: *mut [u8],
@@ -219,7 +218,7 @@ impl Host {
     /// Starts to receive a matched message into a buffer at least as long as it.
     ///
     /// # Safety
-    /// `buffer` must be left alone until the request is complete.
+    /// Nothing else may access `buffer` until the request is complete.
     pub unsafe fn imrecv(&self, matched: Matched, buffer: *mut [u8]) -> Result<Request, MpiError> {
         let (address, count) = (address_mut(buffer), self.length(buffer.len())?);
         let (byte, mut request) = (self.predefined().byte, self.slot());
@@ -231,7 +230,7 @@ impl Host {
         Ok(Request(request.handle()))
     }
 
-    /// A length as the host's functions take it.
+    /// A length as a C integer.
     pub(super) fn length(&self, bytes: usize) -> Result<c_int, MpiError> {
         c_int::try_from(bytes).map_err(|_| MpiError {
             function: "a message",

@@ -46,7 +46,7 @@ pub use types::{Contents, Envelope};
 macro_rules! call {
     ($host:expr, $function:ident($($argument:expr),* $(,)?)) => {{
         // SAFETY: the arguments are handles, numbers and memory that is valid for the call as
-        // the function's signature in the standard asks.
+        // the function's signature in the standard requires.
         let code = unsafe { ($host.functions.$function)($($argument),*) };
         $host.check($crate::host::functions::name::$function, code)
     }};
@@ -55,10 +55,9 @@ pub(crate) use call;
 
 /// The MPI library of this process, its constants and its functions.
 ///
-/// Methods check nothing that the host checks itself: a wrong handle gives the host's error,
-/// or what the host does without checks. Errors raise no exception of their own, but the host
-/// calls the error handler of the communicator first: see [`comm_return_errors`]
-/// for private ones.
+/// Methods check nothing that the host checks itself: an invalid handle leads to the host's error,
+/// or to whatever the host does without checks. Before a method returns an error, the host calls
+/// the error handler of the communicator: see [`comm_return_errors`] for private ones.
 ///
 /// [`comm_return_errors`]: Host::comm_return_errors
 #[derive(Debug)]
@@ -108,7 +107,7 @@ impl Host {
         })
     }
 
-    /// The binary interface it speaks.
+    /// Its binary interface.
     pub fn flavour(&self) -> Flavour {
         self.flavour
     }
@@ -118,7 +117,7 @@ impl Host {
         self.library.path()
     }
 
-    /// What it says of itself, often several lines.
+    /// Its version text, often several lines.
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -133,12 +132,12 @@ impl Host {
         &self.predefined
     }
 
-    /// `MPI_ERRORS_ABORT`, where the host has it.
+    /// `MPI_ERRORS_ABORT`, if the host has it.
     pub fn errors_abort(&self) -> Option<Errhandler> {
         self.errors_abort
     }
 
-    /// `MPI::ERRORS_THROW_EXCEPTIONS`, where the host may have C++ bindings.
+    /// `MPI::ERRORS_THROW_EXCEPTIONS`, if the host may have C++ bindings.
     pub fn errors_throw(&self) -> Option<Errhandler> {
         self.errors_throw
     }
@@ -154,7 +153,7 @@ impl Host {
         self.library.symbol(name)
     }
 
-    /// The null pointer or mark that means "no status wanted".
+    /// The pointer that stands for no status.
     pub fn status_ignore(&self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.constants().status_ignore.cast_unsigned())
     }

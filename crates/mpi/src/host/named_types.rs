@@ -1,18 +1,18 @@
 //! The handles of predefined datatypes.
 //!
-//! A datatype's name tells most of this, but a program may rename the predefined ones, and
-//! conversion functions of data representations have to be given handles.
+//! The name of a datatype identifies most of them, but a program may rename predefined ones,
+//! and conversion functions of data representations need handles.
 
 use super::abi::Flavour;
 use super::{Host, Library};
 use crate::handles::Datatype;
 
-/// A predefined datatype on the three kinds of hosts; `None` where the kind lacks it.
+/// A predefined datatype on the three kinds of hosts; `None` if the kind lacks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedType {
     /// The standard's name.
     pub name: &'static str,
-    /// The number under MPICH's ABI. Its second lowest byte is the size, which for Fortran's
+    /// The number under MPICH's ABI. Its second lowest byte is the size, which for Fortran
     /// types depends on how the host was configured.
     pub mpich: Option<u64>,
     /// Open MPI's symbol.
@@ -21,9 +21,9 @@ pub struct NamedType {
     pub standard: Option<u64>,
 }
 
-/// What the uppermost byte of an MPICH handle is for types whose size is in the handle.
+/// The highest byte of MPICH's handles that contain the size.
 const MPICH_BUILTIN: u64 = 0x4c;
-/// The bits of such a handle that are the size.
+/// The bits of such a handle that contain the size.
 const MPICH_SIZE_BITS: u64 = 0xff00;
 
 impl NamedType {
@@ -49,8 +49,8 @@ impl NamedType {
 }
 
 impl Host {
-    /// The predefined datatype of a standard name, where the host's header has it. Some hosts
-    /// have the handle of a type that they were built without: its size is zero then.
+    /// The predefined datatype of a standard name, if the host's header has it. Some hosts have
+    /// handles of types that they were built without: their size is zero.
     pub fn named_type(&self, name: &str) -> Option<Datatype> {
         let named = NamedType::ALL.iter().find(|named| named.name == name)?;
         named.handle(self.flavour, &self.library)

@@ -1,8 +1,8 @@
-//! A communicator of this process alone, for what concerns no other.
+//! A communicator of this process alone.
 //!
-//! Errors on it are returned, where those on `MPI_COMM_SELF` go to a handler of
-//! the program's. A receive that nothing is ever sent to is pending on it: testing
-//! it makes the MPI progress, and has no other effect.
+//! Errors on it are returned, while those on `MPI_COMM_SELF` go to a handler of the program. A
+//! receive that never completes is pending on it: testing it makes the MPI progress and has no
+//! other effect.
 #![allow(unsafe_code)] // a pending receive
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -11,7 +11,7 @@ use super::Host;
 use crate::error::MpiError;
 use crate::handles::{Comm, Request};
 
-/// Made when it is first needed.
+/// Made when first needed.
 #[derive(Debug, Default)]
 pub(crate) struct Own(Mutex<Option<Parts>>);
 
@@ -28,14 +28,14 @@ impl Own {
 }
 
 impl Host {
-    /// The communicator. There is none in programs that only have sessions.
+    /// The communicator. Programs that use only sessions have none.
     pub(crate) fn own_comm(&self) -> Result<Comm, MpiError> {
-        // Held while it is made: threads must not do that at the same time.
+        // Held while it is made, which threads must not do at the same time.
         let mut parts = self.own().lock();
         Ok(self.parts(&mut parts)?.comm)
     }
 
-    /// Makes what [`make_progress`](Self::make_progress) needs, where it needs something.
+    /// Makes what [`make_progress`](Self::make_progress) needs, if anything.
     pub fn prepare_progress(&self) -> Result<(), MpiError> {
         match self.functions.opal_progress {
             Some(_) => Ok(()),
@@ -53,7 +53,7 @@ impl Host {
         let mut parts = match self.own().0.try_lock() {
             Ok(parts) => parts,
             Err(TryLockError::Poisoned(parts)) => parts.into_inner(),
-            // Another thread is at it.
+            // Another thread makes progress.
             Err(TryLockError::WouldBlock) => return Ok(()),
         };
         let parts = self.parts(&mut parts)?;
@@ -67,13 +67,14 @@ impl Host {
         }
     }
 
-    /// Split off rather than duplicated: a duplicate calls functions of the program's attributes.
+    /// Split off rather than duplicated: duplicating calls the copy functions of the program's
+    /// attributes.
     fn make_own(&self) -> Result<Parts, MpiError> {
         let own = self.predefined().comm_self;
         let comm = self.comm_split(own, Some(0), 0)?.unwrap_or(own);
         self.comm_return_errors(comm)?;
         let nothing = std::ptr::slice_from_raw_parts_mut(std::ptr::null_mut(), 0);
-        // SAFETY: there is no memory to be left alone.
+        // SAFETY: the buffer is empty.
         let never = unsafe { self.irecv(nothing, Some(0), Some(0), comm) }?;
         Ok(Parts { comm, never })
     }
@@ -82,7 +83,7 @@ impl Host {
     pub fn end_own(&self) {
         let parts = self.own().lock().take();
         if let Some(Parts { comm, mut never }) = parts {
-            // Nothing to be done about errors: the MPI ends.
+            // Errors cannot be handled: the MPI ends.
             let _ = self.cancel(never).and_then(|()| self.wait(&mut never));
             let _ = self.comm_free(comm);
         }

@@ -4,17 +4,17 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::abi::{Slot, Slots};
+use super::abi::Slot;
 use super::message::Probed;
 use super::status::Status;
 use super::{Host, call};
 use crate::error::MpiError;
 use crate::handles::Request;
 
-/// The functions behind a generalized request.
+/// The functions of a generalized request.
 ///
-/// An error that `query` returns makes the host run the error handler of a communicator, which
-/// by default ends the program: return 0.
+/// If `query` returns an error, the host calls the error handler of a communicator, which by
+/// default ends the program: return 0.
 #[derive(Clone, Copy, Debug)]
 pub struct GeneralizedCallbacks {
     /// Writes the status of a complete request: the extra state, the status.
@@ -25,11 +25,11 @@ pub struct GeneralizedCallbacks {
     pub cancel: unsafe extern "C" fn(*mut c_void, c_int) -> c_int,
 }
 
-/// What a request that completed tells.
+/// The result of a request that completed.
 pub type Waited = Probed;
 
 impl Host {
-    /// What is known of a request's message if it is complete; the request is null then.
+    /// The result of a request if it is complete; then the request is null.
     pub fn test(&self, request: &mut Request) -> Result<Option<Waited>, MpiError> {
         let (mut flag, mut status) = (0, Status::new());
         let mut slot = Slot::new(self.flavour(), request.0);
@@ -52,43 +52,6 @@ impl Host {
         Ok(flag != 0)
     }
 
-    /// Whether all requests are complete; they are null then.
-    pub fn test_all(&self, requests: &mut [Request]) -> Result<bool, MpiError> {
-        let (mut flag, ignore) = (0, self.statuses_ignore());
-        let count = self.length(requests.len())?;
-        let mut slots = Slots::new(self.flavour(), requests.iter().map(|request| request.0));
-        let outcome = call!(self, testall(count, slots.pointer(), &mut flag, ignore));
-        write_back(&slots, requests);
-        outcome?;
-        Ok(flag != 0)
-    }
-
-    /// The places of requests that are complete, which are null then; none if all are null.
-    pub fn test_some(&self, requests: &mut [Request]) -> Result<Option<Vec<usize>>, MpiError> {
-        let (mut done, ignore) = (0, self.statuses_ignore());
-        let count = self.length(requests.len())?;
-        let mut places = vec![0; requests.len()];
-        let mut slots = Slots::new(self.flavour(), requests.iter().map(|request| request.0));
-        let outcome = call!(
-            self,
-            testsome(
-                count,
-                slots.pointer(),
-                &mut done,
-                places.as_mut_ptr(),
-                ignore
-            )
-        );
-        write_back(&slots, requests);
-        outcome?;
-        let Ok(done) = usize::try_from(done) else {
-            return Ok(None);
-        };
-        Ok(Some(
-            places[..done].iter().map(|&place| place as usize).collect(),
-        ))
-    }
-
     /// Waits until a request is complete.
     pub fn wait(&self, request: &mut Request) -> Result<Waited, MpiError> {
         let mut status = Status::new();
@@ -99,22 +62,13 @@ impl Host {
         self.probed(&mut status)
     }
 
-    /// Waits until all requests are complete.
-    pub fn wait_all(&self, requests: &mut [Request]) -> Result<(), MpiError> {
-        let (count, ignore) = (self.length(requests.len())?, self.statuses_ignore());
-        let mut slots = Slots::new(self.flavour(), requests.iter().map(|request| request.0));
-        let outcome = call!(self, waitall(count, slots.pointer(), ignore));
-        write_back(&slots, requests);
-        outcome
-    }
-
     /// Asks to cancel a request, which is still to be completed.
     pub fn cancel(&self, request: Request) -> Result<(), MpiError> {
         let mut slot = Slot::new(self.flavour(), request.0);
         call!(self, cancel(slot.pointer()))
     }
 
-    /// Gives a request up without waiting for it.
+    /// Frees a request without waiting for it.
     pub fn request_free(&self, request: Request) -> Result<(), MpiError> {
         let mut slot = Slot::new(self.flavour(), request.0);
         call!(self, request_free(slot.pointer()))
@@ -123,7 +77,7 @@ impl Host {
     /// Starts a generalized request.
     ///
     /// # Safety
-    /// `extra` must be what the callbacks expect, until `free` was called.
+    /// `extra` must be what the callbacks expect, until `free` has been called.
     pub unsafe fn grequest_start(
         &self,
         callbacks: GeneralizedCallbacks,
@@ -151,11 +105,5 @@ impl Host {
     /// Completes a generalized request.
     pub fn grequest_complete(&self, request: Request) -> Result<(), MpiError> {
         call!(self, grequest_complete(request.0))
-    }
-}
-
-fn write_back(slots: &Slots, requests: &mut [Request]) {
-    for (request, handle) in requests.iter_mut().zip(slots.handles()) {
-        *request = Request(handle);
     }
 }

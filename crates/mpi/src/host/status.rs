@@ -1,4 +1,4 @@
-//! Statuses: where a program learns how much was transferred.
+//! Statuses.
 
 #![allow(unsafe_code)] // Writes to statuses of C callers.
 
@@ -10,7 +10,7 @@ use crate::error::MpiError;
 
 const STATUS_INTS: usize = STATUS_BYTES_MAX / size_of::<c_int>();
 
-/// Room for a status of any host. Statuses hold 64-bit counts on some.
+/// A status of any host. Some hold 64-bit counts.
 #[repr(C, align(8))]
 #[derive(Debug)]
 pub(super) struct Status([c_int; STATUS_INTS]);
@@ -31,17 +31,17 @@ impl Status {
 }
 
 impl Host {
-    /// Whether a pointer says that no status is wanted.
+    /// Whether a pointer stands for no status.
     pub fn is_status_ignored(&self, status: *const c_void) -> bool {
         status.is_null() || status == self.status_ignore().cast_const()
     }
 
     /// Records that `bytes` were transferred, not cancelled, from no particular source. The
-    /// field `MPI_ERROR` stays: only calls that complete several requests may set it. Does
-    /// nothing where no status is wanted.
+    /// field `MPI_ERROR` is kept: only calls that complete several requests may set it. Does
+    /// nothing if the pointer stands for no status.
     ///
     /// # Safety
-    /// `status` must be a writable status of the host, or one of the marks for none.
+    /// `status` must be a writable status of the host, or stand for none.
     pub unsafe fn write_status(&self, status: *mut c_void, bytes: u64) -> Result<(), MpiError> {
         if self.is_status_ignored(status) {
             return Ok(());
@@ -56,15 +56,15 @@ impl Host {
             status.byte_add(fields.tag).cast::<c_int>().write(undefined);
         }
         let (byte, bytes) = (self.predefined().byte, bytes.cast_signed());
-        // Some hosts keep the mark of cancellation in a bit of the count: clear it first.
+        // Some hosts keep the cancellation flag in a bit of the count: clear it first.
         call!(self, status_set_cancelled(status, 0))?;
         call!(self, status_set_elements_x(status, byte.0, bytes))
     }
 
-    /// Sets the field `MPI_ERROR`; does nothing where no status is wanted.
+    /// Sets the field `MPI_ERROR`; does nothing if the pointer stands for no status.
     ///
     /// # Safety
-    /// `status` must be a writable status of the host, or one of the marks for none.
+    /// `status` must be a writable status of the host, or stand for none.
     pub unsafe fn write_status_error(&self, status: *mut c_void, code: c_int) {
         if self.is_status_ignored(status) {
             return;
@@ -74,46 +74,11 @@ impl Host {
         unsafe { status.byte_add(offset).cast::<c_int>().write(code) };
     }
 
-    /// The field `MPI_ERROR`.
+    /// Element `index` of an array of statuses; a pointer that stands for none is returned
+    /// unchanged.
     ///
     /// # Safety
-    /// `status` must be a readable status of the host.
-    pub unsafe fn read_status_error(&self, status: *const c_void) -> c_int {
-        let offset = self.flavour().status().error;
-        // SAFETY: the field lies in the status, which the caller vouches for.
-        unsafe { status.byte_add(offset).cast::<c_int>().read() }
-    }
-
-    /// Marks a status as cancelled or not.
-    ///
-    /// # Safety
-    /// `status` must be a writable status of the host, or one of the marks for none.
-    pub unsafe fn write_status_cancelled(
-        &self,
-        status: *mut c_void,
-        cancelled: bool,
-    ) -> Result<(), MpiError> {
-        if self.is_status_ignored(status) {
-            return Ok(());
-        }
-        call!(self, status_set_cancelled(status, c_int::from(cancelled)))
-    }
-
-    /// The data bytes that a status tells of.
-    ///
-    /// # Safety
-    /// `status` must be a readable status of the host.
-    pub unsafe fn read_status_bytes(&self, status: *const c_void) -> Result<u64, MpiError> {
-        let (byte, mut bytes) = (self.predefined().byte, 0);
-        call!(self, get_elements_x(status.cast_mut(), byte.0, &mut bytes))?;
-        Ok(u64::try_from(bytes).unwrap_or(0))
-    }
-
-    /// Element `index` of an array of statuses; the mark for none stays what it is.
-    ///
-    /// # Safety
-    /// `statuses` must point to more than `index` statuses of the host, or be one of the marks
-    /// for none.
+    /// `statuses` must point to more than `index` statuses of the host, or stand for none.
     pub unsafe fn status_at(&self, statuses: *mut c_void, index: usize) -> *mut c_void {
         if statuses.is_null() || statuses == self.statuses_ignore() {
             return self.status_ignore();

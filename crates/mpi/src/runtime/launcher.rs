@@ -10,7 +10,7 @@ enum Family {
     OpenMpi,
 }
 
-/// File names of the libraries of MPICH and its kin.
+/// File names of the libraries of MPICH and its derivatives.
 const MPICH_NAMES: &[&str] = &[
     "libmpich.so.12",
     "libmpi.so.12",
@@ -32,28 +32,28 @@ const PROGRAMS: &[(&str, Family)] = &[
     ("prte", Family::OpenMpi),
 ];
 
-/// Variables that launchers set, the number of processes where one tells it.
+/// Variables that launchers set; the value is the number of processes if there is one.
 const MARKS: &[(&str, Family)] = &[
     ("OMPI_COMM_WORLD_SIZE", Family::OpenMpi),
     ("PMI_SIZE", Family::Mpich),
 ];
 
-/// Set by launchers of both families that speak PMIx; it tells no number of processes.
+/// Set by PMIx launchers of both families; it does not contain the number of processes.
 const PMIX_MARK: &str = "PMIX_RANK";
 
-/// How many ancestors are looked at: a shell or a wrapper may stand between.
+/// The maximum number of ancestors to examine: there may be a shell or a wrapper in between.
 const ANCESTORS_MAX: usize = 6;
 
-/// What is known of the launcher.
+/// What is known about the launcher.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Launcher {
     family: Option<Family>,
-    /// The folder that holds the launcher's `bin` and `lib`.
+    /// The directory that contains the launcher's `bin` and `lib`.
     prefix: Option<PathBuf>,
     processes: Option<usize>,
 }
 
-/// Whether an MPI's launcher started this process: its variables are there.
+/// Whether an MPI's launcher started this process, according to its variables.
 pub fn is_launched() -> bool {
     let names = MARKS.iter().map(|(name, _)| *name).chain([PMIX_MARK]);
     names
@@ -62,7 +62,7 @@ pub fn is_launched() -> bool {
 }
 
 impl Launcher {
-    /// Looks at the environment and at this process's ancestors.
+    /// Examines the environment and this process's ancestors.
     pub(super) fn detect() -> Launcher {
         let mut launcher = Launcher::from_variables(|name| std::env::var(name).ok());
         let program = |path: PathBuf| program_family(&path).map(|family| (path, family));
@@ -85,7 +85,7 @@ impl Launcher {
         }
     }
 
-    /// How many processes it started.
+    /// The number of processes that it started.
     pub(super) fn processes(&self) -> Option<usize> {
         self.processes
     }
@@ -98,10 +98,10 @@ impl Launcher {
         };
         let mut candidates = Vec::new();
         if let Some(prefix) = &self.prefix {
-            let folders = ["lib", "lib64"].map(|folder| prefix.join(folder));
+            let folders = ["lib", "lib64"].map(|directory| prefix.join(directory));
             let files = folders
                 .iter()
-                .flat_map(|folder| first.iter().map(|name| folder.join(name)));
+                .flat_map(|directory| first.iter().map(|name| directory.join(name)));
             let present = files.filter(|file| file.exists());
             candidates.extend(present.map(|file| file.to_string_lossy().into_owned()));
         }
@@ -116,7 +116,7 @@ fn program_family(path: &Path) -> Option<Family> {
     programs.find_map(|(program, family)| (*program == name).then_some(*family))
 }
 
-/// The folder above the `bin` that a program is in.
+/// The directory above the program's `bin`.
 fn prefix_of(program: &Path) -> Option<PathBuf> {
     Some(program.parent()?.parent()?.to_owned())
 }
@@ -160,11 +160,11 @@ mod tests {
 
     #[test]
     fn the_launchers_own_library_is_tried_first() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        std::fs::create_dir(folder.path().join("lib")).expect("the folder is writable");
-        let library = folder.path().join("lib/libmpi.so.12");
-        std::fs::write(&library, "").expect("the folder is writable");
-        let program = folder.path().join("bin/hydra_pmi_proxy");
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        std::fs::create_dir(directory.path().join("lib")).expect("the directory is writable");
+        let library = directory.path().join("lib/libmpi.so.12");
+        std::fs::write(&library, "").expect("the directory is writable");
+        let program = directory.path().join("bin/hydra_pmi_proxy");
         assert_eq!(program_family(&program), Some(Family::Mpich));
         let launcher = Launcher {
             prefix: prefix_of(&program),

@@ -13,7 +13,7 @@ use crate::handles::Comm;
 use crate::host::loader::{Library, Visibility};
 use crate::host::{Host, Threads};
 
-/// Names the MPI library to load.
+/// Selects the MPI library to load.
 pub const LIBRARY_VARIABLE: &str = "PARIO_MPI_LIBRARY";
 
 /// Why no MPI could be started.
@@ -21,22 +21,22 @@ pub const LIBRARY_VARIABLE: &str = "PARIO_MPI_LIBRARY";
 pub enum RuntimeError {
     /// None of the libraries that were tried can be loaded.
     NotFound {
-        /// What was tried, each with the linker's reason.
+        /// The libraries that were tried, each with the linker's error.
         tried: Vec<(String, String)>,
     },
     /// A library was loaded but cannot be used.
     Host(HostError),
     /// The MPI did not start.
     Mpi(MpiError),
-    /// MPI was started and ended in this process before.
+    /// MPI was started and ended in this process before, and cannot start again.
     Finalized,
-    /// The launcher started more processes than this MPI knows of: it is another MPI's launcher.
+    /// The launcher started more processes than the MPI reports: it belongs to another MPI.
     WrongLauncher {
         /// The library that was loaded.
         library: String,
-        /// How many processes the launcher started.
+        /// The number of processes that the launcher started.
         launched: usize,
-        /// How many the MPI knows of.
+        /// The number of processes that the MPI reports.
         known: usize,
     },
 }
@@ -86,11 +86,11 @@ impl From<MpiError> for RuntimeError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AtEnd {
     Finalize,
-    /// The program started MPI itself.
+    /// The program started MPI itself, so it is left running.
     Leave,
 }
 
-/// An MPI that runs; dropping it ends MPI.
+/// A running MPI; dropping it ends MPI.
 #[derive(Debug)]
 pub struct Runtime {
     host: &'static Host,
@@ -98,8 +98,8 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Starts MPI with the level of thread support that is wanted, or less if the MPI gives
-    /// less: see [`Host::threads`].
+    /// Starts MPI with the requested level of thread support, or a lower one if the MPI
+    /// provides no more: see [`Host::threads`].
     ///
     /// Uses the MPI of this process if there is one. Otherwise loads the library that the
     /// environment variable `PARIO_MPI_LIBRARY` names, or that of the launcher that started this
@@ -148,13 +148,13 @@ impl Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         if self.at_end == AtEnd::Finalize && !self.host.is_finalized() {
-            // Nobody is left to tell of an error here.
+            // There is nowhere to report an error.
             let _ = self.host.finalize();
         }
     }
 }
 
-/// Loads the first library that can be.
+/// Loads the first library that can be loaded.
 fn load(launcher: &Launcher) -> Result<(), RuntimeError> {
     let named = std::env::var(LIBRARY_VARIABLE).ok();
     let candidates = match named {

@@ -1,6 +1,5 @@
-//! Collective writes in atomic mode (semantics rule 5): all of the call's
-//! bytes are locked before the first write and until the last, and where
-//! ranks overlap they write in rank order.
+//! Collective writes in atomic mode (semantics rule 5): all bytes of the call are locked from
+//! before the first write until after the last, and ranks that overlap write in rank order.
 
 use pario_driver::LockMode;
 use pario_plan::{
@@ -12,13 +11,13 @@ use pario_transport::{Rank, Tag, Transport};
 use super::entry;
 use crate::{Error, Result, Status, agree::GatherBuffers, operation::Operation};
 
-/// The word that it is the next rank's turn.
-const TURN: Tag = Tag(6);
-/// Locks for all.
-const KEEPER: Rank = Rank(0);
+/// Sent when the next rank may write.
+const NEXT_RANK: Tag = Tag(6);
+/// The rank that locks for all.
+const LOCK_HOLDER: Rank = Rank(0);
 
-/// Writes every rank's data. One rank holds the lock for all: the others'
-/// writes would wait for it if they locked too.
+/// Writes every rank's data. One rank holds the lock for all, and the others do not lock: their
+/// writes would wait for it.
 pub(super) fn write(
     comm: &dyn Transport,
     buffers: &mut GatherBuffers,
@@ -34,7 +33,7 @@ pub(super) fn write(
     let start = spans().map(|span| span.start).min().unwrap_or(0);
     let end = spans().map(|span| span.end).max().unwrap_or(0);
     let lock = match comm.rank() {
-        KEEPER => operation
+        LOCK_HOLDER => operation
             .handle()
             .lock(start..end, LockMode::Exclusive)
             .map(Some),
@@ -52,12 +51,12 @@ pub(super) fn write(
 fn in_rank_order(comm: &dyn Transport, operation: &Operation) -> Result<Status> {
     let me = comm.rank().0;
     if me > 0 {
-        comm.receive(Rank(me - 1), TURN)?;
+        comm.receive(Rank(me - 1), NEXT_RANK)?;
     }
-    // A rank that fails gives the word on all the same.
+    // A rank that fails still lets the next one write.
     let result = operation.run_unlocked();
     if me + 1 < comm.size() {
-        comm.send(Rank(me + 1), TURN, &[])?;
+        comm.send(Rank(me + 1), NEXT_RANK, &[])?;
     }
     result
 }

@@ -1,11 +1,10 @@
-//! Nonblocking and split collective calls: started here, and carried out in a
-//! context of their own.
+//! Starting nonblocking and split collective calls, which are carried out in a separate
+//! context.
 //!
-//! Calls that need no exchange (`deferred.rs`) are carried out when they start,
-//! if they are short. All others wait in a queue (`queue.rs`). All ranks start
-//! the collective calls of a file in the same order, so one queue per file is
-//! enough, and files do not wait for each other whatever the order in which
-//! ranks use them.
+//! Short calls that need no exchange (`deferred.rs`) are carried out when they start. All
+//! others wait in a queue (`queue.rs`). All ranks start the collective calls of a file in the
+//! same order, so one queue per file is enough, and files do not wait for each other, in
+//! whatever order the ranks use them.
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -48,9 +47,8 @@ impl Drop for Background {
     }
 }
 
-/// Starts a collective call. Arguments are looked at and pointers move on
-/// here; what is wrong with them is told to all ranks by the call itself, so
-/// that none waits for another.
+/// Starts a collective call. Arguments are checked and pointers advance here; the call itself
+/// reports invalid arguments to all ranks, so that none waits for another.
 pub(crate) fn start_all(
     file: &Arc<Inner>,
     call: Call,
@@ -60,7 +58,7 @@ pub(crate) fn start_all(
     let settings = file.settings();
     let is_large = memory.bytes() > settings.hints.pario_inline_bytes;
     let work = match call.position {
-        // Its offset is found out together.
+        // The ranks determine its offset together.
         Position::Ordered(_) => Work::Ordered(memory),
         _ => {
             let prepared = Operation::prepare_on(&settings, file, call, memory);
@@ -84,8 +82,8 @@ pub(crate) fn start_all(
 }
 
 impl Background {
-    /// Before the ranks meet in another way: none may wait for what this one
-    /// has not told yet.
+    /// Called before the ranks synchronise by other means: none may wait for results that this
+    /// rank has not announced yet.
     pub(crate) fn announce_all(&self) {
         if let Some(deferred) = &self.deferred {
             deferred.announce_all();
@@ -102,7 +100,7 @@ impl Background {
     }
 }
 
-/// What is left to do for a call.
+/// What remains to be done for a call.
 enum Work {
     /// Everything, for an ordered call.
     Ordered(Memory),
@@ -188,8 +186,8 @@ impl Started {
     }
 }
 
-/// The result of a call that takes no longer than to hand it over: errors of
-/// arguments are known at once.
+/// The result of a call that takes no longer than handing it over, or the error of invalid
+/// arguments.
 fn can_run_inline(prepared: &Result<Operation>) -> Option<Result<Status>> {
     match prepared {
         Ok(operation) => operation.can_run_inline(),

@@ -1,16 +1,13 @@
-//! Agreement on calls that need no other exchange, without a meeting of the
-//! ranks.
+//! Agreement on calls that need no other exchange, without synchronising the ranks.
 //!
-//! In calls that are independent (`independent.rs`) every rank moves its own data, and
-//! all that is left to agree on is whether some rank failed. Nonblocking and
-//! split calls do that by counting: such calls of a file are numbered, which all
-//! ranks do alike because they start them in the same order, and each rank has a
-//! word of shared memory that says up to which number it has finished. A rank
-//! never waits in the call that starts an operation, and whoever completes it
-//! only has to look at the words. Errors are rare: a rank that failed sends a
-//! message to all others before its word says that it has finished the call. It
-//! does not wait for space for that either: what cannot be sent yet is sent when
-//! the rank comes here again, and its word stays where it is until then.
+//! In independent calls (`independent.rs`) every rank moves its own data, and only whether some
+//! rank failed remains to be agreed on. Nonblocking and split calls do that by counting. Such calls
+//! are numbered, identically on all ranks because they start them in the same order, and each rank
+//! publishes in shared memory the number up to which it has finished. A rank never waits in the
+//! call that starts an operation, and completing one only takes a look at the numbers. Errors are
+//! rare: a rank that failed sends a message to all others before it publishes the number of the
+//! call. It does not wait for that either: what cannot be sent immediately is sent when the rank
+//! gets here again, and it publishes the number only then.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -32,21 +29,21 @@ use crate::{
 
 const FAILURE: Tag = Tag(7);
 
-/// The shared memory: an event on which ranks wait, then for each rank how many
-/// calls it has finished and how many of them failed.
+/// The shared memory: an event on which ranks wait, then for each rank how many calls it has
+/// finished and how many of them failed.
 const EVENT_AT: usize = 0;
 const RANK_BYTES: usize = 64;
 const FAILED_AT: usize = size_of::<u64>();
 
-/// Making progress and looking for losses takes longer than a look at the words.
-const LOOKS_PER_ATTENTION: u32 = 64;
+/// Making progress and checking for lost ranks takes longer than reading the counters.
+const LOOKS_PER_PROGRESS: u32 = 64;
 
 /// The calls of one file.
 #[derive(Debug)]
 pub(crate) struct Deferred {
     comm: Arc<dyn Transport>,
     words: Segment,
-    /// The failures that this rank knows of, of all ranks.
+    /// The number of failures, of all ranks, that this rank has received.
     known: AtomicU64,
     state: Mutex<State>,
 }
@@ -58,10 +55,10 @@ struct State {
     /// The last call that this rank has finished.
     finished: u64,
     /// By rank, how many of its failures have arrived.
-    heard: Vec<u64>,
-    /// By call and rank, until someone asks for the call's result.
+    received: Vec<u64>,
+    /// By call and rank, until the result of the call is requested.
     failures: BTreeMap<(u64, Rank), Error>,
-    /// Calls that this rank has finished and the others do not know of, in order.
+    /// Calls that this rank has finished but not announced to the others, in order.
     unannounced: VecDeque<Finished>,
 }
 
@@ -69,18 +66,18 @@ struct State {
 #[derive(Debug)]
 struct Finished {
     number: u64,
-    /// If it failed: what to tell, and whom it has not been told to.
+    /// If it failed: the message, and the ranks that have not got it yet.
     failure: Option<(Vec<u8>, Vec<Rank>)>,
 }
 
 impl Deferred {
-    /// `None`, on all ranks, where they share no memory.
+    /// `None`, on all ranks, if they share no memory.
     pub(super) fn new(comm: &Arc<dyn Transport>) -> Option<Arc<Deferred>> {
         let ranks = comm.size() as usize;
         let needed = (1 + ranks) * RANK_BYTES;
         let words = comm.scratch().filter(|words| words.bytes() >= needed)?;
         let state = State {
-            heard: vec![0; ranks],
+            received: vec![0; ranks],
             ..State::default()
         };
         Some(Arc::new(Deferred {
@@ -146,25 +143,24 @@ impl Deferred {
         self.ranks().find(|rank| !self.has_finished(*rank, number))
     }
 
-    /// Takes in what other ranks said of their failures, all of which was sent
-    /// before the words said so.
-    fn hear(&self, state: &mut State) -> Result<()> {
+    /// Receives the failures of other ranks, which were sent before the counters showed them.
+    fn receive_failures(&self, state: &mut State) -> Result<()> {
         for rank in self.ranks().filter(|rank| *rank != self.comm.rank()) {
-            while state.heard[rank.index()] < self.failed(rank).load(Ordering::Acquire) {
+            while state.received[rank.index()] < self.failed(rank).load(Ordering::Acquire) {
                 let message = self.comm.receive(rank, FAILURE)?;
                 let (number, wire) = message.split_first_chunk().unwrap_or((&[0; 8], &[]));
                 let error = Error::from_wire(wire, rank);
                 let call = (u64::from_le_bytes(*number), rank);
                 state.failures.insert(call, error);
-                state.heard[rank.index()] += 1;
+                state.received[rank.index()] += 1;
                 self.known.fetch_add(1, Ordering::Relaxed);
             }
         }
         Ok(())
     }
 
-    /// The failure of a call that all ranks have finished, if one failed: that
-    /// of the lowest rank. It is told once.
+    /// The failure of a call that all ranks have finished, if it failed: that of the lowest
+    /// rank. It is returned once.
     fn failure(&self, number: u64) -> Result<()> {
         let failures = self
             .ranks()
@@ -175,7 +171,7 @@ impl Deferred {
         }
         let mut state = self.state();
         if all > self.known.load(Ordering::Relaxed) {
-            self.hear(&mut state)?;
+            self.receive_failures(&mut state)?;
         }
         let of_call = (number, Rank(0))..(number + 1, Rank(0));
         let first = state.failures.range(of_call.clone()).next();
@@ -187,18 +183,17 @@ impl Deferred {
         first.map_or(Ok(()), Err)
     }
 
-    /// Tells the other ranks what this one has finished, as far as there is
-    /// space for messages.
+    /// Announces what this rank has finished, as far as messages can be sent without waiting.
     fn announce(&self, state: &mut State) {
         let me = self.comm.rank();
         let mut finished = None;
         while let Some(next) = state.unannounced.front_mut() {
-            if let Some((message, untold)) = &mut next.failure {
-                // A rank that is gone does not ask.
-                untold.retain(|rank| {
+            if let Some((message, unsent)) = &mut next.failure {
+                // A rank that has exited does not need it.
+                unsent.retain(|rank| {
                     matches!(self.comm.try_send(*rank, FAILURE, message), Ok(false))
                 });
-                if !untold.is_empty() {
+                if !unsent.is_empty() {
                     break;
                 }
                 self.known.fetch_add(1, Ordering::Relaxed);
@@ -212,13 +207,13 @@ impl Deferred {
         }
     }
 
-    /// Tells the other ranks that this one has finished all calls up to one.
+    /// Announces that this rank has finished all calls up to `number`.
     fn publish(&self, number: u64) {
         self.word(self.comm.rank()).store(number, Ordering::Release);
         self.event().notify();
     }
 
-    /// Tells what could not be told before; whether that is everything.
+    /// Announces what could not be announced before; returns whether that is everything.
     fn announce_rest(&self) -> bool {
         let mut state = self.state();
         if !state.unannounced.is_empty() {
@@ -227,7 +222,7 @@ impl Deferred {
         state.unannounced.is_empty()
     }
 
-    /// Returns when the other ranks have been told everything, or cannot be.
+    /// Returns when everything has been announced, or cannot be.
     pub(super) fn announce_all(&self) {
         while !self.announce_rest() && self.comm.progress().is_ok() {
             std::thread::yield_now();
@@ -240,22 +235,21 @@ impl Deferred {
 pub(super) struct DeferredCall {
     deferred: Arc<Deferred>,
     number: u64,
-    /// Whether this rank had finished all calls before it when it began.
+    /// Whether this rank had finished all earlier calls when the call began.
     is_first: bool,
     file: Arc<Inner>,
     name: &'static str,
-    /// How often someone has looked in vain.
+    /// How often a caller has found the call incomplete.
     looks: AtomicU32,
 }
 
 impl DeferredCall {
-    /// Whether this rank has finished all calls before it.
+    /// Whether this rank has finished all earlier calls.
     pub(super) fn is_first(&self) -> bool {
         self.is_first
     }
 
-    /// Tells the other ranks what came of the call on this one, which has
-    /// finished all calls before.
+    /// Announces the result of the call on this rank, which has finished all earlier calls.
     pub(super) fn finish(&self, result: &Result<Status>) {
         let deferred = &*self.deferred;
         let me = deferred.comm.rank();
@@ -301,10 +295,10 @@ impl Agreement for DeferredCall {
             None => self.deferred.failure(self.number),
             Some(_) => {
                 self.deferred.announce_rest();
-                // Whoever only tests, again and again, has to notice losses too.
+                // A caller that only tests must also notice lost ranks.
                 let looks = self.looks.fetch_add(1, Ordering::Relaxed);
-                if looks.is_multiple_of(LOOKS_PER_ATTENTION) {
-                    // A loss is told below, if it matters for this call.
+                if looks.is_multiple_of(LOOKS_PER_PROGRESS) {
+                    // A lost rank is reported below if it matters for this call.
                     let _ = self.deferred.comm.progress();
                 }
                 Err(self.loss()?.into())

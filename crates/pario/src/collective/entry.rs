@@ -1,5 +1,5 @@
-//! The two exchanges of a collective call: what each rank wants, and how far
-//! it got.
+//! The two exchanges of a collective call: the ranks' accesses before it, and their results
+//! after it.
 
 use pario_exchange::Progress;
 use pario_plan::Access;
@@ -8,17 +8,17 @@ use pario_transport::Transport;
 use super::PlanResult;
 use crate::{Error, ErrorKind, Result, Status, agree::GatherBuffers, operation::Operation};
 
-/// What one rank says before a call.
+/// What one rank sends before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// First data byte of its view.
+    /// The first data byte of the view.
     pub(super) first: u64,
-    /// Data bytes in the file.
+    /// The number of data bytes in the file.
     pub(super) len: u64,
     flags: u8,
 }
 
-/// Data goes between memory and file as it is, and not atomically.
+/// Data needs no conversion, and the access need not be atomic.
 const PLAIN: u8 = 1;
 /// The access must be atomic.
 const ATOMIC: u8 = 2;
@@ -51,7 +51,7 @@ impl Entry {
         }
     }
 
-    /// Whether windows may carry this rank's data.
+    /// Whether this rank's data may go through windows.
     pub(super) fn is_plain(&self) -> bool {
         self.flags & PLAIN != 0
     }
@@ -91,8 +91,8 @@ impl From<&pario_exchange::Entry> for Entry {
     }
 }
 
-/// Sends all ranks what this one moves, and gathers `entries`. If any rank's
-/// arguments are wrong, all get its error and nothing is moved.
+/// Sends this rank's access to all ranks, and gathers `entries`. If the arguments of any rank
+/// are invalid, all get its error and nothing is moved.
 pub(super) fn exchange(
     comm: &dyn Transport,
     buffers: &mut GatherBuffers,
@@ -118,8 +118,8 @@ pub(super) fn exchange(
     Ok(())
 }
 
-/// Ends a call that moved the ranks' data together. A rank's count is the
-/// prefix of its data below the first byte that someone could not move.
+/// Ends a call that moved the ranks' data together. A rank's count is the prefix of its data
+/// below the first byte that could not be moved.
 pub(super) fn finish(
     comm: &dyn Transport,
     buffers: &mut GatherBuffers,
@@ -127,7 +127,7 @@ pub(super) fn finish(
     plan_result: PlanResult,
 ) -> Result<Status> {
     let stop = plan_result.stop.unwrap_or(u64::MAX);
-    let GatherBuffers { message, all } = buffers;
+    let GatherBuffers { message, all, .. } = buffers;
     message.clear();
     message.extend(stop.to_le_bytes());
     if let Some(error) = &plan_result.error {

@@ -1,12 +1,11 @@
-//! Calls of which it is known before they begin that every rank moves its own
-//! data: each rank sees one stretch of the file, all run on one node, whose
-//! kernel is the file system's client, and no hint asks for anything else. What
-//! the ranks ask for makes no difference then, so they need not say it first:
-//! one exchange, at the end, is enough.
+//! The independent fast path: calls in which every rank is known beforehand to move its own
+//! data. Each rank sees one contiguous part of the file, all ranks run on one node, whose
+//! kernel is the client of the file system, and no hint requests anything else. Then the
+//! arguments of the call make no difference, so the ranks need not exchange them: one exchange,
+//! at the end, is enough.
 //!
-//! Ranks must not differ in this. It comes from what they agreed on when they
-//! opened the file and set views, hints and atomicity, never from the
-//! arguments of the call.
+//! All ranks must come to the same conclusion. So it follows from what they agreed on when they
+//! opened the file and set views, hints and atomicity, never from the arguments of the call.
 
 use std::sync::Arc;
 
@@ -17,19 +16,19 @@ use pario_transport::{Rank, Transport};
 
 use crate::file::{Atomicity, CallSettings, Inner};
 
-/// What such a call is told to be.
+/// How such a call is explained.
 pub(super) const REASON: &str =
-    "accesses by individual: every rank sees one stretch of the file, all on one node";
+    "accesses by individual: every rank sees a contiguous part of the file, all on one node";
 
-/// Whether ranks and hints leave the choice to the views.
+/// Whether the ranks' placement and the hints allow the fast path.
 #[derive(Debug, Default)]
 pub(super) struct IndependentPath {
-    /// The last answer, and the hints it was given for.
+    /// The last result, and the hints that it is valid for.
     known: Option<(Arc<Hints>, bool)>,
 }
 
 impl IndependentPath {
-    /// Whether a call on these settings is independent.
+    /// Whether a call with these settings is independent.
     pub(super) fn is_independent(
         &mut self,
         file: &Inner,
@@ -54,8 +53,8 @@ impl IndependentPath {
     }
 }
 
-/// Whether the ranks and the file system's client are on one node, and nothing
-/// is known that would make the place of a transfer matter.
+/// Whether the ranks and the file system's client are on one node, and nothing is known that
+/// would make it matter which rank moves the data.
 fn is_near(file: &Inner, comm: &dyn Transport) -> bool {
     let here = comm.node_of(Rank(0));
     let one_node = (1..comm.size()).all(|rank| comm.node_of(Rank(rank)) == here);
@@ -66,7 +65,7 @@ fn is_near(file: &Inner, comm: &dyn Transport) -> bool {
         && facts.lock_granularity.is_none()
 }
 
-/// Whether the hints ask for nothing in particular.
+/// Whether the hints request no particular method.
 pub(super) fn leaves_choice(hints: &Hints) -> bool {
     let assumes = hints.pario_assume_striping.is_some()
         || hints.pario_assume_lock_granularity.is_some()

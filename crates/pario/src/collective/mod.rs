@@ -46,6 +46,7 @@ use pario_transport::Transport;
 use crate::{
     Error, Result, Status,
     buffer::Memory,
+    collective_call::CollectiveCall,
     file::{CallSettings, Inner},
     operation::{Call, Operation},
 };
@@ -141,6 +142,7 @@ fn run_prepared(
     let comm = &*context.comm;
     let mut state = context.state();
     let state = &mut *state;
+    state.buffers.begin(CollectiveCall::of(call));
     state.was_independent = state.independent_path.is_independent(file, comm, settings);
     let result = match state.was_independent {
         true => {

@@ -1,5 +1,4 @@
-//! Ordered accesses: the ranks' parts follow each other at the shared
-//! pointer, in rank order.
+//! Ordered accesses: the ranks' data is stored in rank order, starting at the shared pointer.
 
 use std::sync::Arc;
 
@@ -9,13 +8,13 @@ use crate::{
     access::MemoryData,
     agree,
     buffer::Memory,
+    collective_call::CollectiveCall,
     file::Inner,
     operation::{Call, Operation, Position, check_allowed},
 };
 
-/// Carries out an ordered call, if it is `allowed` on this rank. The parts are
-/// moved as those of any other collective call, once it is known where they
-/// start.
+/// Carries out an ordered call, if it is `allowed` on this rank. Once it is known where each
+/// rank's data starts, it is a collective call like any other.
 pub(crate) fn run_ordered(
     file: &Arc<Inner>,
     context: &CollectiveContext,
@@ -34,9 +33,8 @@ pub(crate) fn run_ordered(
     run_prepared(file, context, call, &settings, prepared)
 }
 
-/// Where this rank's part starts: behind the parts of the ranks before it.
-/// The pointer is read once all ranks have arrived: one may still have been
-/// using it alone when another came here.
+/// Where this rank's data starts: after that of the lower ranks. The pointer is read once all
+/// ranks have arrived, because until then one may still use it on its own.
 fn offset(
     file: &Arc<Inner>,
     context: &CollectiveContext,
@@ -50,14 +48,18 @@ fn offset(
         .and_then(|()| check_allowed(file, &view, call))
         .and_then(|()| MemoryData::new(&view, memory.clone()))
         .and_then(|data| view.whole_etypes(data.file_bytes()));
-    let all = agree::gather(comm, mine.map(|etypes| etypes.to_le_bytes().to_vec()))?;
+    let all = agree::gather_in(
+        CollectiveCall::of(call),
+        comm,
+        mine.map(|etypes| etypes.to_le_bytes().to_vec()),
+    )?;
     let counts: Vec<u64> = all
         .iter()
         .map(|message| message.as_slice().try_into().map_or(0, u64::from_le_bytes))
         .collect();
     let sum = |counts: &[u64]| counts.iter().try_fold(0u64, |sum, n| sum.checked_add(*n));
     let total = sum(&counts)
-        .ok_or_else(|| Error::argument("all ranks together ask for more than 2^64 etypes"))?;
+        .ok_or_else(|| Error::argument("all ranks together request more than 2^64 etypes"))?;
     let base = file.advance_for_all(comm, total)?;
     let before = sum(&counts[..comm.rank().index()]).unwrap_or(total);
     base.checked_add(before)

@@ -1,7 +1,6 @@
-//! Prefetch (Zhang 2009, section 3.3): agents ask for their servers' data in
-//! ascending order, the ranks meet once all requests are on their way, and
-//! every rank then reads its own data, which the first requests have brought
-//! into the servers' caches.
+//! Prefetch (Zhang 2009, section 3.3): agents request their servers' data in ascending order,
+//! the ranks synchronise once all requests are under way, and every rank then reads its own
+//! data, which the requests of the agents have brought into the servers' caches.
 
 use std::sync::mpsc;
 
@@ -21,14 +20,14 @@ pub(super) fn run(work: &Work<'_>) -> Result<Status> {
         scope.spawn(move || {
             let io = WindowIo::new(work);
             let mut buffer = Vec::new();
-            let mut said = Some(started);
+            let mut signal = Some(started);
             for item in &scheduled {
                 buffer.resize(item.window.bytes() as usize, 0);
                 work.await_start(item.aggregator);
-                // Closing the channel is the word: the request follows.
-                said.take();
+                // Closing the channel signals that the request follows.
+                signal.take();
                 let members = work.members(item.aggregator);
-                // What goes wrong here is met again by whoever needs the data.
+                // Whoever needs the data runs into the same error.
                 let mut ignored = PlanResult::default();
                 io.read(
                     &item.window,

@@ -1,11 +1,10 @@
-//! The nonblocking and split collective calls of a file that wait to be carried
-//! out, in order, each by the first who comes.
+//! The nonblocking and split collective calls of a file that wait to be carried out, in order.
 //!
-//! A thread of the file takes them, so that they go on while the program
-//! computes. But waking it takes longer than a small call itself, and mostly the
-//! program waits for the call soon: so a small call is left alone for a moment,
-//! and a rank that waits for it carries it out on its own thread. Ranks need not
-//! do the same: what counts is that each has somebody at it.
+//! A thread of the file carries them out, so that they progress while the program computes. But
+//! waking it takes longer than a small call itself, and usually the program waits for the call
+//! soon. So a small call is left alone for a moment, and a rank that waits for it carries it
+//! out on its own thread. Ranks need not do the same, as long as each of them carries out the
+//! call.
 
 use std::{
     collections::VecDeque,
@@ -17,20 +16,19 @@ use std::{
 
 use super::CollectiveContext;
 
-/// How long a small call is left to the program, which may be about to wait.
+/// How long a small call is left to the program, which may be about to wait for it.
 const GRACE: Duration = Duration::from_micros(200);
-/// How often the thread looks for calls while they keep coming, so that nobody
-/// needs to wake it.
+/// How often the thread looks for calls while they keep coming, so that it need not be woken.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-/// After how many looks at nothing it sleeps until it is woken.
+/// After this many looks without a call, the thread sleeps until it is woken.
 const IDLE_LOOKS: u32 = 50;
 
 /// How soon a call should be carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Urgency {
-    /// By the thread, from now on: there is much to move.
+    /// By the thread, immediately: it is large.
     Now,
-    /// By whoever comes first.
+    /// By whichever thread comes first.
     Soon,
 }
 
@@ -45,28 +43,28 @@ struct Job {
 struct Jobs {
     waiting: VecDeque<Job>,
     thread: ThreadState,
-    /// Whether the thread is to take what is there, due or not.
+    /// Whether the thread should carry out all calls, due or not.
     hurry: bool,
     closed: bool,
 }
 
-/// What the thread does.
+/// The state of the thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ThreadState {
     #[default]
     NotStarted,
-    /// It will look by itself.
+    /// It polls.
     Looking,
     /// It must be woken.
     Asleep,
 }
 
-/// Calls of one file in one context.
+/// The calls of one file in one context.
 pub(crate) struct Queue {
     context: CollectiveContext,
     jobs: Mutex<Jobs>,
     changed: Condvar,
-    /// Held by whoever carries calls out: one after the other.
+    /// Held while calls are carried out, one at a time.
     running: Mutex<()>,
 }
 
@@ -95,8 +93,8 @@ impl Queue {
         jobs.waiting.push_back(Job { work, due });
         if jobs.thread == ThreadState::NotStarted {
             if self.start().is_err() {
-                // The other ranks wait for this one's part, so an error here
-                // would leave them waiting.
+                // The other ranks need this rank to take part; an error would leave them
+                // waiting.
                 drop(jobs);
                 self.run_waiting(|| false);
                 return;
@@ -114,8 +112,8 @@ impl Queue {
         thread.spawn(move || queue.serve()).map(drop)
     }
 
-    /// Carries calls out on the calling thread, until `done` or there are none.
-    /// If another thread is at it, that one goes on to the end.
+    /// Carries out calls on the calling thread until `done`, or until there are none. If
+    /// another thread does so already, that one continues to the end.
     pub(crate) fn run_waiting(&self, done: impl Fn() -> bool) {
         while !done() {
             let running = match self.running.try_lock() {
@@ -132,7 +130,7 @@ impl Queue {
         }
     }
 
-    /// Has the thread take all calls at once.
+    /// Has the thread carry out all calls immediately.
     pub(crate) fn hurry(&self) {
         let mut jobs = self.jobs();
         if !jobs.waiting.is_empty() && !jobs.hurry {
@@ -150,12 +148,12 @@ impl Queue {
         }
     }
 
-    /// What the thread does.
+    /// The loop of the thread.
     fn serve(&self) {
         while self.await_due() {
             let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-            // Someone who helped may have taken what was due; what came after
-            // it is taken as well.
+            // A waiting rank may have carried out the call that was due; later ones are carried
+            // out as well.
             loop {
                 let next = self.jobs().waiting.pop_front();
                 match next {
@@ -166,7 +164,7 @@ impl Queue {
         }
     }
 
-    /// Waits for a call that is due; false when the file is gone.
+    /// Waits for a call that is due; `false` when the file is closed.
     fn await_due(&self) -> bool {
         let mut idle_looks = 0;
         let mut look_after = LOOK_EVERY;
@@ -178,9 +176,9 @@ impl Queue {
                     jobs.hurry = false;
                     return true;
                 }
-                // Mostly the program is about to take it. While calls keep coming,
-                // looking at the moment when each is due would take the core from
-                // ranks many times per millisecond.
+                // Usually the program is about to carry it out. Waking up at the moment when
+                // each call is due would take the core from ranks many times per millisecond
+                // while calls keep coming.
                 Some(_) => idle_looks = 0,
                 None if jobs.closed => return false,
                 None => idle_looks += 1,

@@ -17,7 +17,7 @@ use crate::{
 /// A rank's part of a cycle.
 const SEGMENT: Tag = Tag(5);
 
-/// Moves all cycles; says how far this rank's group got, if it aggregates.
+/// Moves all cycles; returns how far this rank's group got, if it aggregates.
 pub(super) fn run(
     comm: &dyn Transport,
     operation: &Operation,
@@ -145,8 +145,8 @@ impl Ranks<'_> {
         Ok(())
     }
 
-    /// Moves the ranks' packed parts in the order of the file; returns the
-    /// first byte that was not moved.
+    /// Moves the ranks' packed parts in the order of the file; returns the first byte that was
+    /// not moved.
     fn move_parts(
         &self,
         cycle: u64,
@@ -175,8 +175,8 @@ impl Ranks<'_> {
                 continue;
             }
             let (index, stop) = stop_in(some.iter().map(|piece| (piece.offset, piece.len)), bytes);
-            // Several ranks may read the same bytes: pieces that follow may
-            // start below the end that this one met.
+            // Several ranks may read the same bytes: later pieces may start below the end of
+            // this one.
             rest = &rest[index + 1..];
             let Some(error) = error else {
                 plan_result.stop_at(stop, None);

@@ -1,6 +1,6 @@
-//! Exchange through shared memory: every rank copies its own bytes between
-//! its buffer and the window, and a rank that has nothing to copy writes those
-//! that are full, or the first to need one reads it. One copy, no messages.
+//! Exchange through shared memory: every rank copies its own bytes between its buffer and the
+//! window. A rank that has nothing to copy writes full windows; the first rank that needs a
+//! window reads it. One copy, no messages.
 
 use pario_driver::{Direction, Writers};
 use pario_plan::ScheduledWindow;
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{Result, access::MemorySpan};
 
-/// Moves all windows; says how far the ones that this rank issued got.
+/// Moves all windows; returns how far those that this rank transferred got.
 pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<PlanResult> {
     let io = WindowIo::new(work);
     let mut ranks = Ranks {
@@ -34,10 +34,9 @@ pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<PlanResult> 
     Ok(plan_result)
 }
 
-/// How many ranks write at the same time: one where the kernel lets one writer
-/// at a time into a file, as those of a node's own file systems do. A second
-/// one would wait there, where it cannot copy meanwhile; unless it has holes to
-/// fill first.
+/// How many ranks write at the same time: one if the kernel admits one writer per file at a time,
+/// as it does for local file systems. A second one would wait in the kernel, where it cannot copy
+/// in the meantime, unless it has holes to fill first.
 fn writers(work: &Work<'_>, slots: u32) -> u32 {
     let operation = work.operation;
     match (operation.handle().facts().file_system.writers(), work.holes) {
@@ -48,8 +47,7 @@ fn writers(work: &Work<'_>, slots: u32) -> u32 {
     }
 }
 
-/// The windows that this rank copied to last, one per slot: those that it may
-/// have to write.
+/// The windows that this rank copied to last, one per slot: those that it may have to write.
 #[derive(Default)]
 struct Recent {
     scheduled: SmallVec<[(ScheduledWindow, u64); SLOTS]>,
@@ -71,11 +69,11 @@ impl Recent {
     }
 }
 
-/// What this rank does.
+/// One rank's part in the exchange.
 struct Ranks<'a> {
     work: &'a Work<'a>,
     windows: &'a Windows,
-    /// The most ranks that write at the same time.
+    /// The maximum number of ranks that write at the same time.
     writers: u32,
     io: WindowIo<'a>,
     plan_result: PlanResult,
@@ -93,7 +91,7 @@ impl Ranks<'_> {
             recent.push(item, number, self.windows.slots());
             self.windows.deliver(number);
             number += 1;
-            // One that waits writes while this rank copies on.
+            // An idle rank writes while this one continues to copy.
             if !self.windows.has_idle() {
                 while let Some(full) = self.windows.claim_write(self.writers) {
                     self.write_window(full, &recent);
@@ -107,7 +105,7 @@ impl Ranks<'_> {
         Ok(number)
     }
 
-    /// Waits until a window's slot is free, and writes others meanwhile.
+    /// Waits until a window's slot is free, and writes other windows in the meantime.
     fn await_free(&mut self, number: u64, recent: &Recent) -> Result<()> {
         loop {
             match self
@@ -152,8 +150,8 @@ impl Ranks<'_> {
         }
     }
 
-    /// While the next window is not there, fills those of the following ones
-    /// that are free and that no other rank has undertaken to fill.
+    /// While the next window is not filled, fills later ones that are free and not claimed by
+    /// another rank.
     fn fill_ahead(&mut self, number: u64, upcoming: &[ScheduledWindow]) {
         for (item, number_ahead) in upcoming.iter().zip(number..) {
             if self.windows.is_filled(number) {

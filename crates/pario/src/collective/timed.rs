@@ -1,6 +1,6 @@
-//! Turns (Zhang 2009, section 3.4): every rank moves its own data, and groups
-//! of ranks start one after the other, so that each server sees requests in
-//! ascending order without any exchange of data.
+//! Timed access (Zhang 2009, section 3.4): every rank moves its own data, and groups of ranks
+//! start one after the other, so that each server gets requests in ascending order without any
+//! exchange of data.
 
 use std::{thread, time::Duration};
 
@@ -9,11 +9,11 @@ use pario_transport::{Rank, Tag, Transport};
 
 use crate::{Result, Status, operation::Operation};
 
-/// The word that it is the next group's turn.
-const TURN: Tag = Tag(4);
+/// Sent when the next group may start.
+const NEXT_GROUP: Tag = Tag(4);
 
-/// Waits for this rank's turn, starts, gives the word on after the delay, and
-/// waits for its data.
+/// Waits until this rank's group may start, starts, lets the next group start after the delay,
+/// and waits for its own data.
 pub(super) fn run(comm: &dyn Transport, operation: &Operation, timed: &Timed) -> Result<Status> {
     let me = comm.rank().0;
     let place = timed.sets.iter().find_map(|groups| {
@@ -24,37 +24,36 @@ pub(super) fn run(comm: &dyn Transport, operation: &Operation, timed: &Timed) ->
         return operation.run();
     };
     if let Some(before) = group.checked_sub(1) {
-        // One rank of the group before speaks for it.
+        // One rank signals for the whole group.
         if let Some(first) = groups[before].first() {
-            comm.receive(Rank(*first), TURN)?;
+            comm.receive(Rank(*first), NEXT_GROUP)?;
         }
     }
     thread::scope(|scope| {
         let moved = scope.spawn(|| operation.run());
-        let told = tell_next(comm, groups, group, Duration::from_micros(timed.delay_us));
+        let signalled = signal_next(comm, groups, group, Duration::from_micros(timed.delay_us));
         let result = match moved.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
         };
-        told.and(result)
+        signalled.and(result)
     })
 }
 
-/// The first rank of a group tells all of the next, a moment after it
-/// started.
-fn tell_next(
+/// The first rank of a group signals all ranks of the next one, a moment after it started.
+fn signal_next(
     comm: &dyn Transport,
     groups: &[Vec<u32>],
     group: usize,
     delay: Duration,
 ) -> Result<()> {
-    let speaks = groups[group].first() == Some(&comm.rank().0);
-    if !speaks || group + 1 >= groups.len() {
+    let signals = groups[group].first() == Some(&comm.rank().0);
+    if !signals || group + 1 >= groups.len() {
         return Ok(());
     }
     thread::sleep(delay);
     for rank in &groups[group + 1] {
-        comm.send(Rank(*rank), TURN, &[])?;
+        comm.send(Rank(*rank), NEXT_GROUP, &[])?;
     }
     Ok(())
 }

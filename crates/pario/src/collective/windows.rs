@@ -1,14 +1,12 @@
 //! Windows in memory that the ranks of a node share.
 //!
-//! A ring of slots, each a window's worth of bytes and a few words that say
-//! what state it is in. Windows are numbered through the life of the file, the
-//! same on all ranks; window `n` takes slot `n % slots` once the slot's
-//! previous window is complete. See `README.md` beside this file for the
-//! states.
+//! A ring of slots, each with the bytes of a window and a few words that hold its state.
+//! Windows are numbered throughout the life of the file, identically on all ranks; window `n`
+//! uses slot `n % slots` once the slot's previous window is complete. `README.md` in this
+//! directory explains the states.
 //!
-//! `unsafe` lives here because ranks copy into and out of a slot at the same
-//! time, each its own bytes; the words below keep apart those who would touch
-//! the same ones.
+//! `unsafe` is needed because ranks copy into and out of a slot at the same time, each its own
+//! bytes; the words below separate ranks that would touch the same bytes.
 #![allow(unsafe_code)]
 
 use std::{
@@ -27,37 +25,36 @@ use crate::{Result, access::WindowBuffer};
 mod word {
     /// Windows that this slot has completed.
     pub(super) const COMPLETED: usize = 0;
-    /// Windows that some rank undertook to fill from the file.
+    /// Windows that some rank has claimed to fill from the file.
     pub(super) const CLAIMED: usize = 8;
     /// Windows filled from the file.
     pub(super) const FILLED: usize = 16;
-    /// How much of the window the file had, as an offset of the file.
+    /// Where the file ended in the window, as an offset of the file.
     pub(super) const END: usize = 24;
     /// Ranks that are done with the current window.
     pub(super) const ARRIVED: usize = 32;
-    /// Where ranks sleep.
+    /// Wakes waiting ranks.
     pub(super) const EVENT: usize = 40;
-    /// Two cache lines a slot.
+    /// Two cache lines per slot.
     pub(super) const BYTES: usize = 128;
 }
 
 /// Words of the ring, before those of the slots.
 mod ring {
-    /// The first window that no rank has undertaken to write.
+    /// The first window that no rank has claimed to write.
     pub(super) const UNWRITTEN: usize = 0;
     /// Ranks that are writing.
     pub(super) const WRITERS: usize = 8;
-    /// Ranks that wait for a slot and would rather write.
+    /// Ranks that wait for a slot and could write in the meantime.
     pub(super) const IDLE: usize = 12;
-    /// Where ranks sleep that wait for a slot or for something to write.
+    /// Wakes ranks that wait for a slot or for a window to write.
     pub(super) const EVENT: usize = 16;
     /// Two cache lines.
     pub(super) const BYTES: usize = 128;
 }
 
-/// How long ranks yield here before they sleep: most waits last as long as the
-/// transfer of a window or two, and being woken up would cost a good part of
-/// that.
+/// How long ranks yield before they sleep: most waits last as long as the transfer of a window
+/// or two, and a wake-up would cost a good part of that.
 const YIELD_FOR: Duration = Duration::from_micros(300);
 
 fn backoff(comm: &dyn Transport) -> Backoff {
@@ -68,27 +65,27 @@ fn backoff(comm: &dyn Transport) -> Backoff {
     }
 }
 
-/// The ring, as one rank sees it.
+/// One rank's access to the ring.
 #[derive(Debug)]
 pub(crate) struct Windows {
     segment: Segment,
     slots: u64,
     slot_bytes: usize,
     ranks: u32,
-    /// The number of the next window: the same on all ranks between calls.
+    /// The number of the next window, the same on all ranks between calls.
     next: u64,
 }
 
-/// What a rank that waited may do.
+/// What a rank may do after waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitOutcome {
     /// Use the window that it waited for.
     Go,
-    /// Write this window, which it has undertaken to do.
+    /// Write this window, which it has claimed.
     Write(u64),
 }
 
-/// Whether a rank was the last to be done with a window.
+/// Whether a rank was the last one to finish with a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     Early,
@@ -96,7 +93,7 @@ pub(crate) enum Arrival {
 }
 
 impl Windows {
-    /// Collective: `None` if the ranks share no memory, on all of them.
+    /// *Collective*. `None` on all ranks if they share no memory.
     pub(crate) fn new(
         comm: &dyn Transport,
         slots: u64,
@@ -126,7 +123,7 @@ impl Windows {
         self.next
     }
 
-    /// After a call: where the next one starts.
+    /// Sets the number of the next call's first window.
     pub(crate) fn set_next(&mut self, next: u64) {
         self.next = next;
     }
@@ -135,7 +132,7 @@ impl Windows {
         ring::BYTES + (number % self.slots) as usize * word::BYTES + offset
     }
 
-    /// How many windows the slot of this one had before it.
+    /// How many windows have used the slot of this one before it.
     fn generation(&self, number: u64) -> u64 {
         number / self.slots
     }
@@ -155,12 +152,12 @@ impl Windows {
         self.load(number, word::COMPLETED) == self.generation(number)
     }
 
-    /// Whether this window holds what the file has.
+    /// Whether this window has been read from the file.
     pub(crate) fn is_filled(&self, number: u64) -> bool {
         self.load(number, word::FILLED) > self.generation(number)
     }
 
-    /// Before windows from `first` on are written.
+    /// Called before windows from `first` on are written.
     pub(crate) fn start_writing(&self, first: u64) {
         self.unwritten().fetch_max(first, AcqRel);
     }
@@ -169,8 +166,8 @@ impl Windows {
         self.segment.atomic_u64(ring::UNWRITTEN)
     }
 
-    /// Undertakes to write the first window that is not written, if all ranks
-    /// are done copying to it and fewer than `writers` ranks write.
+    /// Claims the first unwritten window if all ranks have copied to it and fewer than
+    /// `writers` ranks are writing.
     pub(crate) fn claim_write(&self, writers: u32) -> Option<u64> {
         let writing = self.segment.atomic_u32(ring::WRITERS);
         let number = self.unwritten().load(Acquire);
@@ -189,13 +186,13 @@ impl Windows {
         None
     }
 
-    /// Whether all ranks are done copying to a window.
+    /// Whether all ranks have copied to a window.
     fn is_full(&self, number: u64) -> bool {
         let arrived = self.segment.atomic_u32(self.control(number, word::ARRIVED));
         self.is_free(number) && arrived.load(Acquire) == self.ranks
     }
 
-    /// This rank is done copying to the window.
+    /// Marks that this rank has copied to the window.
     pub(crate) fn deliver(&self, number: u64) {
         let arrived = self.segment.atomic_u32(self.control(number, word::ARRIVED));
         if arrived.fetch_add(1, AcqRel) + 1 == self.ranks {
@@ -203,12 +200,12 @@ impl Windows {
         }
     }
 
-    /// Whether some rank has nothing to do but to write.
+    /// Whether some rank has nothing to do but write.
     pub(crate) fn has_idle(&self) -> bool {
         self.segment.atomic_u32(ring::IDLE).load(Relaxed) > 0
     }
 
-    /// Gives a window that this rank has written to its next one.
+    /// Releases the slot of a window that this rank has written.
     pub(crate) fn complete_write(&self, number: u64) {
         let arrived = self.segment.atomic_u32(self.control(number, word::ARRIVED));
         arrived.store(0, Relaxed);
@@ -218,8 +215,8 @@ impl Windows {
         self.segment.event(ring::EVENT).notify();
     }
 
-    /// Waits until the slot is free for this window, or until there is
-    /// something to write meanwhile.
+    /// Waits until the slot is free for this window, or until there is a window to write in the
+    /// meantime.
     pub(crate) fn wait_free(
         &self,
         comm: &dyn Transport,
@@ -244,7 +241,7 @@ impl Windows {
         Ok(found?)
     }
 
-    /// Waits until this window holds what the file has.
+    /// Waits until this window has been read from the file.
     pub(crate) fn wait_filled(&self, comm: &dyn Transport, number: u64) -> Result<()> {
         self.wait(comm, number, || self.is_filled(number))
     }
@@ -257,7 +254,7 @@ impl Windows {
         Ok(())
     }
 
-    /// Undertakes to fill a free window; `false` if another rank does.
+    /// Claims a free window to fill; `false` if another rank has.
     pub(crate) fn claim(&self, number: u64) -> bool {
         let generation = self.generation(number);
         let claimed = self.segment.atomic_u64(self.control(number, word::CLAIMED));
@@ -267,7 +264,7 @@ impl Windows {
                 .is_ok()
     }
 
-    /// Says that a claimed window is filled, and where the file ended.
+    /// Marks a claimed window as filled, up to the end of the file.
     pub(crate) fn fill(&self, number: u64, end: u64) {
         self.segment
             .atomic_u64(self.control(number, word::END))
@@ -284,7 +281,7 @@ impl Windows {
             .load(Relaxed)
     }
 
-    /// This rank is done with a window that it read. The last must `complete`
+    /// Marks that this rank is done with a window that was read. The last rank must `complete`
     /// it.
     pub(crate) fn arrive(&self, number: u64) -> Arrival {
         let arrived = self.segment.atomic_u32(self.control(number, word::ARRIVED));
@@ -296,7 +293,7 @@ impl Windows {
         }
     }
 
-    /// Gives the slot of a window that was read to its next one.
+    /// Releases the slot of a window that was read.
     pub(crate) fn complete(&self, number: u64) {
         self.release(number);
         self.event(number).notify();
@@ -306,7 +303,7 @@ impl Windows {
         let completed = self
             .segment
             .atomic_u64(self.control(number, word::COMPLETED));
-        // A window that was not read has no claim; the next may have one.
+        // A window that was not read has no claim; the next one may have.
         let next = self.generation(number) + 1;
         self.segment
             .atomic_u64(self.control(number, word::CLAIMED))
@@ -317,13 +314,13 @@ impl Windows {
         completed.store(next, Release);
     }
 
-    /// The bytes of a window's slot. Ranks use it in turns or each its own
-    /// bytes of it, as the states say.
+    /// The bytes of a window's slot. Depending on its state, ranks use it one at a time, or
+    /// each rank uses its own bytes.
     pub(crate) fn buffer(&self, number: u64, bytes: usize) -> WindowBuffer<'_> {
         assert!(bytes <= self.slot_bytes);
         let data = ring::BYTES + self.slots as usize * word::BYTES;
         let at = data + (number % self.slots) as usize * self.slot_bytes;
-        // SAFETY: the slot lies within the segment, which `self` keeps.
+        // SAFETY: the slot lies within the segment, which `self` keeps alive.
         unsafe { WindowBuffer::from_raw(self.segment.as_ptr().add(at), bytes) }
     }
 }

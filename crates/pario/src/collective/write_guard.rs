@@ -1,10 +1,9 @@
-//! How a collective write passes the gate of its file's writers.
+//! The write guards of collective writes.
 //!
-//! No rank waits for other ranks while it keeps its own writers out, unless
-//! all ranks are past their gates: calls in the background and calls in the
-//! foreground would otherwise wait for each other, each holding one rank's
-//! gate, and a rank's independent write would wait for ranks that have not
-//! made the collective call yet.
+//! A rank that excludes its own other writes does not wait for other ranks, unless all ranks
+//! hold their guards. Otherwise a call in the background and one in the foreground could wait
+//! for each other, each holding the guard of one rank, and a rank's independent write would
+//! wait for ranks that have not made the collective call yet.
 
 use pario_driver::Direction;
 use pario_plan::Rounds;
@@ -13,7 +12,7 @@ use pario_transport::Transport;
 use super::planning::{self, Holes};
 use crate::{Result, operation::Operation, writer_lock::WriteGuard};
 
-/// What a call may do while it has its pass.
+/// The guard of a call, and what the call may do under it.
 pub(super) struct CollectiveWriteGuard {
     /// Reads need none.
     _guard: Option<WriteGuard>,
@@ -21,7 +20,7 @@ pub(super) struct CollectiveWriteGuard {
 }
 
 impl CollectiveWriteGuard {
-    /// For a call that leaves holes as they are.
+    /// For a call that does not rewrite holes.
     pub(super) fn ordinary(operation: &Operation) -> CollectiveWriteGuard {
         CollectiveWriteGuard {
             _guard: match operation.direction() {
@@ -32,9 +31,9 @@ impl CollectiveWriteGuard {
         }
     }
 
-    /// For a call through windows: alone on all ranks if holes are to be
-    /// rewritten, which they are not if some rank has another write under
-    /// way. All ranks have made the call when they come here.
+    /// For a call through windows: exclusive on all ranks if holes are to be rewritten. They
+    /// are not if some rank has another write under way. All ranks have made the call when they
+    /// get here.
     pub(super) fn of_windows(
         comm: &dyn Transport,
         operation: &Operation,

@@ -14,9 +14,26 @@ use crate::{
     operation::{Call, Position, check_agreed},
 };
 
-/// Nonblocking collective calls: they return at once, and the work goes on
-/// while the ranks compute. What the file's mode does not allow is reported at
-/// once; what is wrong with any rank's arguments, on all ranks when they wait.
+/// # Nonblocking collective access
+///
+/// These calls return at once, and the data moves while the ranks compute. A call that the access
+/// mode forbids fails immediately; an invalid argument on one rank fails on all ranks when they
+/// wait.
+///
+/// ```
+/// # use pario::{File, Info, Mode, threads};
+/// # threads::run(2, |comm| {
+/// # let mode = Mode::CREATE | Mode::READ_WRITE;
+/// # let file = File::open(&comm, "mem:example", mode, &Info::new())?;
+/// let rank = u64::from(comm.rank());
+/// let request = file.iwrite_at_all(3 * rank, vec![7u8; 3])?;
+/// // … compute …
+/// let (status, buffer) = request.wait()?;
+/// assert_eq!((status.bytes(), buffer.len()), (3, 3));
+/// # file.close()
+/// # })?;
+/// # Ok::<(), pario::Error>(())
+/// ```
 impl File {
     /// Starts a read at an offset. *Collective*.
     pub fn iread_at_all<T: Element>(
@@ -65,8 +82,8 @@ impl File {
     }
 }
 
-/// A split collective call between its begin and its end. One can be active
-/// on a file; dropping it ends it without its result.
+/// A split collective call between its begin and its end. A file can have one active at a time.
+/// Dropping it ends the call and discards its result.
 #[derive(Debug)]
 pub struct Split<T: Element> {
     request: Request<T>,
@@ -84,8 +101,7 @@ impl Drop for Active {
 }
 
 impl<T: Element> Split<T> {
-    /// Waits for the end of the operation, but not longer than `bound`;
-    /// whether it is done.
+    /// Waits for the operation for at most `bound`; returns whether it is done.
     pub fn wait_for(&self, bound: Duration) -> bool {
         self.request.wait_for(bound)
     }
@@ -95,14 +111,31 @@ impl<T: Element> Split<T> {
         self.request.progress();
     }
 
-    /// Ends the call: waits for its result and gives the buffer back.
-    /// *Collective*.
+    /// Ends the call: waits for the result and returns it with the buffer. *Collective*.
     pub fn end(self) -> Result<(Status, Vec<T>)> {
         self.request.wait()
     }
 }
 
-/// Split collective calls: begun, and ended later.
+/// # Split collective access
+///
+/// A call is begun, and ended later by [`Split::end`]. Until then no other collective call on the
+/// file is allowed.
+///
+/// ```
+/// # use pario::{File, Info, Mode, threads};
+/// # threads::run(2, |comm| {
+/// # let mode = Mode::CREATE | Mode::READ_WRITE;
+/// # let file = File::open(&comm, "mem:example", mode, &Info::new())?;
+/// let rank = u64::from(comm.rank());
+/// let split = file.write_at_all_begin(3 * rank, vec![7u8; 3])?;
+/// // … compute …
+/// let (status, _buffer) = split.end()?;
+/// assert_eq!(status.bytes(), 3);
+/// # file.close()
+/// # })?;
+/// # Ok::<(), pario::Error>(())
+/// ```
 impl File {
     /// Begins a read at an offset. *Collective*.
     pub fn read_at_all_begin<T: Element>(
@@ -144,7 +177,7 @@ impl File {
         )
     }
 
-    /// Begins a read in the order of the ranks. *Collective*.
+    /// Begins a read in rank order, at the shared pointer. *Collective*.
     pub fn read_ordered_begin<T: Element>(&self, target: impl Into<Owned<T>>) -> Result<Split<T>> {
         self.begin(
             Call::read("read_ordered_begin", Position::Ordered(0)),
@@ -152,7 +185,7 @@ impl File {
         )
     }
 
-    /// Begins a write in the order of the ranks. *Collective*.
+    /// Begins a write in rank order, at the shared pointer. *Collective*.
     pub fn write_ordered_begin<T: Element>(&self, source: impl Into<Owned<T>>) -> Result<Split<T>> {
         self.begin(
             Call::write("write_ordered_begin", Position::Ordered(0)),

@@ -9,7 +9,29 @@ use crate::{
     request::{InFlight, KeepAlive},
 };
 
-/// At an explicit offset, in etypes of the view. The pointers stay.
+/// # Access at explicit offsets
+///
+/// Offsets count etypes of the view. The file pointers are neither used nor moved.
+///
+/// ```
+/// # use pario::{File, Info, Mode, threads};
+/// # threads::run(2, |comm| {
+/// # let mode = Mode::CREATE | Mode::READ_WRITE;
+/// # let file = File::open(&comm, "mem:example", mode, &Info::new())?;
+/// let rank = u64::from(comm.rank());
+/// let status = file.write_at_all(100 * rank, &[comm.rank() as u8; 100])?;
+/// assert_eq!(status.bytes(), 100);
+///
+/// // Each rank reads what the other one wrote.
+/// file.sync()?;
+/// comm.barrier()?;
+/// let mut theirs = [0u8; 100];
+/// file.read_at(100 * (1 - rank), &mut theirs)?;
+/// assert_eq!(theirs, [1 - comm.rank() as u8; 100]);
+/// # file.close()
+/// # })?;
+/// # Ok::<(), pario::Error>(())
+/// ```
 impl File {
     /// Reads at an offset.
     pub fn read_at<'a>(&self, offset: u64, target: impl Into<Target<'a>>) -> Result<Status> {
@@ -65,9 +87,29 @@ impl File {
     }
 }
 
-/// At the individual pointer, which moves on by what was asked for.
+/// # Access at the individual file pointer
+///
+/// Each rank has its own pointer, which a call moves by the amount requested.
+///
+/// ```
+/// # use pario::{File, Info, Mode, Seek, threads};
+/// # threads::run(1, |comm| {
+/// # let mode = Mode::CREATE | Mode::READ_WRITE;
+/// # let file = File::open(&comm, "mem:example", mode, &Info::new())?;
+/// file.write(&[1u8, 2, 3])?;
+/// file.write(&[4u8])?;
+/// assert_eq!(file.position()?, 4);
+///
+/// file.seek(-2, Seek::Current)?;
+/// let mut end = [0u8; 2];
+/// file.read(&mut end)?;
+/// assert_eq!(end, [3, 4]);
+/// # file.close()
+/// # })?;
+/// # Ok::<(), pario::Error>(())
+/// ```
 impl File {
-    /// Reads.
+    /// Reads at the individual pointer.
     pub fn read<'a>(&self, target: impl Into<Target<'a>>) -> Result<Status> {
         self.run(
             Call::read("read", Position::Individual),
@@ -75,7 +117,7 @@ impl File {
         )
     }
 
-    /// Writes.
+    /// Writes at the individual pointer.
     pub fn write<'a>(&self, source: impl Into<Source<'a>>) -> Result<Status> {
         self.run(
             Call::write("write", Position::Individual),
@@ -83,7 +125,7 @@ impl File {
         )
     }
 
-    /// Reads. *Collective*.
+    /// Reads at the individual pointer. *Collective*.
     pub fn read_all<'a>(&self, target: impl Into<Target<'a>>) -> Result<Status> {
         self.run_all(
             Call::read("read_all", Position::Individual),
@@ -91,7 +133,7 @@ impl File {
         )
     }
 
-    /// Writes. *Collective*.
+    /// Writes at the individual pointer. *Collective*.
     pub fn write_all<'a>(&self, source: impl Into<Source<'a>>) -> Result<Status> {
         self.run_all(
             Call::write("write_all", Position::Individual),
@@ -99,21 +141,44 @@ impl File {
         )
     }
 
-    /// Starts a read into a buffer that the request owns.
+    /// Starts a read at the pointer into a buffer that the request owns.
     pub fn iread<T: Element>(&self, target: impl Into<Owned<T>>) -> Result<Request<T>> {
         self.start_owned(Call::read("iread", Position::Individual), target.into())
     }
 
-    /// Starts a write from a buffer that the request owns.
+    /// Starts a write at the pointer from a buffer that the request owns.
     pub fn iwrite<T: Element>(&self, source: impl Into<Owned<T>>) -> Result<Request<T>> {
         self.start_owned(Call::write("iwrite", Position::Individual), source.into())
     }
 }
 
-/// At the shared pointer, which moves on by what was asked for. All ranks
-/// must have the same view.
+/// # Access at the shared file pointer
+///
+/// All ranks share one pointer, which a call moves by the amount requested; they must have the
+/// same view. The order of independent accesses is that in which the ranks come; ordered ones are
+/// in rank order.
+///
+/// ```
+/// # use pario::{File, Info, Mode, Seek, threads};
+/// # threads::run(2, |comm| {
+/// # let mode = Mode::CREATE | Mode::READ_WRITE;
+/// # let file = File::open(&comm, "mem:example", mode, &Info::new())?;
+/// // Rank 0's two bytes come first, then rank 1's three.
+/// let mine = vec![comm.rank() as u8; 2 + comm.rank() as usize];
+/// file.write_ordered(&mine)?;
+/// assert_eq!(file.position_shared()?, 5);
+///
+/// // Every rank takes one byte that no other rank takes.
+/// file.seek_shared(0, Seek::Set)?;
+/// let mut next = [9u8];
+/// file.read_shared(&mut next)?;
+/// assert_eq!(next, [0]);
+/// # file.close()
+/// # })?;
+/// # Ok::<(), pario::Error>(())
+/// ```
 impl File {
-    /// Reads what follows next for whichever rank comes.
+    /// Reads at the shared pointer.
     pub fn read_shared<'a>(&self, target: impl Into<Target<'a>>) -> Result<Status> {
         self.run(
             Call::read("read_shared", Position::Shared),
@@ -121,7 +186,7 @@ impl File {
         )
     }
 
-    /// Writes next for whichever rank comes.
+    /// Writes at the shared pointer.
     pub fn write_shared<'a>(&self, source: impl Into<Source<'a>>) -> Result<Status> {
         self.run(
             Call::write("write_shared", Position::Shared),
@@ -129,12 +194,12 @@ impl File {
         )
     }
 
-    /// Starts a read into a buffer that the request owns.
+    /// Starts a read at the pointer into a buffer that the request owns.
     pub fn iread_shared<T: Element>(&self, target: impl Into<Owned<T>>) -> Result<Request<T>> {
         self.start_owned(Call::read("iread_shared", Position::Shared), target.into())
     }
 
-    /// Starts a write from a buffer that the request owns.
+    /// Starts a write at the pointer from a buffer that the request owns.
     pub fn iwrite_shared<T: Element>(&self, source: impl Into<Owned<T>>) -> Result<Request<T>> {
         self.start_owned(
             Call::write("iwrite_shared", Position::Shared),
@@ -142,7 +207,7 @@ impl File {
         )
     }
 
-    /// Reads in the order of the ranks. *Collective*.
+    /// Reads in rank order, at the shared pointer. *Collective*.
     pub fn read_ordered<'a>(&self, target: impl Into<Target<'a>>) -> Result<Status> {
         self.run_ordered(
             Call::read("read_ordered", Position::Ordered(0)),
@@ -150,7 +215,7 @@ impl File {
         )
     }
 
-    /// Writes in the order of the ranks. *Collective*.
+    /// Writes in rank order, at the shared pointer. *Collective*.
     pub fn write_ordered<'a>(&self, source: impl Into<Source<'a>>) -> Result<Status> {
         self.run_ordered(
             Call::write("write_ordered", Position::Ordered(0)),
@@ -159,8 +224,9 @@ impl File {
     }
 }
 
+/// # Explanations
 impl File {
-    /// How a read at an offset would reach the file, and why.
+    /// How a read at an offset would be carried out, and why.
     pub fn explain_read_at<'a>(
         &self,
         offset: u64,
@@ -170,7 +236,7 @@ impl File {
         Ok(self.prepare(call, target.into().memory)?.explain())
     }
 
-    /// How a write at an offset would reach the file, and why.
+    /// How a write at an offset would be carried out, and why.
     pub fn explain_write_at<'a>(
         &self,
         offset: u64,

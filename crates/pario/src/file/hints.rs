@@ -1,5 +1,4 @@
-//! Hints of an open file: what the user is told of them, and the nodes that
-//! they name.
+//! Hints of an open file: warnings about them, and the nodes that they name.
 
 use pario_driver::{Facts, FileSystem};
 use pario_hints::{Hints, Info, Source, Warning};
@@ -11,9 +10,8 @@ use crate::{
     warning::{speaks_for, warn},
 };
 
-/// Warns of hints that were ignored, and of those in which ranks differ. One rank
-/// speaks for all, so that each warning appears once; `wires` are the hints of
-/// every rank.
+/// Warns about hints that are ignored or that differ between ranks. One rank warns for all, so
+/// that each warning appears once; `wires` are the hints of every rank.
 pub(super) fn report<'a>(
     comm: &dyn Transport,
     warnings: &[Warning],
@@ -28,7 +26,7 @@ pub(super) fn report<'a>(
         return;
     };
     let mut others: Vec<_> = wires.filter(|wire| *wire != first).collect();
-    // Ranks that differ were called with different hints.
+    // Hints differ because the ranks passed different ones.
     if others.is_empty() || !speaks_for(comm, &Source::Call) {
         return;
     }
@@ -37,23 +35,23 @@ pub(super) fn report<'a>(
     let Ok(hints) = Hints::from_wire(first) else {
         return;
     };
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for theirs in others
         .into_iter()
         .filter_map(|wire| Hints::from_wire(wire).ok())
     {
         for difference in theirs.differences(&hints) {
-            // One example for each hint.
-            if !told.contains(&difference.hint) {
+            // One example per hint.
+            if !reported.contains(&difference.hint) {
                 warn(&difference.to_string());
-                told.push(difference.hint);
+                reported.push(difference.hint);
             }
         }
     }
 }
 
-/// Finds the nodes whose host names `cb_config_list` gives. *Collective*, with
-/// hints that the ranks agreed on.
+/// Determines the nodes whose host names `cb_config_list` contains. *Collective*, with hints
+/// that the ranks have agreed on.
 pub(super) fn locate_hosts(comm: &dyn Transport, hints: &mut Hints) -> Result<()> {
     let source = source_of(hints, "cb_config_list");
     let Some(list) = hints.cb_config_list.as_mut().filter(|it| it.has_hosts()) else {
@@ -84,7 +82,7 @@ fn nodes(comm: &dyn Transport) -> Vec<u32> {
     ranks.map(|rank| comm.node_of(Rank(rank)).0).collect()
 }
 
-/// Warns of striping that a new file was to have and has not.
+/// Warns if a new file does not have the striping that was requested.
 pub(super) fn report_striping(comm: &dyn Transport, mode: Mode, hints: &Hints, facts: &Facts) {
     if mode.contains(Mode::CREATE)
         && let Some(warning) = missed_striping(hints, facts)
@@ -112,20 +110,20 @@ fn missed_striping(hints: &Hints, facts: &Facts) -> Option<String> {
     };
     Some(format!(
         "the hints striping_factor and striping_unit are not honoured: pario leaves the striping of new files to \
-         {}; set it for the folder with the file system's own tools{tool}",
+         {}; set it for the directory with the file system's own tools{tool}",
         facts.file_system
     ))
 }
 
-/// Adds what is known of an open file to its hints, under ROMIO's names.
+/// Adds what is known about an open file to its hints, under ROMIO's names.
 pub(super) fn publish(info: &mut Info, comm: &dyn Transport, hints: &Hints, facts: &Facts) {
-    // Numbers and short words are never too long for an info.
+    // Numbers and short words always fit into an info value.
     let mut set = |key: &str, value: String| drop(info.set(key, &value));
     if let Some(striping) = facts.striping {
         set("striping_factor", striping.count.to_string());
         set("striping_unit", striping.unit.to_string());
     }
-    // Only where they do not depend on the call.
+    // Only if they do not depend on the call.
     if let Some(ranks) = requested_aggregators(&nodes(comm), hints) {
         set("cb_nodes", ranks.len().to_string());
         let ranks: Vec<_> = ranks.iter().map(u32::to_string).collect();
@@ -145,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn striping_that_is_not_honoured_is_told() {
+    fn striping_that_is_not_honoured_is_reported() {
         let of = |file_system: FileSystem| Facts {
             coherence: file_system.coherence(),
             file_system,
@@ -163,14 +161,14 @@ mod tests {
         assert!(missed(&[("striping_factor", "-1")], &facts).is_some());
         assert_eq!(missed(&[], &facts), None);
         assert_eq!(missed(&[("striping_factor", "0")], &facts), None);
-        // The folder's striping is what was wanted.
+        // The directory has the requested striping.
         facts.striping = Some(Striping {
             unit: 1 << 20,
             count: 8,
         });
         assert_eq!(missed(wide, &facts), None);
         assert!(missed(&[("striping_factor", "4")], &facts).is_some());
-        // Nothing is lost where files are not striped.
+        // Nothing is lost if files are not striped.
         facts = of(FileSystem::Ext);
         assert_eq!(missed(wide, &facts), None);
     }

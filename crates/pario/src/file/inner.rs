@@ -1,4 +1,4 @@
-//! What an open file consists of.
+//! The parts of an open file.
 
 use std::{
     path::PathBuf,
@@ -18,28 +18,29 @@ use super::{
     settings::{CallSettings, CurrentSettings},
 };
 use crate::{
-    Error, ErrorKind, Mode, Result, Unreported,
+    Error, ErrorKind, Mode, Result,
     access::Buffers,
     agree,
     collective::{Background, CollectiveContext},
     shared_pointer::SharedPointer,
+    unreported::Unreported,
     view::FlattenedView,
     writer_lock::{Pending, WriterLock},
 };
 
-/// How often a rank that waits for operations of its own looks after messages.
-const ATTEND_EVERY: Duration = Duration::from_millis(1);
+/// How often a rank that waits for its own operations makes progress on messages.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) comm: Arc<dyn Transport>,
-    /// As the program gave it.
+    /// As passed to `open`.
     pub(crate) path: PathBuf,
-    /// As the driver knows it.
+    /// The path without the prefix that selects the driver.
     pub(crate) driver_path: PathBuf,
     pub(crate) mode: Mode,
     pub(crate) driver: Arc<dyn Driver>,
-    /// Why this driver.
+    /// Why this driver was selected.
     pub(crate) driver_reason: String,
     pub(crate) handle: Arc<dyn Handle>,
     pub(crate) shared_pointer: SharedPointer,
@@ -47,16 +48,16 @@ pub(crate) struct Inner {
     pub(crate) writer_lock: Arc<WriterLock>,
     pub(crate) pending: Pending,
     pub(crate) unreported: Unreported,
-    /// Where blocking collective calls take place.
+    /// For blocking collective calls.
     pub(crate) context: CollectiveContext,
-    /// Where nonblocking and split ones do.
+    /// For nonblocking and split collective calls.
     pub(crate) background: Background,
     /// Whether a split collective call is active.
     pub(crate) split: Arc<AtomicBool>,
     pub(crate) state: State,
 }
 
-/// What calls change.
+/// State that calls change.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) settings: CurrentSettings,
@@ -66,7 +67,7 @@ pub(crate) struct State {
 }
 
 impl Inner {
-    /// What a call that begins now goes by.
+    /// The settings for a call that begins now.
     pub(crate) fn settings(&self) -> Arc<CallSettings> {
         self.state.settings.get()
     }
@@ -90,7 +91,7 @@ impl Inner {
         self.settings().atomicity
     }
 
-    /// Names the call, the file and the rank in an error.
+    /// Adds the call, the file and the rank to an error.
     pub(crate) fn name_error(&self, error: Error, operation: &'static str) -> Error {
         error
             .in_operation(operation)
@@ -98,7 +99,7 @@ impl Inner {
             .on_rank(self.comm.rank())
     }
 
-    /// The file is open, and no earlier failure is left to be reported.
+    /// Fails if the file is closed, or with an earlier failure that has not been reported.
     pub(crate) fn check_open(&self) -> Result<()> {
         self.check_not_closed()?;
         Ok(self.handle.check()?)
@@ -111,9 +112,9 @@ impl Inner {
         }
     }
 
-    /// Requests that are pending forbid what changes the file under them. Of
-    /// operations whose requests were freed nobody else can tell when they are
-    /// over, so they are waited for.
+    /// Fails if requests are pending, for calls that change the file under them. Operations
+    /// whose requests were dropped are waited for, because the program cannot tell when they
+    /// are done.
     pub(crate) fn check_idle(&self) -> Result<()> {
         match self.pending.requests() {
             0 => self.wait_for_operations(),
@@ -126,16 +127,16 @@ impl Inner {
         }
     }
 
-    /// Waits until no operation is under way, while messages move on.
+    /// Waits until no operation is under way, and makes progress on messages.
     pub(super) fn wait_for_operations(&self) -> Result<()> {
-        while !self.pending.wait_for_operations(ATTEND_EVERY) {
+        while !self.pending.wait_for_operations(PROGRESS_INTERVAL) {
             self.comm.progress()?;
         }
         self.background.announce_all();
         Ok(())
     }
 
-    /// An active split call forbids other collective ones.
+    /// Fails if a split call is active, which excludes other collective calls.
     pub(crate) fn check_no_split(&self) -> Result<()> {
         match self.split.load(Ordering::Acquire) {
             false => Ok(()),
@@ -158,14 +159,15 @@ impl Inner {
 
     /// Ends a collective call: all ranks succeed, or all get the same error.
     pub(crate) fn agree<T>(&self, operation: &'static str, mine: Result<T>) -> Result<T> {
-        agree::agree(&*self.comm, mine).map_err(|error| self.name_error(error, operation))
+        agree::agree_in(operation, &*self.comm, mine)
+            .map_err(|error| self.name_error(error, operation))
     }
 
-    /// Closes without a word to the others; whether it was open.
+    /// Closes the file on this rank only; returns whether it was open.
     pub(crate) fn close_locally(&self) -> bool {
         let was_open = !self.state.closed.swap(true, Ordering::AcqRel);
         if was_open {
-            // Nobody is left to hear of an error.
+            // There is nowhere to report an error.
             let _ = self.handle.close();
         }
         was_open

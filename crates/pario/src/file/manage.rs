@@ -1,4 +1,4 @@
-//! Size, storage, durability, hints and atomicity.
+//! Size, storage, durability, atomicity and hints.
 
 use std::sync::Arc;
 
@@ -8,8 +8,36 @@ use pario_layout::Datatype;
 use pario_transport::Rank;
 
 use super::{Atomicity, File, Inner, open::advise};
-use crate::{Error, ErrorKind, Result, agree, view::flatten};
+use crate::{Error, ErrorKind, Result, agree, collective_call::CollectiveCall, view::flatten};
 
+/// # Size, consistency and hints
+///
+/// ```
+/// # use pario::{File, Info, Mode, threads};
+/// # threads::run(2, |comm| {
+/// # let mode = Mode::CREATE | Mode::READ_WRITE;
+/// # let file = File::open(&comm, "mem:example", mode, &Info::new())?;
+/// file.set_size(1 << 20)?;
+/// assert_eq!(file.size()?, 1 << 20);
+///
+/// // What rank 0 writes, the others read after the barrier: sync, barrier, sync.
+/// if comm.rank() == 0 {
+///     file.write_at(0, &[1u8; 100])?;
+/// }
+/// file.sync()?;
+/// comm.barrier()?;
+/// file.sync()?;
+/// let mut read = [0u8; 100];
+/// file.read_at(0, &mut read)?;
+/// assert_eq!(read, [1; 100]);
+///
+/// let hints = Info::from_pairs([("cb_buffer_size", "1048576")])?;
+/// file.set_info(&hints)?;
+/// assert_eq!(file.info().get("cb_buffer_size"), Some("1048576"));
+/// # file.close()
+/// # })?;
+/// # Ok::<(), pario::Error>(())
+/// ```
 impl File {
     /// The size in bytes.
     pub fn size(&self) -> Result<u64> {
@@ -23,20 +51,22 @@ impl File {
     /// Truncates or extends the file. *Collective*, with the same size on all
     /// ranks.
     pub fn set_size(&self, bytes: u64) -> Result<()> {
-        self.inner
-            .resize("set_size", bytes, |handle| handle.set_size(bytes))
+        self.inner.resize(CollectiveCall::SetSize, bytes, |handle| {
+            handle.set_size(bytes)
+        })
     }
 
-    /// Reserves storage for the first bytes of the file, and extends it if it
-    /// is shorter. Data that is there stays. *Collective*, with the same size
-    /// on all ranks.
+    /// Reserves storage for the first `bytes` bytes of the file, and extends it if it is shorter.
+    /// Existing data is kept. *Collective*, with the same size on all ranks.
     pub fn preallocate(&self, bytes: u64) -> Result<()> {
         self.inner
-            .resize("preallocate", bytes, |handle| handle.preallocate(bytes))
+            .resize(CollectiveCall::Preallocate, bytes, |handle| {
+                handle.preallocate(bytes)
+            })
     }
 
-    /// Makes all that was written durable, and visible to whoever reads after
-    /// its own `sync`. *Collective*.
+    /// Makes written data durable, and visible to every rank that reads after its own `sync`.
+    /// *Collective*.
     pub fn sync(&self) -> Result<()> {
         let inner = &self.inner;
         let synced = inner
@@ -50,8 +80,8 @@ impl File {
         inner.agree("sync", synced)
     }
 
-    /// Sets what concurrent accesses see of each other. *Collective*, with the
-    /// same value on all ranks.
+    /// Sets how concurrent overlapping accesses behave. *Collective*, with the same value on all
+    /// ranks.
     pub fn set_atomicity(&self, atomicity: Atomicity) -> Result<()> {
         let inner = &self.inner;
         let mine = inner.check_open().and_then(|()| {
@@ -66,19 +96,19 @@ impl File {
             }
             Ok(vec![atomicity as u8])
         });
-        agree::gather(&*inner.comm, mine)
+        agree::gather_in(CollectiveCall::SetAtomicity, &*inner.comm, mine)
             .and_then(|all| agree::same(&all, "the atomicity"))
             .map_err(|error| inner.name_error(error, "set_atomicity"))?;
         inner.state.settings.change(|it| it.atomicity = atomicity);
         Ok(())
     }
 
-    /// What concurrent accesses see of each other.
+    /// How concurrent overlapping accesses behave.
     pub fn atomicity(&self) -> Atomicity {
         self.inner.atomicity()
     }
 
-    /// The hints in force.
+    /// The current hints, and what pario reports about the file.
     pub fn info(&self) -> Info {
         let inner = &self.inner;
         let in_force = inner.hints();
@@ -86,21 +116,20 @@ impl File {
         super::hints::publish(&mut info, &*inner.comm, &in_force, inner.handle.facts());
         // A name longer than an info value may be is left out.
         let _ = info.set("filename", &inner.path.to_string_lossy());
-        // ROMIO tells its driver under this name, and scripts ask for it. Some
-        // programs open the next file with what they were told, so it is a
-        // value that open takes.
+        // ROMIO reports its driver under this name, and scripts look for it. Some programs open the
+        // next file with the hints of this one, so the value is one that `open` accepts.
         let _ = info.set("romio_filesystem_type", &romio_name(inner.driver.name()));
         info
     }
 
-    /// Changes hints that can change while a file is open. *Collective*; of
-    /// differing values, rank 0's count.
+    /// Changes hints that can change while a file is open. *Collective*; if hints differ, those of
+    /// rank 0 are used.
     pub fn set_info(&self, info: &Info) -> Result<()> {
         let inner = &self.inner;
         let mut hints = (*inner.hints()).clone();
         let warnings = hints.update(info);
         let mine = inner.check_open().map(|()| hints.to_wire());
-        let all = agree::gather(&*inner.comm, mine)
+        let all = agree::gather_in(CollectiveCall::SetInfo, &*inner.comm, mine)
             .map_err(|error| inner.name_error(error, "set_info"))?;
         super::hints::report(&*inner.comm, &warnings, all.iter().map(Vec::as_slice));
         if let Ok(theirs) = pario_hints::Hints::from_wire(&all[0]) {
@@ -115,10 +144,11 @@ impl File {
         Ok(())
     }
 
-    /// Takes part in a collective call other than a data access with an error
-    /// in its arguments, so that all ranks get it and none waits for this one.
-    /// *Collective*, with the ranks that make the call. Data accesses take
-    /// [failed](crate::Source::failed) memory instead.
+    /// Takes part in a collective call, other than a data access, whose arguments are invalid on
+    /// this rank, so that all ranks get the error and none waits for this one. *Collective*, with
+    /// the ranks that make the call. Data accesses take [failed](crate::Source::failed) memory
+    /// instead.
+    #[doc(hidden)]
     pub fn fail_collectively(&self, operation: &'static str, error: Error) -> Error {
         match self.inner.agree::<()>(operation, Err(error)) {
             Err(error) => error,
@@ -138,18 +168,17 @@ impl File {
             .map_err(|error| self.inner.name_error(error, "type_extent"))
     }
 
-    /// What is known about the file's file system.
+    /// What is known about the file system that holds the file.
     pub fn facts(&self) -> &Facts {
         self.inner.handle.facts()
     }
 
-    /// How the last blocking collective access was carried out, and why;
-    /// nothing before the first.
+    /// How the last blocking collective access was carried out, and why; `None` before the first.
     pub fn explain_last_all(&self) -> Option<String> {
         self.inner.context.explain()
     }
 
-    /// Which driver, shared pointer and hints are in force, and why.
+    /// The driver, the storage of the shared pointer and the hints in use, and why.
     pub fn explain_open(&self) -> String {
         let inner = &self.inner;
         let facts = inner.handle.facts();
@@ -167,24 +196,24 @@ impl File {
 }
 
 impl Inner {
-    /// Rank 0 changes the size, once all ranks asked for the same one.
+    /// Rank 0 changes the size once all ranks have requested the same one.
     fn resize(
         &self,
-        operation: &'static str,
+        call: CollectiveCall,
         bytes: u64,
         change: impl FnOnce(&dyn Handle) -> std::io::Result<()>,
     ) -> Result<()> {
         let mine = self
             .check_resize(bytes)
             .map(|()| bytes.to_le_bytes().to_vec());
-        agree::gather(&*self.comm, mine)
+        agree::gather_in(call, &*self.comm, mine)
             .and_then(|all| agree::same(&all, "the size"))
-            .map_err(|error| self.name_error(error, operation))?;
+            .map_err(|error| self.name_error(error, call.name()))?;
         let changed = match self.comm.rank() {
             Rank(0) => change(&*self.handle).map_err(Error::from),
             _ => Ok(()),
         };
-        self.agree(operation, changed)
+        self.agree(call.name(), changed)
     }
 
     fn check_resize(&self, bytes: u64) -> Result<()> {
@@ -206,8 +235,8 @@ impl Inner {
     }
 }
 
-/// A driver as ROMIO names its own: a word that is also a prefix of file names, a
-/// colon, and what it is.
+/// The name of a driver in ROMIO's form: a word that is also a prefix of file names, a colon, and a
+/// description.
 fn romio_name(driver: &str) -> String {
     let word = match driver {
         "posix" => "UFS".to_owned(),

@@ -1,4 +1,4 @@
-//! Files: what a program opens, and everything it can do with one.
+//! Files and their operations.
 
 mod collective;
 mod data;
@@ -19,34 +19,31 @@ pub(crate) use settings::CallSettings;
 
 use std::{path::Path, sync::Arc};
 
-use pario_transport::Transport;
+use crate::{Comm, Mode};
 
-use crate::Mode;
-
-/// A file that the ranks of a communicator opened together.
+/// A file that the ranks of a communicator have opened together.
 ///
-/// Calls marked *collective* are made by all ranks, in the same order; each
-/// returns on every rank, with the same kind of error if any rank fails.
+/// Calls marked *collective* must be made by all ranks, in the same order; if one fails on any
+/// rank, it fails on all, with the same kind of error. See the
+/// [crate's documentation](crate#collective-calls).
 ///
-/// Several threads of a rank may use a file at the same time. Dropping it
-/// closes it on this rank alone, without telling the others; [`File::close`]
-/// is the way to learn of errors and to have [`Mode::DELETE_ON_CLOSE`] done.
+/// Several threads of a rank may use a file at the same time. Dropping a file closes it on this
+/// rank only; [`File::close`] also reports errors and carries out [`Mode::DELETE_ON_CLOSE`].
 #[derive(Debug)]
 pub struct File {
     inner: Arc<Inner>,
 }
 
-/// What concurrent accesses see of each other.
+/// How concurrent overlapping accesses behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomicity {
-    /// Overlapping accesses may mix, as the standard's default has it.
+    /// Overlapping accesses may interleave: the default of the standard.
     NonAtomic,
-    /// Every access, however many pieces it has, happens before or after
-    /// each other one.
+    /// Each access, however many pieces it has, takes effect before or after each other one.
     Atomic,
 }
 
-/// What an offset of a seek is relative to.
+/// The origin of a seek.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seek {
     /// The start of the view.
@@ -59,16 +56,16 @@ pub enum Seek {
 
 impl File {
     /// The ranks that opened the file.
-    pub fn comm(&self) -> &Arc<dyn Transport> {
-        &self.inner.comm
+    pub fn comm(&self) -> Comm {
+        Comm::from(&self.inner.comm)
     }
 
-    /// The access mode it was opened with.
+    /// The access mode of the file.
     pub fn mode(&self) -> Mode {
         self.inner.mode
     }
 
-    /// Its name, as this rank gave it.
+    /// The file's name, as passed to [`File::open`] on this rank.
     pub fn path(&self) -> &Path {
         &self.inner.path
     }

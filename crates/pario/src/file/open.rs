@@ -1,4 +1,4 @@
-//! Opening, closing and deleting: collective, agreed, one creator.
+//! Opening, closing and deleting files.
 
 use std::{
     path::Path,
@@ -20,11 +20,13 @@ use super::{
     usable::{usable, usable_alone},
 };
 use crate::{
-    Error, ErrorKind, Mode, Result, Unreported,
+    Comm, Error, ErrorKind, Mode, Result,
     access::Buffers,
     agree,
     collective::{Background, CollectiveContext},
+    collective_call::CollectiveCall,
     shared_pointer::{Preference, SharedPointer},
+    unreported::Unreported,
     view::FlattenedView,
     writer_lock::{Pending, WriterLock},
 };
@@ -32,22 +34,39 @@ use crate::{
 const ROOT: Rank = Rank(0);
 
 impl File {
-    /// Opens a file. *Collective*: the mode must be the same on all ranks; names may
-    /// differ if they name the same file; of differing hints, rank 0's count.
+    /// Opens a file. *Collective*: the mode must be the same on all ranks; names may differ if
+    /// they lead to the same file; if hints differ, those of rank 0 are used.
     ///
-    /// A prefix of the name (`ufs:`, `mem:`, …) chooses the driver; without
-    /// one, the file system that holds the file does.
+    /// A prefix of the name (`ufs:`, `mem:`, …) selects the driver; without one, it follows from
+    /// the file system.
+    ///
+    /// ```
+    /// use pario::{File, Info, Mode, threads};
+    ///
+    /// threads::run(2, |comm| {
+    ///     let mode = Mode::CREATE | Mode::READ_WRITE;
+    ///     let file = File::open(&comm, "mem:new", mode, &Info::new())?;
+    ///     file.close()?;
+    ///
+    ///     // Errors name the call, the file, the rank and the cause.
+    ///     let error = File::open(&comm, "mem:missing", Mode::READ_ONLY, &Info::new()).unwrap_err();
+    ///     assert_eq!(error.kind(), pario::ErrorKind::NoSuchFile);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), pario::Error>(())
+    /// ```
     pub fn open(
-        comm: &Arc<dyn Transport>,
+        comm: impl Into<Comm>,
         path: impl AsRef<Path>,
         mode: Mode,
         info: &Info,
     ) -> Result<File> {
-        Self::open_private(private(comm)?, path, mode, info)
+        Self::open_private(private(comm.into().transport())?, path, mode, info)
     }
 
-    /// As [`File::open`], on two transports between the same ranks that nobody
-    /// else uses: for blocking calls, and for those in the background.
+    /// As [`File::open`], on two transports between the same ranks that nothing else uses: one for
+    /// blocking calls, one for calls in the background.
+    #[doc(hidden)]
     pub fn open_private(
         comms: [Arc<dyn Transport>; 2],
         path: impl AsRef<Path>,
@@ -57,11 +76,10 @@ impl File {
         open(comms, path.as_ref(), mode, info, resolve)
     }
 
-    /// Opens a file through a given driver: for wrappers (faults, throttling,
-    /// traces) and for file systems that this crate does not know.
-    /// *Collective*.
+    /// Opens a file through a given driver of the crate `pario-driver`: for wrappers (faults,
+    /// throttling, traces) and for file systems that have no driver there. *Collective*.
     pub fn open_with(
-        comm: &Arc<dyn Transport>,
+        comm: impl Into<Comm>,
         driver: Arc<dyn Driver>,
         path: impl AsRef<Path>,
         mode: Mode,
@@ -69,17 +87,17 @@ impl File {
     ) -> Result<File> {
         let path = path.as_ref();
         let given = |path: &Path, _: &Hints| {
-            let reason = format!("the program gave the driver {}", driver.name());
+            let reason = format!("the program passed the driver {}", driver.name());
             Ok(Resolved {
                 driver,
                 path: path.to_owned(),
                 reason,
             })
         };
-        open(private(comm)?, path, mode, info, given)
+        open(private(comm.into().transport())?, path, mode, info, given)
     }
 
-    /// Deletes a file. Of several ranks, one does this.
+    /// Deletes a file. If several ranks share it, one of them makes the call.
     pub fn delete(path: impl AsRef<Path>, info: &Info) -> Result<()> {
         let path = path.as_ref();
         let hints = usable_alone(Hints::resolve(info, &Sources::from_environment()).hints);
@@ -88,14 +106,13 @@ impl File {
             .map_err(|error| error.in_operation("delete").on_path(path))
     }
 
-    /// Closes the file: what was written is published, errors of the file
-    /// system are reported on all ranks, and nothing is left behind.
-    /// *Collective*. It does not make data durable: [`File::sync`] and the hint
-    /// `pario_sync_on_close` do.
+    /// Closes the file. *Collective*. Written data becomes visible to other processes, and errors
+    /// of the file system are reported on all ranks. Data does not become durable:
+    /// [`File::sync`] and the hint `pario_sync_on_close` do that.
     ///
-    /// An operation whose request is still pending is an error on all ranks,
-    /// and the file stays open; those whose requests were dropped are waited
-    /// for. After any other result it is closed.
+    /// Fails on all ranks if a request is still pending, or if the ranks make different calls;
+    /// then the file stays open. After any other result it is closed. Operations whose requests
+    /// were dropped are waited for.
     pub fn close(&self) -> Result<()> {
         let inner = &self.inner;
         let ready = inner.check_not_closed().and_then(|()| inner.check_idle());
@@ -103,14 +120,14 @@ impl File {
         inner.close_together()
     }
 
-    /// Closes on this rank alone, without the others and without a result: for
-    /// programs that end with open files. Rank 0 deletes a file that is to be
-    /// deleted on close.
+    /// Closes the file on this rank only and ignores errors: for programs that end with open
+    /// files. Rank 0 deletes a file that is to be deleted on close.
+    #[doc(hidden)]
     pub fn close_alone(&self) {
         let inner = &self.inner;
         let deletes = inner.mode.contains(Mode::DELETE_ON_CLOSE) && inner.comm.rank() == ROOT;
         if inner.close_locally() && deletes {
-            // Nobody is left to hear of an error.
+            // There is nowhere to report an error.
             let _ = inner.driver.delete(&inner.driver_path);
         }
     }
@@ -129,7 +146,7 @@ impl Inner {
         if !self.mode.contains(Mode::DELETE_ON_CLOSE) {
             return closed;
         }
-        // Whatever became of closing: the file is not to stay.
+        // The file is deleted even if closing failed.
         let deleted = match self.comm.rank() {
             ROOT => self.driver.delete(&self.driver_path),
             _ => Ok(()),
@@ -141,13 +158,15 @@ impl Inner {
 
 fn resolve(path: &Path, hints: &Hints) -> Result<Resolved> {
     let resolved = pario_driver::resolve(path.as_os_str(), hints.pario_driver.as_deref());
-    resolved.map_err(|error| Error::new(ErrorKind::BadFile, "no driver for it").with_source(error))
+    resolved.map_err(|error| {
+        Error::new(ErrorKind::BadFile, "no driver for the file").with_source(error)
+    })
 }
 
-/// The transports of a file.
+/// The private transports of a file.
 fn private(comm: &Arc<dyn Transport>) -> Result<[Arc<dyn Transport>; 2]> {
     let duplicates = comm.duplicates(2).map_err(Error::from)?;
-    Ok(<[_; 2]>::try_from(duplicates).expect("as many duplicates as were asked for"))
+    Ok(<[_; 2]>::try_from(duplicates).expect("as many duplicates as requested"))
 }
 
 fn open(
@@ -175,9 +194,9 @@ fn open_together(
         check_reachable(&*comm, &resolved)?;
         Ok(resolved)
     });
-    // One name mostly leads to one driver on all ranks: then an error is told
-    // with what becomes of opening. Of several names, each has to lead somewhere
-    // before a file is created.
+    // The same name usually leads to the same driver on all ranks; then an error is reported
+    // together with the result of opening. If names differ, each must be valid before a file is
+    // created.
     let resolved = match names {
         Names::Equal => resolved,
         Names::Different => Ok(agree::agree(&*comm, resolved)?),
@@ -225,14 +244,14 @@ fn open_together(
     })
 }
 
-/// Whether the ranks gave the same name.
+/// Whether all ranks passed the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Names {
     Equal,
     Different,
 }
 
-/// One exchange: the modes must be equal, rank 0's hints count.
+/// One exchange: the modes must be equal, and rank 0's hints are used.
 fn agree_on_arguments(
     comm: &dyn Transport,
     path: &Path,
@@ -251,7 +270,7 @@ fn agree_on_arguments(
         ]
         .concat()
     });
-    let all = agree::gather(comm, mine)?;
+    let all = agree::gather_in(CollectiveCall::Open, comm, mine)?;
     let modes: Vec<Vec<u8>> = all.iter().map(|message| message[..4].to_vec()).collect();
     agree::same(&modes, "the access mode")?;
     let parts: Vec<_> = all.iter().map(|message| hints_and_name(message)).collect();
@@ -274,7 +293,7 @@ fn agree_on_arguments(
     Ok((resolved.hints, names))
 }
 
-/// Takes the rest of a message apart: it was put together just above.
+/// Splits the rest of a message that was assembled above.
 fn hints_and_name(message: &[u8]) -> (&[u8], &[u8]) {
     let len = message[4..8].try_into().map_or(0, u32::from_le_bytes) as usize;
     message[8..].split_at(len)
@@ -285,7 +304,7 @@ fn check_reachable(comm: &dyn Transport, resolved: &Resolved) -> Result<()> {
         return Err(Error::new(
             ErrorKind::UnsupportedOperation,
             format!(
-                "the driver {} keeps files inside one process, but the ranks are several processes",
+                "the driver {} keeps files inside one process, but the ranks are in several processes",
                 resolved.driver.name()
             ),
         ));
@@ -323,8 +342,8 @@ fn open_how(mode: Mode, hints: &Hints) -> OpenHow {
     }
 }
 
-/// Rank 0 creates the file, then the others open it: one create, no race. Where no
-/// file is to be created, all open it at once.
+/// Rank 0 creates the file, then the others open it, so that there is one create and no race.
+/// If no file is to be created, all ranks open it at once.
 fn open_everywhere(
     comm: &dyn Transport,
     resolved: &Result<Resolved>,
@@ -339,12 +358,12 @@ fn open_everywhere(
         (Create::Never, _) => open(how),
         (_, ROOT) => {
             let opened = open(how);
-            let told = opened.as_ref().map(|_| Vec::new()).map_err(Error::clone);
-            agree::told_by(comm, ROOT, || told)?;
+            let created = opened.as_ref().map(|_| Vec::new()).map_err(Error::clone);
+            agree::broadcast(comm, ROOT, || created)?;
             opened
         }
         _ => {
-            agree::told_by(comm, ROOT, || Ok(Vec::new()))?;
+            agree::broadcast(comm, ROOT, || Ok(Vec::new()))?;
             open(&how.clone().create(Create::Never))
         }
     };
@@ -377,7 +396,7 @@ fn open_everywhere(
     }
 }
 
-/// Passes the hint `access_style` on.
+/// Passes the hint `access_style` to the driver.
 pub(super) fn advise(handle: &dyn Handle, hints: &Hints) {
     for advice in hints.access_style.advice() {
         handle.advise(match advice {
@@ -388,8 +407,7 @@ pub(super) fn advise(handle: &dyn Handle, hints: &Hints) {
     }
 }
 
-/// What follows once the file is open: the shared pointer, the view of all
-/// bytes, and where the pointers start.
+/// The shared pointer, the initial view and the initial position of the pointers.
 fn prepare(
     comm: &Arc<dyn Transport>,
     mode: Mode,
@@ -407,7 +425,7 @@ fn prepare(
     if !mode.contains(Mode::APPEND) {
         return Ok((shared_pointer, view, 0));
     }
-    // All ranks start at the same end, though some may be late.
+    // All ranks start at the same position, even if one of them has already written.
     let end = handle.size().map_err(Error::from);
     let all = agree::gather(&**comm, end.map(|end| end.to_le_bytes().to_vec()))?;
     let end = all[0].as_slice().try_into().map_or(0, u64::from_le_bytes);

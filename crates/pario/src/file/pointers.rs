@@ -3,8 +3,22 @@
 use pario_transport::{Rank, Transport};
 
 use super::{File, Inner, Seek};
-use crate::{Error, Result, agree};
+use crate::{Error, Result, agree, collective_call::CollectiveCall};
 
+/// # File pointers
+///
+/// ```
+/// # use pario::{File, Info, Mode, Seek, threads};
+/// # threads::run(1, |comm| {
+/// # let mode = Mode::CREATE | Mode::READ_WRITE;
+/// # let file = File::open(&comm, "mem:example", mode, &Info::new())?;
+/// file.write(&[1u8; 10])?;
+/// file.seek(-3, Seek::End)?;
+/// assert_eq!((file.position()?, file.position_shared()?), (7, 0));
+/// # file.close()
+/// # })?;
+/// # Ok::<(), pario::Error>(())
+/// ```
 impl File {
     /// Moves the individual pointer, in etypes of the view.
     pub fn seek(&self, offset: i64, from: Seek) -> Result<()> {
@@ -12,7 +26,7 @@ impl File {
         let seek = || {
             inner.check_open()?;
             inner.check_not_sequential()?;
-            // Asked before the pointer is locked: it may take a while.
+            // Queried before the pointer is locked, because it may take long.
             let end = inner.end(from)?;
             let mut pointer = inner.pointer();
             *pointer = target(from, *pointer, end, offset)?;
@@ -21,7 +35,7 @@ impl File {
         seek().map_err(|error| inner.name_error(error, "seek"))
     }
 
-    /// Where the individual pointer stands, in etypes of the view.
+    /// The position of the individual pointer, in etypes of the view.
     pub fn position(&self) -> Result<u64> {
         let inner = &self.inner;
         inner
@@ -31,8 +45,8 @@ impl File {
             .map_err(|error| inner.name_error(error, "position"))
     }
 
-    /// The byte of the file at which an etype of the view lies. Allowed in
-    /// files opened SEQUENTIAL too.
+    /// The byte of the file at which an etype of the view lies. Also allowed in files opened with
+    /// [`Mode::SEQUENTIAL`](crate::Mode::SEQUENTIAL).
     pub fn byte_offset(&self, offset: u64) -> Result<u64> {
         let inner = &self.inner;
         inner
@@ -50,7 +64,7 @@ impl File {
             .map_err(|error| inner.name_error(error, "seek_shared"))
     }
 
-    /// Where the shared pointer stands, in etypes of the view.
+    /// The position of the shared pointer, in etypes of the view.
     pub fn position_shared(&self) -> Result<u64> {
         let inner = &self.inner;
         inner
@@ -62,7 +76,7 @@ impl File {
 }
 
 impl Inner {
-    /// The end of the file in etypes of the view, where a seek needs it.
+    /// The end of the file in etypes of the view, if the seek needs it.
     fn end(&self, from: Seek) -> Result<u64> {
         match from {
             Seek::End => Ok(self.view().etypes_below(self.handle.size()?)),
@@ -70,10 +84,10 @@ impl Inner {
         }
     }
 
-    /// Moves the shared pointer on once for all ranks, which are all here,
-    /// and tells all where it stood.
+    /// Advances the shared pointer once for all ranks, which have all arrived, and returns the
+    /// old position on all of them.
     pub(crate) fn advance_for_all(&self, comm: &dyn Transport, etypes: u64) -> Result<u64> {
-        let stood = agree::told_by(comm, Rank(0), || {
+        let stood = agree::broadcast(comm, Rank(0), || {
             let base = self.shared_pointer.advance(etypes)?;
             Ok(base.to_le_bytes().to_vec())
         })?;
@@ -89,7 +103,7 @@ impl Inner {
                 message.push(from as u8);
                 message
             });
-        let all = agree::gather(&*self.comm, mine)?;
+        let all = agree::gather_in(CollectiveCall::SeekShared, &*self.comm, mine)?;
         agree::same(&all, "the arguments of seek_shared")?;
         let moved = match self.comm.rank() {
             Rank(0) => self.end(from).and_then(|end| {

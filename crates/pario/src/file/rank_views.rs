@@ -1,10 +1,9 @@
-//! The exchange of views: what each rank sees, told to all once.
+//! The exchange of views: every rank learns the views of all others when they are set.
 //!
-//! A view's layout travels in its wire form. Short ones go along with the
-//! message that every rank sends anyway; of longer ones only a hash does, and
-//! one rank of those that have the same sends it afterwards. What a rank can
-//! take from its own view is not sent to it in vain: equal layouts are
-//! decoded once, and a rank that only moves its view says where to.
+//! Layouts are sent in serialised form. Short ones are part of the first message of every rank.
+//! For longer ones that message contains a hash, and one of the ranks with the same hash sends
+//! the layout afterwards. Ranks that already have a layout do not decode it again, and a rank
+//! that only changes its displacement sends just that.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,40 +12,41 @@ use pario_transport::Transport;
 
 use crate::{
     Error, ErrorKind, Result, agree,
+    collective_call::CollectiveCall,
     view::{FlattenedView, RankViews, Shape},
 };
 
-/// Wire forms up to this length go along with the first message.
+/// Serialised layouts up to this length are part of the first message.
 const INLINE_BYTES: usize = 1024;
 
-/// The view is the rank's last one, moved.
+/// The view differs from the rank's previous one at most in its displacement.
 const MOVED: u8 = 0;
-/// The view differs from the rank's last one in more than its start.
+/// Any other view.
 const NEW: u8 = 1;
 
-/// Added to the tag where the rank brings hints along with its view.
+/// Added to the tag if the rank passes hints along with its view.
 const HINTS: u8 = 1 << 7;
 
-/// Whether hints come along with a view.
+/// Whether a rank passes hints along with its view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hinting {
     None,
     Some,
 }
 
-/// What a rank says of its view.
+/// What a rank sends about its view.
 enum Description<'a> {
     Moved { displacement: u64 },
     New(NewView<'a>),
 }
 
-/// A view that the other ranks have not heard of.
+/// A view that the other ranks do not have.
 struct NewView<'a> {
     displacement: u64,
     etype_extent: i64,
     hash: u128,
     representation: &'a [u8],
-    /// The layout's wire form, if it is short.
+    /// The serialised layout, if it is short.
     wire: &'a [u8],
 }
 
@@ -101,9 +101,9 @@ impl<'a> Description<'a> {
     }
 }
 
-/// Tells all ranks of this one's view, or of its error, and learns theirs.
-/// `before` is the view that it replaces. Tells also whether any rank brings
-/// hints. *Collective*; one exchange more where long layouts are new.
+/// Sends this rank's view, or its error, to all ranks, and receives theirs. `before` is the
+/// view that it replaces. Also returns whether any rank passes hints. *Collective*; long
+/// layouts that are new need a second exchange.
 pub(super) fn exchange(
     comm: &dyn Transport,
     mine: &Result<FlattenedView>,
@@ -125,7 +125,7 @@ pub(super) fn exchange(
     if let (Hinting::Some, Ok(message)) = (hinting, &mut message) {
         message[0] |= HINTS;
     }
-    let all = agree::gather(comm, message)?;
+    let all = agree::gather_in(CollectiveCall::SetView, comm, message)?;
     let brings = |message: &Vec<u8>| message.first().is_some_and(|tag| tag & HINTS != 0);
     let hinting = match all.iter().any(brings) {
         true => Hinting::Some,
@@ -135,14 +135,14 @@ pub(super) fn exchange(
         .iter()
         .map(|message| Description::read(message))
         .collect::<Option<_>>()
-        .ok_or_else(broken)?;
+        .ok_or_else(malformed)?;
     let displacements = descriptions.iter().map(Description::displacement).collect();
     let is_moved = |it: &Description<'_>| matches!(it, Description::Moved { .. });
     if descriptions.iter().all(is_moved) {
         return Ok((moved(before.rank_views(), displacements), hinting));
     }
     check_equal(&descriptions, before)?;
-    // Those of the ranks' last views are known as well.
+    // The layouts of the previous views are known as well.
     let mut layouts = known;
     let shapes = before.rank_views().shapes.iter();
     layouts.extend(shapes.map(|it| (it.hash, it.layout.clone())));
@@ -151,7 +151,7 @@ pub(super) fn exchange(
             && !new_view.wire.is_empty()
             && !layouts.contains_key(&new_view.hash)
         {
-            let layout = Layout::from_wire(new_view.wire).map_err(|_| broken())?;
+            let layout = Layout::from_wire(new_view.wire).map_err(|_| malformed())?;
             layouts.insert(new_view.hash, layout);
         }
     }
@@ -166,7 +166,7 @@ pub(super) fn exchange(
         let layout = layouts.get(&hash)?.clone();
         Some(Shape { hash, layout })
     });
-    let shapes: Arc<[Shape]> = shapes.collect::<Option<_>>().ok_or_else(broken)?;
+    let shapes: Arc<[Shape]> = shapes.collect::<Option<_>>().ok_or_else(malformed)?;
     let rank_views = RankViews {
         dense: shapes.iter().all(|shape| shape.layout.is_dense()),
         shapes,
@@ -176,7 +176,7 @@ pub(super) fn exchange(
     Ok((rank_views, hinting))
 }
 
-/// The same views from other bytes on.
+/// The same views with other displacements.
 fn moved(before: &RankViews, displacements: Vec<u64>) -> RankViews {
     let distance = |(new, old): (&u64, &u64)| new.wrapping_sub(*old);
     let mut distances = displacements
@@ -205,8 +205,7 @@ fn hashes<'a>(
     descriptions.iter().zip(before.shapes.iter()).map(hash)
 }
 
-/// The lowest rank that has a long layout sends it, if more than one layout
-/// is about: else every rank has its own.
+/// The lowest rank that has a long layout sends it, unless all ranks have the same one.
 fn exchange_long(
     comm: &dyn Transport,
     descriptions: &[Description<'_>],
@@ -225,26 +224,26 @@ fn exchange_long(
     let all = comm.all_gather(if sends { wire } else { &[] })?;
     for (message, hash) in all.iter().zip(hashes) {
         if !message.is_empty() && !layouts.contains_key(&hash) {
-            let layout = Layout::from_wire(message).map_err(|_| broken())?;
+            let layout = Layout::from_wire(message).map_err(|_| malformed())?;
             layouts.insert(hash, layout);
         }
     }
     Ok(())
 }
 
-/// What the standard wants to be the same on all ranks. It was so of the
-/// views `before`.
+/// Checks what the standard requires to be the same on all ranks. The views `before` passed
+/// this check.
 fn check_equal(descriptions: &[Description<'_>], before: &FlattenedView) -> Result<()> {
-    let said = |description: &Description<'_>| match description {
+    let properties = |description: &Description<'_>| match description {
         Description::Moved { .. } => (
             before.etype().extent(),
             before.representation().name().as_bytes().to_vec(),
         ),
         Description::New(new_view) => (new_view.etype_extent, new_view.representation.to_vec()),
     };
-    let first = said(&descriptions[0]);
+    let first = properties(&descriptions[0]);
     for (rank, description) in descriptions.iter().enumerate() {
-        let (extent, representation) = said(description);
+        let (extent, representation) = properties(description);
         if extent != first.0 {
             return Err(agree::differs("the extent of the etype", rank));
         }
@@ -255,6 +254,6 @@ fn check_equal(descriptions: &[Description<'_>], before: &FlattenedView) -> Resu
     Ok(())
 }
 
-fn broken() -> Error {
-    Error::new(ErrorKind::Io, "a rank told of a view that cannot be read")
+fn malformed() -> Error {
+    Error::new(ErrorKind::Io, "a rank sent a malformed view")
 }

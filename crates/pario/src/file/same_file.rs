@@ -1,9 +1,9 @@
-//! Whether the ranks have opened one file: the same name may lead to different
-//! files, on folders that each node has for itself, and different names to one.
+//! Whether the ranks have opened the same file: one name may lead to different files, in
+//! directories local to each node, and different names may lead to one file.
 //!
-//! Mostly the file systems' own numbers tell. Where they cannot, as between a
-//! server's disk and its clients' mounts, rank 0 leaves a mark on the file that
-//! no program minds, its time of last access, and the others look for it.
+//! Usually the file systems' identifiers decide. If they cannot, as between a server's disk and
+//! its clients' mounts, rank 0 marks the file by its time of last access, which programs do not
+//! depend on, and the others look for the mark.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -18,7 +18,7 @@ use crate::{Error, ErrorKind, Result, agree, warning::warn};
 
 const ROOT: Rank = Rank(0);
 
-/// What a rank tells of the file that it opened: its identity, or else its name.
+/// A description of the file that a rank opened: its identity, or else its name.
 pub(super) fn describe(handle: &dyn Handle, path: &Path) -> Result<Vec<u8>> {
     let (kind, bytes) = match handle.identity()? {
         Some(identity) => (IDENTITY, identity.to_wire().to_vec()),
@@ -27,7 +27,7 @@ pub(super) fn describe(handle: &dyn Handle, path: &Path) -> Result<Vec<u8>> {
     Ok([vec![kind], bytes].concat())
 }
 
-/// The first byte of a description: what follows.
+/// The first byte of a description: the kind of what follows.
 const NAME: u8 = 0;
 const IDENTITY: u8 = 1;
 
@@ -38,7 +38,7 @@ fn identity(description: &[u8]) -> Option<FileIdentity> {
     }
 }
 
-/// The check that follows, on each rank.
+/// The comparison of the ranks' files.
 pub(super) struct Check<'a> {
     pub(super) comm: &'a dyn Transport,
     pub(super) handle: &'a dyn Handle,
@@ -47,17 +47,17 @@ pub(super) struct Check<'a> {
     pub(super) path: &'a Path,
 }
 
-/// What the ranks' descriptions come to.
+/// The result of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finding {
     Same,
-    /// This rank has another file than rank 0.
+    /// This rank has opened another file than rank 0.
     Different(Rank),
     Unknown,
 }
 
 impl Check<'_> {
-    /// Compares what all ranks described. Collective.
+    /// Compares the descriptions of all ranks. *Collective*.
     pub(super) fn run(&self, all: &[Vec<u8>]) -> Result<()> {
         let finding = match compare(all) {
             Finding::Unknown => self.probe()?,
@@ -65,7 +65,7 @@ impl Check<'_> {
         };
         match (finding, self.names, self.access) {
             (Finding::Same, _, _) => Ok(()),
-            // Copies of a file on each node are read in this way.
+            // Some programs read copies of a file that each node has.
             (Finding::Different(rank), Names::Equal, Access::Read) => {
                 self.warn(&format!(
                     "{:?} is not the same file on rank 0 and on rank {rank}: reads return what \
@@ -77,8 +77,8 @@ impl Check<'_> {
             (Finding::Different(rank), _, _) => Err(Error::new(
                 ErrorKind::NotSame,
                 format!(
-                    "the name leads to another file on rank {rank} than on rank 0: a file that \
-                     ranks open together has to be on a file system that they share"
+                    "the name leads to different files on rank 0 and rank {rank}: ranks can open a file \
+                     together only on a file system that they share"
                 ),
             )),
             (Finding::Unknown, Names::Equal, _) => {
@@ -96,23 +96,23 @@ impl Check<'_> {
         }
     }
 
-    /// One rank speaks for all.
+    /// Warns once for all ranks.
     fn warn(&self, message: &str) {
         if self.comm.rank() == ROOT {
             warn(message);
         }
     }
 
-    /// Rank 0 marks the file, the others look for the mark. Collective.
+    /// Rank 0 marks the file, the others look for the mark. *Collective*.
     fn probe(&self) -> Result<Finding> {
         let before = match self.comm.rank() {
             ROOT => self.handle.access_time().ok(),
             _ => None,
         };
         let marked = before.and_then(|_| self.leave_mark().ok());
-        let told = marked.map_or_else(Vec::new, |mark| mark.to_le_bytes().to_vec());
-        let told = agree::gather(self.comm, Ok(told))?;
-        let mark = told[ROOT.index()]
+        let marks = marked.map_or_else(Vec::new, |mark| mark.to_le_bytes().to_vec());
+        let marks = agree::gather(self.comm, Ok(marks))?;
+        let mark = marks[ROOT.index()]
             .as_slice()
             .try_into()
             .map(i64::from_le_bytes);
@@ -125,7 +125,7 @@ impl Check<'_> {
         };
         let all = agree::gather(self.comm, Ok(found))?;
         if let Some(before) = before {
-            // If that fails, the file has been read at a strange time.
+            // If that fails, the file only has an unusual time of last access.
             let _ = self.handle.set_access_time(before);
         }
         let missing = all.iter().position(|found| found.as_slice() == [0]);
@@ -136,8 +136,8 @@ impl Check<'_> {
         })
     }
 
-    /// A time that no other file has: some months ago at random, in seconds
-    /// because some servers keep no more.
+    /// A time that no other file has: a random one in the past months, in whole seconds because
+    /// some servers store no fractions.
     fn leave_mark(&self) -> io::Result<i64> {
         const SPREAD: u64 = 1 << 24;
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -153,12 +153,12 @@ fn compare(all: &[Vec<u8>]) -> Finding {
     let mut finding = Finding::Same;
     for (other, rank) in all.iter().zip((0..).map(Rank)).skip(1) {
         let first = &all[ROOT.index()];
-        let sameness = match (identity(first), identity(other)) {
+        let comparison = match (identity(first), identity(other)) {
             (Some(first), Some(other)) => first.compare(&other),
             _ if other == first => FileComparison::Same,
             _ => FileComparison::Different,
         };
-        match sameness {
+        match comparison {
             FileComparison::Same => {}
             FileComparison::Different => return Finding::Different(rank),
             FileComparison::Unknown => finding = Finding::Unknown,
@@ -174,11 +174,11 @@ mod tests {
 
     use super::*;
 
-    /// Ranks that open the file of their own name, and probe it.
+    /// Ranks open the file of their name and probe it.
     fn probe(names: &'static [&'static str]) -> Vec<(Finding, i64)> {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let results = threads::run(names.len() as u32, |comm| {
-            let path = folder.path().join(names[comm.rank().index()]);
+            let path = directory.path().join(names[comm.rank().index()]);
             let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
             let handle = Posix::default().open(&path, &how).unwrap();
             handle.set_access_time(1_000_000).unwrap();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_tells_one_file_from_two_and_leaves_no_trace() {
+    fn a_mark_distinguishes_files_and_leaves_no_trace() {
         let same = (Finding::Same, 1_000_000);
         assert_eq!(probe(&["a", "a", "a"]), [same; 3]);
         let different = (Finding::Different(Rank(2)), 1_000_000);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_marked_stays_unknown() {
+    fn a_file_that_cannot_be_marked_is_unknown() {
         let results = threads::run(2, |comm| {
             let driver = pario_driver::Memory::separate();
             let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);

@@ -1,4 +1,4 @@
-//! What the ranks agreed on, in force for the calls that begin now.
+//! The settings that the ranks have agreed on, for calls that begin now.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -7,8 +7,8 @@ use pario_hints::Hints;
 use super::Atomicity;
 use crate::view::FlattenedView;
 
-/// What a call goes by from its beginning to its end. It is another when the
-/// turn of a call in the background comes, and not at the same time on all ranks.
+/// The settings of a call, from its start to its end. By the time a call in the background is
+/// carried out, those of the file may have changed, and not at the same time on all ranks.
 #[derive(Clone, Debug)]
 pub(crate) struct CallSettings {
     pub(crate) view: Arc<FlattenedView>,
@@ -16,8 +16,8 @@ pub(crate) struct CallSettings {
     pub(crate) atomicity: Atomicity,
 }
 
-/// The settings of a file, which calls change. They are kept together, so that a
-/// call takes one lock and one reference for all of them.
+/// The current settings of a file. They are kept together, so that a call takes one lock and
+/// one reference for all of them.
 #[derive(Debug)]
 pub(crate) struct CurrentSettings(RwLock<Arc<CallSettings>>);
 
@@ -35,7 +35,7 @@ impl CurrentSettings {
         settings.clone()
     }
 
-    /// Changes them for the calls that follow.
+    /// Changes the settings for later calls.
     pub(super) fn change(&self, change: impl FnOnce(&mut CallSettings)) {
         let mut settings = self.0.write().unwrap_or_else(PoisonError::into_inner);
         change(Arc::make_mut(&mut settings));

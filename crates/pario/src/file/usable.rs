@@ -1,22 +1,22 @@
-//! Hints that cannot be followed: they are dropped with a warning, because a
-//! hint never turns a correct program into an error.
+//! Hints that cannot be honoured: they are dropped with a warning, because a hint must never
+//! turn a correct program into a failing one.
 
 use pario_hints::{AsyncMethod, Hints};
 use pario_transport::{Rank, Transport};
 
 use crate::{Mode, warning::warn};
 
-/// The hints of an open file, without those that its ranks or this machine
-/// cannot follow. All ranks have agreed on them.
+/// The hints of an open file, without those that its ranks or this machine cannot honour. The
+/// ranks have agreed on them.
 pub(super) fn usable(mut hints: Hints, mode: Mode, comm: &dyn Transport) -> Hints {
     let warn_once = |message: &str| {
         if comm.rank() == Rank(0) {
             warn(message);
         }
     };
-    if let Some(refusal) = driver_refusal(&hints, comm.spans_processes()) {
-        warn_once(&refusal);
-        hints.adjust(refusal, |hints| hints.pario_driver = None);
+    if let Some(objection) = driver_objection(&hints, comm.spans_processes()) {
+        warn_once(&objection);
+        hints.adjust(objection, |hints| hints.pario_driver = None);
     }
     if let Some((permissions, reason)) = wider_permissions(&hints, mode) {
         warn_once(&reason);
@@ -25,7 +25,7 @@ pub(super) fn usable(mut hints: Hints, mode: Mode, comm: &dyn Transport) -> Hint
     let asks_for_ring =
         hints.pario_async == AsyncMethod::Uring || hints.pario_driver.as_deref() == Some("uring");
     if let (true, Err(error)) = (asks_for_ring, pario_driver::require_uring()) {
-        warn_once(&format!("a hint asks for io_uring: {error}"));
+        warn_once(&format!("a hint requests io_uring: {error}"));
         hints.adjust(error.to_string(), |hints| {
             hints.pario_async = AsyncMethod::Pool;
             hints.pario_driver.take_if(|driver| driver == "uring");
@@ -36,16 +36,15 @@ pub(super) fn usable(mut hints: Hints, mode: Mode, comm: &dyn Transport) -> Hint
 
 /// The hints for a file that is deleted.
 pub(super) fn usable_alone(mut hints: Hints) -> Hints {
-    if let Some(refusal) = driver_refusal(&hints, false) {
-        warn(&refusal);
+    if let Some(objection) = driver_objection(&hints, false) {
+        warn(&objection);
         hints.pario_driver = None;
     }
     hints
 }
 
-/// Permissions of a file that is created, if the hint's would keep the very
-/// ranks that create it from opening it: only the first open, which creates,
-/// does not look at them.
+/// The permissions of a new file, if those of the hint would prevent the ranks from opening it.
+/// Only the first open, which creates the file, is exempt from them.
 fn wider_permissions(hints: &Hints, mode: Mode) -> Option<(u32, String)> {
     const READ: u32 = 0o400;
     const WRITE: u32 = 0o200;
@@ -55,14 +54,14 @@ fn wider_permissions(hints: &Hints, mode: Mode) -> Option<(u32, String)> {
     let wider = asked | read | write;
     (wider != asked).then(|| {
         let reason = format!(
-            "the hint file_perm={asked:o} would keep ranks from opening the file: {wider:o} is used"
+            "the hint file_perm={asked:o} would prevent ranks from opening the file: using {wider:o}"
         );
         (wider, reason)
     })
 }
 
-/// Why the driver that the hints name cannot carry a file of these ranks.
-fn driver_refusal(hints: &Hints, spans_processes: bool) -> Option<String> {
+/// Why the driver that the hints name cannot be used for a file of these ranks.
+fn driver_objection(hints: &Hints, spans_processes: bool) -> Option<String> {
     let name = hints.pario_driver.as_deref()?;
     let ignored = "the hint pario_driver is ignored";
     let Some(entry) = pario_driver::known_driver(name) else {
@@ -75,7 +74,7 @@ fn driver_refusal(hints: &Hints, spans_processes: bool) -> Option<String> {
     let reaches = !spans_processes || entry.make().capabilities().between_processes;
     (!reaches).then(|| {
         format!(
-            "{ignored}: the driver {name} keeps files inside one process, and the ranks are several"
+            "{ignored}: the driver {name} keeps files inside one process, but the ranks are in several"
         )
     })
 }
@@ -85,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permissions_let_the_ranks_in_that_create_the_file() {
+    fn permissions_allow_the_ranks_to_open_the_file_they_create() {
         let new = Mode::CREATE | Mode::READ_WRITE;
         let cases = [
             (0o000, new, Some(0o600)),

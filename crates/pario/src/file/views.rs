@@ -1,4 +1,4 @@
-//! Setting and asking for the view.
+//! Setting and querying the view.
 
 use std::sync::Arc;
 
@@ -11,16 +11,32 @@ use crate::{
     view::{Displacement, FlattenedView, Use, View},
 };
 
+/// # Views
+///
+/// ```
+/// # use pario::{Datatype, File, Info, Mode, View, threads};
+/// # threads::run(2, |comm| {
+/// # let mode = Mode::CREATE | Mode::READ_WRITE;
+/// # let file = File::open(&comm, "mem:example", mode, &Info::new())?;
+/// // Rank 0 sees the even numbers of the file, rank 1 the odd ones.
+/// let number = Datatype::of::<i32>();
+/// let every_second = Datatype::resized(&number, 0, 8)?;
+/// file.set_view(&View::new(4 * u64::from(comm.rank()), &number, &every_second))?;
+/// file.write_at_all(0, &[comm.rank() as i32; 10])?;
+/// assert_eq!(file.byte_offset(3)?, 24 + 4 * u64::from(comm.rank()));
+/// # file.close()
+/// # })?;
+/// # Ok::<(), pario::Error>(())
+/// ```
 impl File {
-    /// Sets what this rank sees of the file and moves both pointers to its
-    /// start. *Collective*; the data representation and the extent of the
-    /// etype must be the same on all ranks.
+    /// Sets the view of this rank and moves both pointers to its start. *Collective*; the data
+    /// representation and the extent of the etype must be the same on all ranks.
     pub fn set_view(&self, view: &View) -> Result<()> {
         self.set_view_with(view, &Info::new())
     }
 
-    /// Likewise, and changes hints that can change while a file is open, as
-    /// [`File::set_info`] does. Ranks may bring hints or not. *Collective*.
+    /// Sets the view, and changes hints as [`File::set_info`] does. Ranks may pass hints or not.
+    /// *Collective*.
     pub fn set_view_with(&self, view: &View, info: &Info) -> Result<()> {
         let inner = &self.inner;
         let hinting = match info.is_empty() {
@@ -36,14 +52,14 @@ impl File {
         }
     }
 
-    /// The view in force. Its displacement is always in bytes.
+    /// The current view. Its displacement is always in bytes.
     pub fn view(&self) -> View {
         self.inner.view().view()
     }
 }
 
 impl Inner {
-    /// Tells whether any rank brings hints.
+    /// Returns whether any rank passes hints.
     fn set_view(&self, view: &View, hinting: Hinting) -> Result<Hinting> {
         if view.displacement() == Displacement::Current {
             return self.set_view_at_pointer(view, hinting);
@@ -57,10 +73,10 @@ impl Inner {
         self.adopt(mine, hinting, &before)
     }
 
-    /// A sequential file's view starts where the shared pointer stands once
-    /// all ranks have arrived, so they meet once more.
+    /// The view of a sequential file starts at the position of the shared pointer once all
+    /// ranks have arrived, so this takes one more agreement.
     fn set_view_at_pointer(&self, view: &View, hinting: Hinting) -> Result<Hinting> {
-        agree::agree(&*self.comm, self.check_view(view))?;
+        agree::agree_in("set_view", &*self.comm, self.check_view(view))?;
         let before = self.view();
         let mine = self.shared_pointer.load().and_then(|position| {
             let current = before.file_byte(position)?;
@@ -87,10 +103,10 @@ impl Inner {
         }
     }
 
-    /// Operations keep the view that they began with, so pending ones are no
-    /// obstacle. An ordered split call finds its place by the shared pointer
-    /// when its turn comes, and setting a view resets that: so an active split
-    /// call, which all ranks have begun by now, is waited for.
+    /// Pending operations keep the view that they began with and need not be waited for. An
+    /// active split call must be: if it is an ordered one, it reads the shared pointer only
+    /// when it is carried out, and setting a view resets that. All ranks have begun the split
+    /// call by now.
     fn wait_for_split(&self) -> Result<()> {
         match self.check_no_split() {
             Ok(()) => Ok(()),
@@ -113,7 +129,7 @@ impl Inner {
         }
     }
 
-    /// The ranks meet, compare, and take their views.
+    /// Exchanges the views, compares them, and puts them into effect.
     fn adopt(
         &self,
         mine: Result<FlattenedView>,

@@ -1,5 +1,5 @@
-//! The job that this process belongs to, as far as one process can know it:
-//! from the variables of its launcher, and from `/proc`.
+//! The job that this process belongs to, as far as one process can determine it: from the
+//! variables of its launcher, and from `/proc`.
 
 mod process;
 
@@ -15,7 +15,7 @@ use std::{
 
 pub use process::{Environment, Process};
 
-/// Where launchers write the rank of a process in its job.
+/// Variables in which launchers pass the rank of a process.
 const RANK_VARIABLES: [&str; 4] = [
     "PMIX_RANK",
     "PMI_RANK",
@@ -23,32 +23,31 @@ const RANK_VARIABLES: [&str; 4] = [
     "SLURM_PROCID",
 ];
 
-/// Where launchers write how many ranks of a job there are on a node and in all.
+/// Variables in which launchers pass the numbers of ranks on the node and in the job.
 const SIZE_VARIABLES: [(&str, &str); 3] = [
     ("OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"),
     ("MPI_LOCALNRANKS", "PMI_SIZE"),
     ("SLURM_NNODES", ""),
 ];
 
-/// What jobs of one launcher differ in: programs that were spawned are a job of
-/// their own.
+/// Variables that distinguish jobs of one launcher: spawned programs are separate jobs.
 const NAME_VARIABLES: [&str; 3] = ["PMIX_NAMESPACE", "PMI_SPAWNED", "SLURM_STEP_ID"];
 
 type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// This process's place among those that one launcher started on this node.
+/// The position of this process among those that one launcher started on this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     rank: u32,
     rank_variable: &'static str,
-    /// The nearest ancestor that is not of the job.
+    /// The nearest ancestor that does not belong to the job.
     launcher: Process,
     names: [Option<String>; NAME_VARIABLES.len()],
     is_on_one_node: bool,
 }
 
 impl Job {
-    /// The job of this process, if a launcher that can be found started it.
+    /// The job of this process, if it has a launcher that can be determined.
     pub fn current() -> Option<&'static Job> {
         static JOB: OnceLock<Option<Job>> = OnceLock::new();
         JOB.get_or_init(|| Job::find(&|name| std::env::var(name).ok()))
@@ -70,19 +69,19 @@ impl Job {
         })
     }
 
-    /// The rank of this process, as the launcher counts.
+    /// The rank of this process according to the launcher.
     pub fn rank(&self) -> u32 {
         self.rank
     }
 
-    /// Whether the launcher says that all ranks are on this node.
+    /// Whether all ranks are on this node according to the launcher.
     pub fn is_on_one_node(&self) -> bool {
         self.is_on_one_node
     }
 
-    /// The processes of this job on this node with their ranks and environments, if
-    /// the kernel tells who started whom: ranks, what they have started, and what
-    /// stands between them and the launcher.
+    /// The processes of this job on this node with their ranks and environments: the ranks,
+    /// their descendants, and the processes between them and the launcher. Fails if the kernel
+    /// does not list children.
     pub fn processes(&self) -> io::Result<Vec<(u32, Process, Environment)>> {
         let mut found = Vec::new();
         let mut left = vec![self.launcher];
@@ -105,9 +104,8 @@ impl Job {
         (NAME_VARIABLES.map(variable) == self.names).then_some(rank)
     }
 
-    /// Whether no process of this job on this node has claimed `what` before. The
-    /// claim ends with the process: it is a name of a socket, which the kernel
-    /// forgets by itself.
+    /// Whether no process of this job on this node has claimed `what` before. A claim is the
+    /// name of a socket, which the kernel removes when the process ends.
     pub(crate) fn claim(&self, what: &str) -> bool {
         static CLAIMED: Mutex<Vec<UnixDatagram>> = Mutex::new(Vec::new());
         let mut hasher = DefaultHasher::new();
@@ -126,7 +124,7 @@ impl Job {
     }
 }
 
-/// The rank of this process in its job, if a launcher says so.
+/// The rank of this process in its job, if a launcher passed it.
 pub(crate) fn rank_in_job() -> Option<u32> {
     rank_of(&|name| std::env::var(name).ok()).map(|(rank, _)| rank)
 }
@@ -161,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn launchers_tell_ranks() {
+    fn launchers_pass_ranks() {
         let rank = |name, value| with(&[(name, value)], rank_of).map(|(rank, _)| rank);
         assert_eq!(rank("HOME", "1"), None, "no launcher");
         assert_eq!(rank("PMI_RANK", "0"), Some(0));
@@ -170,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn launchers_tell_whether_there_is_one_node() {
+    fn launchers_pass_numbers_of_ranks() {
         let hydra = |local| [("MPI_LOCALNRANKS", local), ("PMI_SIZE", "4")];
         assert!(with(&hydra("4"), is_on_one_node));
         assert!(!with(&hydra("2"), is_on_one_node));
@@ -178,14 +176,14 @@ mod tests {
         assert!(!with(&[], is_on_one_node));
     }
 
-    /// This test's own process stands for a rank, and what started it for the
-    /// launcher: it has no such variable.
+    /// This process takes the part of a rank and its parent that of the launcher, which lacks
+    /// the variable.
     #[test]
     fn the_launcher_is_the_first_ancestor_outside_of_the_job() {
         let job = with(&[("PMI_RANK", "3")], Job::find).expect("tests have a parent");
         assert_eq!(Some(job.launcher), Process::this().unwrap().parent());
         assert_eq!(job.rank(), 3);
-        // Started without the variable, so it is not of the job.
+        // This process was started without the variable, so it does not belong to the job.
         let ranks = job.processes().unwrap();
         assert!(
             ranks

@@ -1,4 +1,4 @@
-//! Other processes, as `/proc` shows them.
+//! Other processes, from `/proc`.
 
 use std::{
     fs, io,
@@ -6,16 +6,16 @@ use std::{
     path::PathBuf,
 };
 
-/// A process. Numbers are used again, but not at the same time.
+/// A process. The start time distinguishes processes that reuse a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Process {
     id: u32,
-    /// In ticks after the kernel's start.
+    /// In ticks since boot.
     started: u64,
     parent: u32,
 }
 
-/// The variables that a process was started with.
+/// The environment variables that a process was started with.
 #[derive(Clone, Debug)]
 pub struct Environment(Vec<u8>);
 
@@ -29,18 +29,18 @@ impl Environment {
 }
 
 impl Process {
-    /// This one.
+    /// The current process.
     pub(super) fn this() -> Option<Process> {
         Process::find(std::process::id())
     }
 
-    /// One that runs, by its number.
+    /// A running process, by its number.
     fn find(id: u32) -> Option<Process> {
-        /// Places in `/proc/PID/stat`, counted from behind the program's name.
+        /// Indices in `/proc/PID/stat`, counted from the field after the program's name.
         const PARENT: usize = 1;
         const STARTED: usize = 19;
         let line = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        // The name may have spaces and brackets.
+        // The name may contain spaces and brackets.
         let fields: Vec<_> = line.rsplit_once(')')?.1.split_whitespace().collect();
         Some(Process {
             id,
@@ -53,12 +53,12 @@ impl Process {
         self.id
     }
 
-    /// What started it, or took it over.
+    /// The process that started it, or adopted it.
     pub fn parent(&self) -> Option<Process> {
         Process::find(self.parent)
     }
 
-    /// The processes that it has started and that still run.
+    /// Its children that are still running.
     pub(super) fn children(&self) -> io::Result<Vec<Process>> {
         let mut children = Vec::new();
         for thread in fs::read_dir(self.file("task"))? {
@@ -74,15 +74,15 @@ impl Process {
         Ok(children)
     }
 
-    /// The environment that it was started with; nothing where that cannot be
-    /// read.
+    /// The environment that it was started with; empty if it cannot be read.
     pub(super) fn environment(&self) -> Environment {
         Environment(fs::read(self.file("environ")).unwrap_or_default())
     }
 
-    /// The files that it has mapped, if every process of its user may know.
+    /// The files that it has mapped. Fails if other processes of the user may not see them.
     pub fn mapped_files(&self) -> io::Result<Vec<PathBuf>> {
-        // What a process hides it still sees of itself.
+        // A process can always see its own mappings, so access to others is checked by the
+        // owner.
         if fs::metadata(self.file(""))?.uid() != rustix::process::geteuid().as_raw() {
             return Err(io::ErrorKind::PermissionDenied.into());
         }

@@ -9,9 +9,9 @@ use pario_transport::Segment;
 
 use super::{Generation, Method};
 
-/// Each place has a cache line of its own.
-const PLACE_BYTES: usize = 64;
-pub(super) const SEGMENT_BYTES: usize = 2 * PLACE_BYTES;
+/// Each slot has its own cache line.
+const SLOT_BYTES: usize = 64;
+pub(super) const SEGMENT_BYTES: usize = 2 * SLOT_BYTES;
 
 #[derive(Debug)]
 pub(super) struct Memory {
@@ -24,7 +24,7 @@ impl Memory {
     }
 
     fn place(&self, generation: Generation) -> &AtomicU64 {
-        self.segment.atomic_u64(generation.place() * PLACE_BYTES)
+        self.segment.atomic_u64(generation.slot() * SLOT_BYTES)
     }
 }
 
@@ -44,7 +44,7 @@ impl Method for Memory {
         change: &dyn Fn(u64) -> Option<u64>,
     ) -> io::Result<u64> {
         let value = self.place(generation);
-        // Both results carry the value found: refusing is not failing.
+        // Either result holds the old value: a rejected change is not an error.
         let (Ok(old) | Err(old)) = value.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
         Ok(old)
     }

@@ -1,10 +1,10 @@
 //! The shared file pointer: one position for all ranks, in etypes.
 //!
-//! The pointer has two places, used in turn. Setting a view resets it, but a
-//! rank that comes early must not disturb one that still uses the old view:
-//! so rank 0 prepares the idle place, where that needs to be done, and every
-//! rank turns to it once all have arrived. The place prepared was last used before the previous turn,
-//! which all ranks have left behind. No second meeting is needed.
+//! The position alternates between two slots. Setting a view resets the pointer, but a rank
+//! that is early must not disturb one that still uses the old view. So rank 0 prepares the idle
+//! slot, if necessary, and every rank switches to it once all have arrived. The idle slot was
+//! last used before the previous switch, which all ranks have made, so no second
+//! synchronisation is needed.
 
 mod memory;
 mod side_file;
@@ -20,15 +20,14 @@ use pario_transport::{Rank, Transport};
 
 use crate::{Error, ErrorKind, Result, agree, warning::warn};
 
-/// Two places that all ranks reach, each a position that is changed as a
-/// whole.
+/// Two slots that all ranks can reach, each a position that changes atomically.
 trait Method: Send + Sync + Debug {
-    /// Its name, for explanations.
+    /// The name, for explanations.
     fn name(&self) -> &'static str;
-    /// Sees to it that a turn, to which no rank has come, starts at zero.
+    /// Makes a generation that no rank uses yet start at zero.
     fn prepare(&self, generation: Generation) -> io::Result<()>;
-    /// Replaces the value by what `change` makes of it and returns the old one.
-    /// `change` may refuse by `None`, which leaves the value.
+    /// Replaces the value by the result of `change` and returns the old one. If the result is
+    /// `None`, the value stays.
     fn update(
         &self,
         generation: Generation,
@@ -36,39 +35,38 @@ trait Method: Send + Sync + Debug {
     ) -> io::Result<u64>;
 }
 
-/// How often the pointer was reset.
+/// The number of times that the pointer has been reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Generation(u64);
 
 impl Generation {
-    /// The place that is in use.
-    fn place(self) -> usize {
+    /// The slot that is in use.
+    fn slot(self) -> usize {
         (self.0 % 2) as usize
     }
 }
 
-/// Which method to use.
+/// Where to keep the pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preference {
-    /// Memory where all ranks share it, else a file.
+    /// In memory if all ranks share it, otherwise in a file.
     Automatic,
-    /// Memory that the ranks share.
+    /// In memory that the ranks share.
     Memory,
-    /// A locked file.
+    /// In a locked file.
     SideFile,
 }
 
-/// The pointer, as one rank holds it.
+/// One rank's access to the pointer.
 #[derive(Debug)]
 pub(crate) struct SharedPointer {
-    /// Or why there is none, for those who use it.
+    /// The method, or the reason why there is none, for callers that use the pointer.
     method: Result<Box<dyn Method>>,
     generations: AtomicU64,
 }
 
 impl SharedPointer {
-    /// Collective. `beside` is the data file, next to which a side file is
-    /// made if one is needed.
+    /// *Collective*. A side file is created next to the data file `beside`, if one is needed.
     pub(crate) fn new(
         comm: &dyn Transport,
         preference: Preference,
@@ -79,7 +77,7 @@ impl SharedPointer {
         let segment = match preference {
             Preference::SideFile => None,
             _ if !one_node => None,
-            // The communicator is the file's own, and lives as long.
+            // The transport belongs to the file and lives as long.
             _ => match comm.scratch() {
                 Some(scratch) => Some(scratch),
                 None => comm.segment(memory::SEGMENT_BYTES)?,
@@ -99,8 +97,8 @@ impl SharedPointer {
         };
         let method = match agree::agree(comm, made) {
             Err(error) if error.kind() == ErrorKind::PeerLost => return Err(error),
-            // Most files are never used through the shared pointer: those
-            // that are will hear of it.
+            // Most files are never accessed through the shared pointer. Accesses that do so get
+            // the error.
             made => made,
         };
         Ok(SharedPointer {
@@ -116,7 +114,7 @@ impl SharedPointer {
         }
     }
 
-    /// Which method it is, or why there is none.
+    /// The name of the method, or why there is none.
     pub(crate) fn explain(&self) -> String {
         match &self.method {
             Ok(method) => method.name().to_owned(),
@@ -128,34 +126,34 @@ impl SharedPointer {
         Generation(self.generations.load(Ordering::Relaxed))
     }
 
-    /// Where it stands.
+    /// The position.
     pub(crate) fn load(&self) -> Result<u64> {
         Ok(self.method()?.update(self.now(), &Some)?)
     }
 
-    /// Moves it on by an amount and returns where it stood.
+    /// Advances the pointer and returns the old position.
     pub(crate) fn advance(&self, by: u64) -> Result<u64> {
-        let past = std::cell::Cell::new(false);
+        let overflowed = std::cell::Cell::new(false);
         let old = self.method()?.update(self.now(), &|old| {
             let new = old.checked_add(by);
-            past.set(new.is_none());
+            overflowed.set(new.is_none());
             new
         })?;
-        if past.get() {
+        if overflowed.get() {
             return Err(Error::argument(format!(
-                "the shared pointer at {old} cannot move on by {by}: it would guard 2^64 - 1"
+                "the shared pointer at {old} cannot advance by {by}: it would exceed 2^64 - 1"
             )));
         }
         Ok(old)
     }
 
-    /// Sets it. The caller sees to it that no rank uses it meanwhile.
+    /// Sets the position. No rank may use the pointer at the same time.
     pub(crate) fn store(&self, position: u64) -> Result<()> {
         self.method()?.update(self.now(), &|_| Some(position))?;
         Ok(())
     }
 
-    /// Rank 0, before the ranks meet.
+    /// Called by rank 0 before the ranks synchronise.
     pub(crate) fn prepare_generation(&self) -> Result<()> {
         if let Ok(method) = self.method() {
             let Generation(generation) = self.now();
@@ -164,7 +162,7 @@ impl SharedPointer {
         Ok(())
     }
 
-    /// Every rank, after the ranks met.
+    /// Called by every rank after the ranks have synchronised.
     pub(crate) fn advance_generation(&self) {
         self.generations.fetch_add(1, Ordering::Relaxed);
     }
@@ -175,8 +173,8 @@ mod tests {
     use super::*;
 
     fn pointer_test(preference: Preference, name: &'static str) {
-        let folder = tempfile::tempdir().unwrap();
-        let data = folder.path().join("data");
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path().join("data");
         let results = pario_transport::threads::run(4, |comm| {
             let pointer = SharedPointer::new(&*comm, preference, &data).unwrap();
             assert_eq!(pointer.explain(), name);
@@ -203,14 +201,14 @@ mod tests {
             .collect();
         assert_eq!(all, expected);
         assert_eq!(
-            std::fs::read_dir(folder.path()).unwrap().count(),
+            std::fs::read_dir(directory.path()).unwrap().count(),
             0,
             "leftovers"
         );
     }
 
     #[test]
-    fn memory_gives_each_position_once_over_many_turns() {
+    fn memory_gives_each_position_once_over_many_generations() {
         pointer_test(Preference::Automatic, "memory");
     }
 

@@ -1,9 +1,8 @@
 //! The shared pointer in a locked file: for ranks that share no memory.
 //!
-//! Rank 0 makes the file next to the data under a name no one can guess
-//! (exclusive, mode 0600, no links followed), every rank opens it and checks
-//! that it is the one, and its name is removed before the open call returns:
-//! nothing is left behind, whoever is killed later.
+//! Rank 0 creates the file next to the data under a random name (exclusive, mode 0600, no links
+//! followed). Every rank opens it and verifies its identity. The name is removed before `open`
+//! returns, so nothing is left behind even if ranks are killed later.
 
 use std::{
     ffi::OsString,
@@ -21,20 +20,20 @@ use pario_transport::{Rank, Transport};
 use super::{Generation, Method};
 use crate::{Error, ErrorKind, Result, agree};
 
-/// A turn and the position in it.
-const PLACE_BYTES: u64 = 16;
-const PLACES_BYTES: u64 = 2 * PLACE_BYTES;
+/// A generation and the position in it.
+const SLOT_BYTES: u64 = 16;
+const SLOTS_BYTES: u64 = 2 * SLOT_BYTES;
 const NONCE_BYTES: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct SideFile {
     file: File,
-    /// The same file, for its locks: between ranks and between threads.
+    /// The same file, for locks between ranks and between threads.
     locks: Arc<dyn Handle>,
 }
 
 impl SideFile {
-    /// Collective.
+    /// *Collective*.
     pub(super) fn new(comm: &dyn Transport, beside: &Path) -> Result<SideFile> {
         let root = Rank(0);
         let made = if comm.rank() == root {
@@ -42,7 +41,7 @@ impl SideFile {
         } else {
             Ok(None)
         };
-        let told = made.as_ref().map_or_else(
+        let name = made.as_ref().map_or_else(
             |error| Err(error.clone()),
             |made| {
                 Ok(made
@@ -50,16 +49,16 @@ impl SideFile {
                     .map_or(Vec::new(), |(_, nonce)| nonce.to_vec()))
             },
         );
-        let result = open_together(comm, beside, told);
+        let result = open_together(comm, beside, name);
         if let Ok(Some((path, _))) = made {
             remove(&path)?;
         }
         result
     }
 
-    /// Writes a place that is locked.
+    /// Writes a slot that is locked.
     fn put(&self, generation: Generation, position: u64) -> io::Result<()> {
-        let mut bytes = [0; PLACE_BYTES as usize];
+        let mut bytes = [0; SLOT_BYTES as usize];
         bytes[..8].copy_from_slice(&generation.0.to_le_bytes());
         bytes[8..].copy_from_slice(&position.to_le_bytes());
         self.file.write_all_at(&bytes, offset(generation))
@@ -67,7 +66,7 @@ impl SideFile {
 }
 
 fn offset(generation: Generation) -> u64 {
-    generation.place() as u64 * PLACE_BYTES
+    generation.slot() as u64 * SLOT_BYTES
 }
 
 impl Method for SideFile {
@@ -75,9 +74,9 @@ impl Method for SideFile {
         "file"
     }
 
-    /// What is left of an earlier turn counts as zero: views are set often, and
-    /// the pointer is hardly ever used.
-    fn prepare(&self, _turn: Generation) -> io::Result<()> {
+    /// A value of an earlier generation counts as zero: views are set often, and the pointer is
+    /// rarely used.
+    fn prepare(&self, _generation: Generation) -> io::Result<()> {
         Ok(())
     }
 
@@ -87,8 +86,8 @@ impl Method for SideFile {
         change: &dyn Fn(u64) -> Option<u64>,
     ) -> io::Result<u64> {
         let at = offset(generation);
-        let _lock = self.locks.lock(at..at + PLACE_BYTES, LockMode::Exclusive)?;
-        let mut bytes = [0; PLACE_BYTES as usize];
+        let _lock = self.locks.lock(at..at + SLOT_BYTES, LockMode::Exclusive)?;
+        let mut bytes = [0; SLOT_BYTES as usize];
         self.file.read_exact_at(&mut bytes, at)?;
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let old = match word(0) == generation.0 {
@@ -102,11 +101,12 @@ impl Method for SideFile {
     }
 }
 
-/// Every rank opens the file whose name rank 0 tells.
-fn open_together(comm: &dyn Transport, beside: &Path, told: Result<Vec<u8>>) -> Result<SideFile> {
-    let all = agree::gather(comm, told)?;
+/// Every rank opens the file whose name rank 0 sends.
+fn open_together(comm: &dyn Transport, beside: &Path, name: Result<Vec<u8>>) -> Result<SideFile> {
+    let all = agree::gather(comm, name)?;
     let nonce = all[0].as_slice().try_into();
-    let nonce = nonce.map_err(|_| Error::new(ErrorKind::Io, "rank 0 told no name"))?;
+    let nonce =
+        nonce.map_err(|_| Error::new(ErrorKind::Io, "rank 0 sent no name for the side file"))?;
     agree::agree(comm, open(&path_of(beside, nonce), nonce))
 }
 
@@ -117,7 +117,7 @@ fn path_of(beside: &Path, nonce: [u8; NONCE_BYTES]) -> PathBuf {
     beside.with_file_name(name)
 }
 
-/// Random bytes from the standard library's own source of hash keys.
+/// Random bytes from the standard library's source of hash keys.
 fn nonce() -> [u8; NONCE_BYTES] {
     let mut nonce = [0; NONCE_BYTES];
     for part in nonce.chunks_exact_mut(8) {
@@ -142,8 +142,8 @@ fn create(beside: &Path) -> Result<(PathBuf, [u8; NONCE_BYTES])> {
     let nonce = nonce();
     let path = path_of(beside, nonce);
     let written = private().create_new(true).open(&path).and_then(|file| {
-        file.write_all_at(&[0; PLACES_BYTES as usize], 0)?;
-        file.write_all_at(&nonce, PLACES_BYTES)
+        file.write_all_at(&[0; SLOTS_BYTES as usize], 0)?;
+        file.write_all_at(&nonce, SLOTS_BYTES)
     });
     match written {
         Ok(()) => Ok((path, nonce)),
@@ -156,8 +156,7 @@ fn create(beside: &Path) -> Result<(PathBuf, [u8; NONCE_BYTES])> {
     }
 }
 
-/// Takes the name away. A second attempt, because a name that stays is seen by
-/// users.
+/// Removes the name; tries twice, because users would notice a file that is left behind.
 fn remove(path: &Path) -> Result<()> {
     let removed = std::fs::remove_file(path).or_else(|_| std::fs::remove_file(path));
     removed.map_err(|error| Error::from(error).on_path(path))
@@ -166,9 +165,9 @@ fn remove(path: &Path) -> Result<()> {
 fn open(path: &Path, nonce: [u8; NONCE_BYTES]) -> Result<SideFile> {
     let opened = private().open(path).and_then(|file| {
         let mut found = [0; NONCE_BYTES];
-        file.read_exact_at(&mut found, PLACES_BYTES)?;
+        file.read_exact_at(&mut found, SLOTS_BYTES)?;
         if found != nonce {
-            return Err(io::Error::other("another file is in the side file's place"));
+            return Err(io::Error::other("another file has replaced the side file"));
         }
         let locks = Posix::default().open(path, &OpenHow::new(Access::ReadWrite))?;
         Ok(SideFile { file, locks })

@@ -1,6 +1,7 @@
 //! What several test programs share.
 #![allow(dead_code, reason = "no program uses all of it")]
 
+pub(crate) mod mismatch;
 pub(crate) mod probe;
 pub(crate) mod watchdog;
 
@@ -9,7 +10,8 @@ use std::{
     time::Duration,
 };
 
-use pario::{Basic, Datatype, Info, Mode, Result, Transport, View, threads};
+use pario::{Basic, Datatype, Info, Mode, Result, View};
+use pario_transport::{Transport, threads};
 
 /// A file for reading and writing, made if it is missing.
 pub(crate) const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);

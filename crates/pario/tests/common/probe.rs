@@ -8,9 +8,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use pario::driver::{
-    self, Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, Handle, LockMode,
-    OpenHow, Outcome, Posix, RangeLock,
+use pario_driver::{
+    Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, Handle, LockMode, OpenHow,
+    Outcome, Posix, RangeLock,
 };
 
 /// A call of a driver.
@@ -157,7 +157,7 @@ impl Handle for ProbeHandle {
     /// On an I/O thread, so that a hook may take its time.
     fn submit(&self, batch: Batch<'static>, done: Completion) {
         let (inner, shared) = (self.inner.clone(), self.shared.clone());
-        driver::spawn(Box::new(move || {
+        pario_driver::spawn(Box::new(move || {
             let outcome = transfer(&*inner, &shared, &batch);
             done(outcome);
         }));

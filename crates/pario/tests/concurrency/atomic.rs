@@ -3,9 +3,8 @@
 
 use std::{ops::Range, sync::Arc};
 
-use pario::{
-    Atomicity, Basic, Datatype, File, Info, Rank, Result, Source, Target, Transport, View,
-};
+use pario::{Atomicity, Basic, Datatype, File, Info, Result, Source, Target, View};
+use pario_transport::{Rank, Transport};
 
 use crate::{
     disjoint::Open,

@@ -5,7 +5,7 @@
 
 use std::{io, ops::Range, path::Path, sync::Arc, thread, time::Duration};
 
-use pario::driver::{
+use pario_driver::{
     Advice, Batch, Capabilities, Completion, Driver, Facts, Handle, LockMode, OpenHow, Outcome,
     RangeLock,
 };

@@ -3,7 +3,8 @@
 
 use std::{ops::Range, sync::Arc};
 
-use pario::{Basic, Datatype, File, Info, Result, Transport, View};
+use pario::{Basic, Datatype, File, Info, Result, View};
+use pario_transport::Transport;
 
 const CHUNK_BYTES_MAX: u64 = 64;
 const FILE_BYTES: u64 = 6000;

@@ -11,12 +11,9 @@ use std::{
     time::Duration,
 };
 
-use pario::{
-    Atomicity, Basic, Datatype, File, Info, Mode, Rank, Result, Transport, View,
-    driver::{Driver, Memory},
-    threads,
-    transport::Tag,
-};
+use pario::{Atomicity, Basic, Datatype, File, Info, Mode, Result, View};
+use pario_driver::{Driver, Memory};
+use pario_transport::{Rank, Tag, Transport, threads};
 
 use crate::{
     NEW, STEP_MAX,

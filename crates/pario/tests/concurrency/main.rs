@@ -22,11 +22,9 @@ use std::{
 };
 
 use careless::{Careless, Locks};
-use pario::{
-    Atomicity, File, Info, Mode, Transport,
-    driver::{Driver, Mapped, Memory, Posix, Uring},
-    threads,
-};
+use pario::{Atomicity, File, Info, Mode};
+use pario_driver::{Driver, Mapped, Memory, Posix, Uring};
+use pario_transport::{Transport, threads};
 use seeds::seeds;
 use watchdog::Watchdog;
 

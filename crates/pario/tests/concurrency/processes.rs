@@ -12,7 +12,8 @@ mod serial;
 
 use std::{process::ExitCode, sync::Arc};
 
-use pario::{Atomicity, File, Info, Mode, Result, Transport, processes};
+use pario::{Atomicity, File, Info, Mode, Result};
+use pario_transport::{Transport, processes};
 
 const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
 /// Past this time a case hangs; the signal ends the program and its ranks.

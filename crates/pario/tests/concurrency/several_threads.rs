@@ -2,10 +2,9 @@
 
 use std::{collections::BTreeSet, sync::Mutex, thread};
 
-use pario::{
-    AccessMethod, Atomicity, Basic, Datatype, File, Info, Mode, Rank, Result, Seek, View,
-    driver::Memory, threads,
-};
+use pario::{AccessMethod, Atomicity, Basic, Datatype, File, Info, Mode, Result, Seek, View};
+use pario_driver::Memory;
+use pario_transport::{Rank, threads};
 
 use crate::{
     DRIVERS, NEW, STEP_MAX,

@@ -9,11 +9,9 @@ use std::{
     time::Duration,
 };
 
-use pario::{
-    ErrorKind, Rank,
-    driver::{Driver, Fault, Faults, Memory, Operation, Posix, Uring},
-    threads,
-};
+use pario::ErrorKind;
+use pario_driver::{Driver, Fault, Faults, Memory, Operation, Posix, Uring};
+use pario_transport::{Rank, threads};
 
 use crate::{
     ground::folder,

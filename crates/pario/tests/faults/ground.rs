@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pario::driver::{Access, Batch, Create, Driver, OpenHow};
+use pario_driver::{Access, Batch, Create, Driver, OpenHow};
 
 use crate::scenario::FILE_BYTES;
 

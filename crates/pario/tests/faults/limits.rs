@@ -9,7 +9,8 @@ use std::{
     sync::Arc,
 };
 
-use pario::{Basic, Datatype, ErrorKind, File, Info, Mode, Rank, Result, Transport, View, threads};
+use pario::{Basic, Datatype, ErrorKind, File, Info, Mode, Result, View};
+use pario_transport::{Rank, Transport, threads};
 
 use crate::ground::folder;
 

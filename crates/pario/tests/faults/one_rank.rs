@@ -2,11 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use pario::{
-    Atomicity, Error, ErrorKind, File, Info, Mode, Rank, Result, Transport,
-    driver::{Driver, Fault, Faults, Operation, Posix, WrappedDriver},
-    threads,
-};
+use pario::{Atomicity, Error, ErrorKind, File, Info, Mode, Result};
+use pario_driver::{Driver, Fault, Faults, Operation, Posix, WrappedDriver};
+use pario_transport::{Rank, Transport, threads};
 
 use crate::ground::{assert_no_descriptors, folder};
 
@@ -55,7 +53,7 @@ fn an_open_that_fails_on_one_rank_fails_on_all_and_leaves_no_descriptor() {
         });
         for error in errors {
             assert_eq!(error.kind(), ErrorKind::Access, "{error}");
-            assert_eq!(error.rank(), Some(Rank(faulty)), "{error}");
+            assert_eq!(error.rank(), Some(faulty), "{error}");
             assert_eq!(error.operation(), "open", "{error}");
         }
         assert_no_descriptors(&path, "after the failure");
@@ -73,17 +71,14 @@ fn a_size_that_cannot_be_had_at_an_appending_open_fails_it_on_all() {
             File::open_with(comm, driver, &path, mode, &Info::new()).unwrap_err()
         });
         for error in errors {
-            assert_eq!(
-                (error.kind(), error.rank()),
-                (ErrorKind::Io, Some(Rank(faulty)))
-            );
+            assert_eq!((error.kind(), error.rank()), (ErrorKind::Io, Some(faulty)));
         }
         assert_no_descriptors(&path, "after the failure");
     }
 }
 
 /// What each rank of a collective access was told it moved.
-fn told(error: &Error) -> (ErrorKind, Option<Rank>, u64) {
+fn told(error: &Error) -> (ErrorKind, Option<u32>, u64) {
     (error.kind(), error.rank(), error.transferred())
 }
 
@@ -100,7 +95,7 @@ fn in_a_failed_collective_access_every_rank_learns_what_it_moved_itself() {
         file.close().unwrap();
         error
     });
-    let culprit = Some(Rank(1));
+    let culprit = Some(1);
     let expected = [100, 50, 100].map(|bytes| (ErrorKind::NoSpace, culprit, bytes));
     assert_eq!(errors.iter().map(told).collect::<Vec<_>>(), expected);
     let bytes = std::fs::read(&path).unwrap();
@@ -122,7 +117,7 @@ fn in_a_failed_collective_access_every_rank_learns_what_it_moved_itself() {
             error
         },
     );
-    let expected = [100, 100, 50].map(|bytes| (ErrorKind::Io, Some(Rank(2)), bytes));
+    let expected = [100, 100, 50].map(|bytes| (ErrorKind::Io, Some(2), bytes));
     assert_eq!(errors.iter().map(told).collect::<Vec<_>>(), expected);
 }
 
@@ -138,10 +133,7 @@ fn a_file_that_deletes_itself_is_gone_even_if_closing_fails() {
             file.close().unwrap_err()
         });
         for error in errors {
-            assert_eq!(
-                (error.kind(), error.rank()),
-                (ErrorKind::Io, Some(Rank(faulty)))
-            );
+            assert_eq!((error.kind(), error.rank()), (ErrorKind::Io, Some(faulty)));
         }
         assert!(!path.exists(), "rank {faulty} failed to close");
     }
@@ -206,17 +198,14 @@ fn a_lock_that_cannot_be_released_is_told_to_all_at_the_next_call() {
             ];
             for result in refused {
                 let error = result.unwrap_err();
-                assert_eq!(
-                    (error.kind(), error.rank()),
-                    (ErrorKind::Io, Some(Rank(faulty)))
-                );
+                assert_eq!((error.kind(), error.rank()), (ErrorKind::Io, Some(faulty)));
                 assert!(error.to_string().contains("released"), "{error}");
             }
             faults.clear();
             file.sync()?;
             write()?;
             let error = file.close().unwrap_err();
-            assert_eq!(error.rank(), Some(Rank(faulty)), "{error}");
+            assert_eq!(error.rank(), Some(faulty), "{error}");
             Ok::<(), Error>(())
         });
         results
@@ -252,7 +241,7 @@ fn a_write_that_nobody_waits_for_fails_the_next_sync_or_close() {
                 let error = error.unwrap();
                 assert_eq!(
                     (error.kind(), error.rank()),
-                    (ErrorKind::NoSpace, Some(Rank(faulty))),
+                    (ErrorKind::NoSpace, Some(faulty)),
                     "{error}"
                 );
             }

@@ -7,9 +7,9 @@ use std::sync::{
 
 use pario::{
     Atomicity, ErrorKind, File, Info, Owned, Request, Result, Seek, Source, Split, Status, Target,
-    Transport,
-    driver::{Direction, Driver},
 };
+use pario_driver::{Direction, Driver};
+use pario_transport::Transport;
 
 use crate::{
     lens::{Lens, UNTOUCHED, collected, items, laid_out},

@@ -2,11 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use pario::{
-    ErrorKind,
-    driver::{Driver, Fault, Faults, Mapped, Memory, Operation, Posix, Uring},
-    threads,
-};
+use pario::ErrorKind;
+use pario_driver::{Driver, Fault, Faults, Mapped, Memory, Operation, Posix, Uring};
+use pario_transport::threads;
 
 use crate::{
     ground::folder,

@@ -8,10 +8,8 @@ use std::{
     },
 };
 
-use pario::{
-    ErrorKind,
-    driver::{Driver, Faults, Posix, WrappedDriver},
-};
+use pario::ErrorKind;
+use pario_driver::{Driver, Faults, Posix, WrappedDriver};
 
 use crate::{
     ground::{assert_no_descriptors, canaries, contents, fill},

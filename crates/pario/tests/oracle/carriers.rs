@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use pario::driver::{
+use pario_driver::{
     CallAction, Driver, Event, Interference, Log, Mapped, Memory, Operation, Posix, SystemCall,
     Throttle, Uring, WrappedDriver,
 };

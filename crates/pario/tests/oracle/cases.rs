@@ -3,7 +3,7 @@
 use std::{ops::Range, path::Path};
 
 use fastrand::Rng;
-use pario::driver::Log;
+use pario_driver::Log;
 
 use crate::{
     carriers::Carrier,

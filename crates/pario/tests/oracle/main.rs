@@ -34,7 +34,7 @@ use std::{
     time::Duration,
 };
 
-use pario::threads;
+use pario_transport::threads;
 
 use crate::{carriers::Carrier, compare::Check, run::Trial, watchdog::Watchdog};
 

@@ -19,7 +19,7 @@ mod types;
 
 use std::process::ExitCode;
 
-use pario::processes;
+use pario_transport::processes;
 
 use crate::{carriers::Carrier, compare::Check, run::Trial};
 

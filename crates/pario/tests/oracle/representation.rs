@@ -2,10 +2,8 @@
 
 use std::sync::Once;
 
-use pario::{
-    Basic,
-    datarep::{Conversion, UserRepresentation, register},
-};
+use pario::Basic;
+use pario_datarep::{Conversion, UserRepresentation, register};
 
 /// How a view stores elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use pario::{
-    Displacement, File, Info, Transport, View,
-    driver::{Access as DriverAccess, Batch, Create, Driver, Log, Memory, OpenHow},
-};
+use pario::{Displacement, File, Info, View};
+use pario_driver::{Access as DriverAccess, Batch, Create, Driver, Log, Memory, OpenHow};
+use pario_transport::Transport;
 
 use crate::{
     access::{run_collective, run_in_flight, run_plan},

@@ -4,10 +4,8 @@
 
 use std::{collections::BTreeSet, fs, thread, time::Duration};
 
-use pario::{
-    Atomicity, Basic, Datatype, File, Info, Mode, Owned, Rank, Result, Source, Target, View,
-    threads,
-};
+use pario::{Atomicity, Basic, Datatype, File, Info, Mode, Owned, Result, Source, Target, View};
+use pario_transport::{Rank, threads};
 
 use crate::{
     common::{NEW, every, folder, info},
@@ -205,7 +203,10 @@ fn cpu_seconds() -> f64 {
 const CPU_SECONDS_MAX: f64 = 0.2;
 
 /// The last rank comes a second late to a call; the others wait.
-fn wait_for_the_last(comm: &dyn pario::Transport, call: &dyn Fn() -> Result<()>) -> Result<f64> {
+fn wait_for_the_last(
+    comm: &dyn pario_transport::Transport,
+    call: &dyn Fn() -> Result<()>,
+) -> Result<f64> {
     comm.barrier()?;
     let before = cpu_seconds();
     if comm.rank() == Rank(comm.size() - 1) {

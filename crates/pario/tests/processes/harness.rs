@@ -9,7 +9,8 @@ use std::{
     time::Instant,
 };
 
-use pario::{Result, Transport, processes, transport::processes::World};
+use pario::Result;
+use pario_transport::{Transport, processes, processes::World};
 
 /// A test that takes longer hangs. The alarm ends the program, and with it
 /// the ranks it has forked; the last line printed names the test.

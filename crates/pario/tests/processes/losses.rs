@@ -3,18 +3,16 @@
 
 use std::{fs, path::Path, sync::Arc, thread, time::Duration};
 
-use pario::{
-    Atomicity, ErrorKind, File, Info, Rank, Result, Transport, View,
-    driver::Driver,
-    transport::{Loss, processes::World},
-};
+use pario::{Atomicity, ErrorKind, File, Info, Result, View};
+use pario_driver::Driver;
+use pario_transport::{Loss, Rank, Transport, processes::World};
 
 use crate::{
     common::{
-        NEW, folder, info,
+        NEW, folder, info, mismatch,
         probe::{Event, Probe},
     },
-    harness::{Test, results},
+    harness::{self, Test, results},
     sharing::{names, shared_names},
 };
 
@@ -31,6 +29,7 @@ pub(crate) const TESTS: &[Test] = &[
         "losses::rule_09_a_rank_that_leaves_fails_collective_calls",
         left,
     ),
+    ("losses::mismatched_calls_are_named", mismatched),
     (
         "losses::rule_09_a_killed_rank_lets_go_of_its_locks",
         locks_go,
@@ -40,6 +39,12 @@ pub(crate) const TESTS: &[Test] = &[
         killed_before_open,
     ),
 ];
+
+fn mismatched() {
+    let folder = folder();
+    let path = folder.path().join("file");
+    harness::ranks(3, |comm| mismatch::check(&comm, &path));
+}
 
 fn kill_self() -> ! {
     // SAFETY: the signal ends this process and touches no other.
@@ -78,7 +83,7 @@ fn only_collective_calls_fail(file: &File, says: &str) -> Result<()> {
         assert_eq!(error.operation(), call);
         assert!(error.to_string().contains(says), "{error}");
     }
-    let place = 100 * u64::from(file.comm().rank().0);
+    let place = 100 * u64::from(file.comm().rank());
     file.write_at(place, &[7u8; 100])?;
     file.iwrite_at(place + 50, vec![8u8; 50])?.wait()?;
     file.write_shared(&[9u8])?;

@@ -3,10 +3,8 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use pario::{
-    File, Info, Rank, View,
-    transport::processes::{SegmentMemory, World},
-};
+use pario::{File, Info, View};
+use pario_transport::{Rank, processes::SegmentMemory, processes::World};
 
 use crate::{
     common::{NEW, folder, info},

@@ -2,10 +2,9 @@
 
 use std::{fs, io, sync::Arc};
 
-use pario::{
-    Atomicity, Basic, Datatype, ErrorKind, File, Info, Mode, Rank, Seek, View, driver::Driver,
-    transport::processes::World,
-};
+use pario::{Atomicity, Basic, Datatype, ErrorKind, File, Info, Mode, Seek, View};
+use pario_driver::Driver;
+use pario_transport::{Rank, processes::World};
 
 use crate::{
     common::{

@@ -2,11 +2,10 @@
 
 use std::{fs, panic, sync::Arc, thread, time::Duration};
 
-use pario::{
-    Atomicity, Datatype, ErrorKind, File, Info, Mode, Owned, Rank, Seek, View,
-    datarep::{Conversion, UserRepresentation},
-    driver::Driver,
-};
+use pario::{Atomicity, Datatype, ErrorKind, File, Info, Mode, Owned, Seek, View};
+use pario_datarep::{Conversion, UserRepresentation};
+use pario_driver::Driver;
+use pario_transport::Rank;
 
 use crate::common::{
     Latch, NEW, alone, byte, every, folder, info,
@@ -278,8 +277,8 @@ fn rule_13_one_of_many_short_collective_calls_fails_on_all_ranks() {
         }
         for (call, request) in requests.into_iter().enumerate().rev() {
             let blamed = match call {
-                17 => Some(Rank(1)),
-                23 => Some(Rank(2)),
+                17 => Some(1),
+                23 => Some(2),
                 _ => None,
             };
             match (request.wait(), blamed) {
@@ -319,7 +318,7 @@ fn rule_14_a_pending_request_of_one_rank_is_an_error_on_all_and_no_hang() {
         for (call, result) in refused {
             let error = result.expect_err(call);
             assert_eq!(error.kind(), ErrorKind::FileInUse, "{call}");
-            assert_eq!((error.rank(), error.operation()), (Some(Rank(1)), call));
+            assert_eq!((error.rank(), error.operation()), (Some(1), call));
         }
         latch.open();
         if let Some(request) = request {
@@ -467,7 +466,7 @@ fn rule_16_a_conversion_function_that_panics_fails_its_operation_only() {
     let path = folder.path().join("converted");
     let panics = || Conversion::runs(|_, _, _| panic!("this panic is part of a test"));
     let representation = UserRepresentation::new(|_| Ok(1), panics(), panics());
-    pario::datarep::register("semantics-panics", representation).unwrap();
+    pario_datarep::register("semantics-panics", representation).unwrap();
     alone(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         file.set_view(&View::new(0, &byte(), &byte()).representation("semantics-panics"))?;

@@ -4,8 +4,9 @@ use std::{fs, path::Path};
 
 use pario::{
     Atomicity, Basic, Datatype, Displacement, ErrorKind, File, Info, Mode, Result, Seek, Source,
-    View, threads,
+    View,
 };
+use pario_transport::threads;
 
 use crate::common::{NEW, byte, folder, info};
 
@@ -146,7 +147,7 @@ const CASES: &[Case] = &[
         },
         operation: "set_view",
         kind: ErrorKind::Type,
-        says: &["twice", "READ_ONLY"],
+        says: &["overlaps itself", "READ_ONLY"],
     },
     Case {
         what: "a view behind the last byte",

@@ -8,14 +8,16 @@ use std::{
 };
 
 use pario::{
-    Atomicity, Basic, Datatype, ErrorKind, File, Info, Mode, Rank, Result, Seek, Target, View,
-    driver::Driver, set_warning_handler,
+    Atomicity, Basic, Datatype, ErrorKind, File, Info, Mode, Result, Seek, Target, View,
+    set_warning_handler,
 };
+use pario_driver::Driver;
+use pario_transport::Rank;
 
 use crate::common::{
-    NEW, alone, byte, every, folder, info,
+    NEW, alone, byte, every, folder, info, mismatch,
     probe::{Event, Probe},
-    ranks,
+    ranks, watchdog,
 };
 
 #[test]
@@ -72,7 +74,7 @@ fn rule_17_an_error_counts_the_prefix_before_it() {
             file.set_view(&every(30, 10, 10 * rank))?;
             let error = file.write_at(0, &[7u8; 1000]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NoSpace);
-            assert_eq!(error.rank(), Some(comm.rank()));
+            assert_eq!(error.rank(), Some(comm.rank().0));
             // 20 pieces of every rank lie below byte 600.
             assert_eq!(error.transferred(), 200, "{way}");
             assert_eq!(error.offset(), Some(600 + 10 * rank), "{way}");
@@ -134,7 +136,7 @@ fn rule_18_sync_makes_every_rank_durable_and_agrees() {
         let file = File::open_with(&comm, driver, &path, NEW, &hints)?;
         for (call, result) in [("sync", file.sync()), ("close", file.close())] {
             let error = result.expect_err(call);
-            assert_eq!((error.kind(), error.rank()), (ErrorKind::Io, Some(Rank(2))));
+            assert_eq!((error.kind(), error.rank()), (ErrorKind::Io, Some(2)));
             assert_eq!(error.operation(), call);
         }
         Ok(())
@@ -354,4 +356,14 @@ fn rule_20_status_counts_items_of_any_datatype() {
         assert_eq!(file.read_at(50, &mut [0u8; 1])?.count(&nothing), Some(0));
         file.close()
     });
+}
+
+#[test]
+fn rule_20_mismatched_calls_are_named() {
+    let _watchdog = watchdog();
+    let folder = folder();
+    let path = folder.path().join("mismatched");
+    for count in [2, 3] {
+        ranks(count, |comm| mismatch::check(&comm, &path));
+    }
 }

@@ -3,10 +3,9 @@
 
 use std::{fs, io, ops::Range, path::Path, sync::Arc, thread, time::Duration};
 
-use pario::{
-    AccessMethod, Atomicity, Datatype, ErrorKind, File, Info, Mode, Rank, Result, View,
-    driver::Driver,
-};
+use pario::{AccessMethod, Atomicity, Datatype, ErrorKind, File, Info, Mode, Result, View};
+use pario_driver::Driver;
+use pario_transport::Rank;
 
 use crate::common::{
     Latch, NEW, alone, byte, every, folder, info,
@@ -23,7 +22,7 @@ const SIEVE: [(&str, &str); 4] = [
 ];
 
 fn open_probed(
-    comm: &Arc<dyn pario::Transport>,
+    comm: &Arc<dyn pario_transport::Transport>,
     probe: &Arc<Probe>,
     path: &Path,
     mode: Mode,
@@ -65,7 +64,7 @@ fn rule_01_where_others_may_write_only_the_bytes_asked_for_are_written() {
         (
             1,
             Mode::CREATE | Mode::WRITE_ONLY | Mode::UNIQUE_OPEN,
-            "writing only",
+            "WRITE_ONLY",
         ),
     ];
     for (number, (count, mode, reason)) in settings.into_iter().enumerate() {

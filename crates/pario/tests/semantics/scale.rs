@@ -3,10 +3,8 @@
 
 use std::{fs, os::fd::AsRawFd, ptr, sync::Arc};
 
-use pario::{
-    Basic, Datatype, File, Info, Mode, Source, Target, View,
-    driver::{Driver, Memory},
-};
+use pario::{Basic, Datatype, File, Info, Mode, Source, Target, View};
+use pario_driver::{Driver, Memory};
 
 use crate::common::{
     NEW, alone, byte, every, folder, info,

@@ -4,9 +4,9 @@
 use std::fs;
 
 use pario::{
-    Basic, Datatype, Displacement, ErrorKind, File, Info, Mode, Order, Rank, Seek, Source, Target,
-    View,
+    Basic, Datatype, Displacement, ErrorKind, File, Info, Mode, Order, Seek, Source, Target, View,
 };
+use pario_transport::Rank;
 
 use crate::common::{NEW, alone, byte, folder, info, ranks};
 
@@ -500,7 +500,7 @@ fn rule_23_byte_offsets_have_64_bits() {
 fn rule_21_tiles_may_overlap_where_no_access_reaches_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tiles");
-    let results = pario::threads::run(2, |comm| {
+    let results = pario_transport::threads::run(2, |comm| {
         let mode = Mode::CREATE | Mode::READ_WRITE;
         let file = File::open(&comm, &path, mode, &Info::new())?;
         let byte = Datatype::basic(Basic::Byte);
@@ -533,7 +533,7 @@ fn rule_21_tiles_may_overlap_where_no_access_reaches_the_next() {
 fn hints_that_one_rank_brings_with_its_view_are_heard_by_all() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hints");
-    let results = pario::threads::run(3, |comm| {
+    let results = pario_transport::threads::run(3, |comm| {
         let mode = Mode::CREATE | Mode::READ_WRITE;
         let file = File::open(&comm, &path, mode, &Info::new())?;
         let mut info = Info::new();

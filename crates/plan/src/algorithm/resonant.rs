@@ -56,7 +56,7 @@ pub(super) fn agents(case: &Case<'_>) -> Rounds {
         rank: agent.rank,
         realm: agent.realm,
         members: Members::All,
-        delay_us: u64::from(agent.turn).saturating_mul(case.tuning.timed_delay_us),
+        delay_us: u64::from(agent.index).saturating_mul(case.tuning.timed_delay_us),
     };
     let (_, window_bytes) = case.windows();
     Rounds {

@@ -55,7 +55,7 @@ pub(crate) struct Agent {
     pub(crate) rank: u32,
     pub(crate) realm: Realm,
     /// Position among the agents of its server, from 0.
-    pub(crate) turn: u32,
+    pub(crate) index: u32,
 }
 
 /// The agents of all servers. Several agents of one server own its windows
@@ -67,16 +67,16 @@ pub(crate) fn agents(case: &Case<'_>, striping: Striping) -> Vec<Agent> {
     let mut agents = Vec::new();
     for Server { server, ranks } in servers(case, striping) {
         let agent_cycle = AgentCycle::new(case, striping, ranks.len() as u64);
-        for (rank, turn) in ranks.into_iter().zip(0..) {
-            let realm = match (&agent_cycle, turn) {
-                (Some(agent_cycle), turn) => agent_cycle.realm(server, turn, &region),
+        for (rank, index) in ranks.into_iter().zip(0..) {
+            let realm = match (&agent_cycle, index) {
+                (Some(agent_cycle), index) => agent_cycle.realm(server, index, &region),
                 (None, 0) => cycle.realm(server, region.clone()),
                 (None, _) => break,
             };
             agents.push(Agent {
                 rank,
                 realm,
-                turn: turn as u32,
+                index: index as u32,
             });
         }
     }
@@ -106,8 +106,8 @@ impl AgentCycle {
         let step = cycle.checked_mul(stripes)?;
         let all = i64::try_from(step.checked_mul(agents)?).ok()?;
         let byte = Datatype::basic(Basic::Byte);
-        let turn = Datatype::hvector(stripes, striping.unit, cycle as i64, &byte).ok()?;
-        let tile = Datatype::resized(&turn, 0, all).ok()?;
+        let window = Datatype::hvector(stripes, striping.unit, cycle as i64, &byte).ok()?;
+        let tile = Datatype::resized(&window, 0, all).ok()?;
         Some(AgentCycle {
             striping,
             step,
@@ -115,8 +115,8 @@ impl AgentCycle {
         })
     }
 
-    fn realm(&self, server: u64, turn: u64, file: &Range<u64>) -> Realm {
-        let at = server * self.striping.unit + turn * self.step;
+    fn realm(&self, server: u64, index: u64, file: &Range<u64>) -> Realm {
+        let at = server * self.striping.unit + index * self.step;
         Realm::tiled(at, self.tile.clone(), file.clone())
     }
 }
@@ -221,8 +221,8 @@ mod tests {
         fixture.tuning.agents_per_server = 2;
         fixture.tuning.slice_bytes = 20;
         let agents = agents(&fixture.case(), STRIPES);
-        let turns: Vec<_> = agents.iter().map(|it| (it.rank, it.turn)).collect();
-        assert_eq!(turns, [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)]);
+        let indices: Vec<_> = agents.iter().map(|it| (it.rank, it.index)).collect();
+        assert_eq!(indices, [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)]);
         for byte in 0..300 {
             let owners = agents.iter().filter(|agent| agent.realm.owns(byte));
             assert_eq!(owners.count(), 1, "byte {byte}");

@@ -82,12 +82,12 @@ const OPENED: [Opened; 6] = [
     Opened {
         name: "uring-world",
         arguments: ["world", "pario_driver=uring"],
-        warning: "a hint asks for io_uring",
+        warning: "a hint requests io_uring",
     },
     Opened {
         name: "uring-split",
         arguments: ["split", "pario_driver=uring"],
-        warning: "a hint asks for io_uring",
+        warning: "a hint requests io_uring",
     },
 ];
 

@@ -1,0 +1,124 @@
+//! The collective calls of a file, as the ranks name them to each other.
+
+use std::fmt;
+
+use pario_driver::Direction;
+
+use crate::operation::{Call, Position};
+
+/// A collective call. Nonblocking and split calls have the name of the blocking one: they are
+/// compared only with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CollectiveCall {
+    Open,
+    Close,
+    SetView,
+    SetInfo,
+    SetSize,
+    Preallocate,
+    Sync,
+    SetAtomicity,
+    SeekShared,
+    ReadAtAll,
+    ReadAll,
+    ReadOrdered,
+    WriteAtAll,
+    WriteAll,
+    WriteOrdered,
+}
+
+impl CollectiveCall {
+    /// In the order of declaration.
+    const ALL: [(CollectiveCall, &'static str); 15] = [
+        (CollectiveCall::Open, "open"),
+        (CollectiveCall::Close, "close"),
+        (CollectiveCall::SetView, "set_view"),
+        (CollectiveCall::SetInfo, "set_info"),
+        (CollectiveCall::SetSize, "set_size"),
+        (CollectiveCall::Preallocate, "preallocate"),
+        (CollectiveCall::Sync, "sync"),
+        (CollectiveCall::SetAtomicity, "set_atomicity"),
+        (CollectiveCall::SeekShared, "seek_shared"),
+        (CollectiveCall::ReadAtAll, "read_at_all"),
+        (CollectiveCall::ReadAll, "read_all"),
+        (CollectiveCall::ReadOrdered, "read_ordered"),
+        (CollectiveCall::WriteAtAll, "write_at_all"),
+        (CollectiveCall::WriteAll, "write_all"),
+        (CollectiveCall::WriteOrdered, "write_ordered"),
+    ];
+
+    /// The call of a collective data access.
+    pub(crate) fn of(call: Call) -> CollectiveCall {
+        match (call.direction, call.position) {
+            (Direction::Read, Position::At(_)) => CollectiveCall::ReadAtAll,
+            (Direction::Read, Position::Ordered(_)) => CollectiveCall::ReadOrdered,
+            (Direction::Read, Position::Individual | Position::Shared) => CollectiveCall::ReadAll,
+            (Direction::Write, Position::At(_)) => CollectiveCall::WriteAtAll,
+            (Direction::Write, Position::Ordered(_)) => CollectiveCall::WriteOrdered,
+            (Direction::Write, Position::Individual | Position::Shared) => CollectiveCall::WriteAll,
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<CollectiveCall> {
+        let found = Self::ALL.iter().find(|(_, known)| *known == name);
+        found.map(|(call, _)| *call)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// A number from 1 to 127 that stands for the call in messages.
+    pub(crate) fn code(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// The call that a number stands for; zero stands for none.
+    pub(crate) fn from_code(code: u8) -> Option<CollectiveCall> {
+        let index = usize::from(code.checked_sub(1)?);
+        Self::ALL.get(index).map(|(call, _)| *call)
+    }
+
+    /// Whether two ranks may make these calls at the same time. Explicit offsets match individual
+    /// pointers: the standard does not allow that, but programs that do it work with ROMIO.
+    pub(crate) fn matches(self, other: CollectiveCall) -> bool {
+        let by_offset = |call| match call {
+            CollectiveCall::ReadAll => CollectiveCall::ReadAtAll,
+            CollectiveCall::WriteAll => CollectiveCall::WriteAtAll,
+            call => call,
+        };
+        by_offset(self) == by_offset(other)
+    }
+}
+
+impl fmt::Display for CollectiveCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_have_codes_and_names() {
+        for (call, name) in CollectiveCall::ALL {
+            assert_eq!(CollectiveCall::from_code(call.code()), Some(call));
+            assert_eq!(CollectiveCall::named(name), Some(call));
+            assert_eq!(call.to_string(), name);
+            assert!((1..128).contains(&call.code()));
+        }
+        assert_eq!(CollectiveCall::from_code(0), None);
+        assert_eq!(CollectiveCall::from_code(127), None);
+        assert_eq!(CollectiveCall::named("write_at"), None);
+    }
+
+    #[test]
+    fn reads_and_writes_match_wherever_they_start() {
+        assert!(CollectiveCall::WriteAll.matches(CollectiveCall::WriteAtAll));
+        assert!(!CollectiveCall::WriteAll.matches(CollectiveCall::ReadAll));
+        assert!(!CollectiveCall::WriteAll.matches(CollectiveCall::WriteOrdered));
+        assert!(!CollectiveCall::SetSize.matches(CollectiveCall::Preallocate));
+    }
+}

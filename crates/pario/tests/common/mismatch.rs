@@ -1,0 +1,65 @@
+//! Ranks that make different collective calls.
+
+use std::{path::Path, sync::Arc};
+
+use pario::{Atomicity, ErrorKind, File, Info, Result, Seek, View};
+use pario_transport::Transport;
+
+use super::{NEW, every};
+
+type Call = (&'static str, fn(&File) -> Result<()>);
+
+const CALLS: &[Call] = &[
+    ("write_at_all", |file| {
+        file.write_at_all(0, &[1u8; 64]).map(drop)
+    }),
+    ("write_all", |file| file.write_all(&[2u8; 64]).map(drop)),
+    ("read_all", |file| file.read_all(&mut [0u8; 64]).map(drop)),
+    ("write_ordered", |file| {
+        file.write_ordered(&[3u8; 64]).map(drop)
+    }),
+    ("set_view", |file| file.set_view(&file.view())),
+    ("set_info", |file| file.set_info(&Info::new())),
+    ("set_size", |file| file.set_size(4096)),
+    ("preallocate", |file| file.preallocate(4096)),
+    ("sync", File::sync),
+    ("set_atomicity", |file| {
+        file.set_atomicity(Atomicity::NonAtomic)
+    }),
+    ("seek_shared", |file| file.seek_shared(0, Seek::Set)),
+    ("close", File::close),
+];
+
+/// The last rank makes another call than the others. All get an error that names both calls,
+/// and the file stays usable.
+pub(crate) fn check(comm: &Arc<dyn Transport>, path: &Path) -> Result<()> {
+    let last = comm.size() - 1;
+    let views = [View::bytes(), every(128, 64, 64 * u64::from(comm.rank().0))];
+    for view in &views {
+        let file = File::open(comm, path, NEW, &Info::new())?;
+        file.set_view(view)?;
+        for (theirs, other) in pairs() {
+            let (name, call) = match comm.rank().0 == last {
+                true => other,
+                false => theirs,
+            };
+            let error = call(&file).expect_err(name);
+            assert_eq!(error.kind(), ErrorKind::NotSame, "{error}");
+            assert_eq!(error.operation(), *name);
+            let calls = format!("rank 0 called {}, rank {last} called {}", theirs.0, other.0);
+            assert!(error.to_string().contains(&calls), "{error}");
+        }
+        assert_eq!(file.write_at_all(0, &[4u8; 64])?.bytes(), 64);
+        file.close()?;
+    }
+    Ok(())
+}
+
+/// All pairs of calls that do not match.
+fn pairs() -> impl Iterator<Item = (&'static Call, &'static Call)> {
+    let is_write = |call: &Call| matches!(call.0, "write_at_all" | "write_all");
+    let all = CALLS
+        .iter()
+        .flat_map(|theirs| CALLS.iter().map(move |other| (theirs, other)));
+    all.filter(move |(theirs, other)| theirs.0 != other.0 && !(is_write(theirs) && is_write(other)))
+}
