@@ -213,16 +213,17 @@ impl Entering {
         core: &mut Core<A>,
         outcome: Outcome,
     ) -> Step {
+        let outcome_stop = outcome.stop.unwrap_or(u64::MAX);
         let progress = Progress {
-            stop: outcome.stop.unwrap_or(u64::MAX),
+            stop: outcome_stop,
             failure: outcome.error.map(|detail| Failure {
                 rank: core.me,
                 detail,
             }),
         };
         let payload = match core.setting.direction {
-            Direction::Write => Vec::new(),
-            Direction::Read => self.data.values().flatten().cloned().collect(),
+            Direction::Read if outcome_stop > 0 => self.data.values().flatten().cloned().collect(),
+            _ => Vec::new(),
         };
         self.down(core, Verdict::Over(progress), payload)
     }

@@ -84,7 +84,7 @@ fn content(message: &[u8]) -> &[u8] {
 
 /// Fails if the codes, by rank, stand for calls that do not match. A rank that did not name its
 /// call matches any.
-fn check_same_call(codes: impl Iterator<Item = u8>) -> Result<()> {
+pub(crate) fn check_same_call(codes: impl Iterator<Item = u8>) -> Result<()> {
     let calls = codes.map(CollectiveCall::from_code);
     let mut named = (0..)
         .zip(calls)

@@ -10,7 +10,7 @@ use pario_transport::Transport;
 use super::{
     atomic,
     context::ContextState,
-    entry::Entry,
+    entry::{Entry, check_same_call},
     exchange::{Entering, ExchangeState, Planning, Step},
     independent, move_own,
     planning::PlanMemory,
@@ -18,7 +18,11 @@ use super::{
     write_guard::CollectiveWriteGuard,
 };
 use crate::{
-    Error, Result, Status, agree::GatherBuffers, file::CallSettings, operation::Operation,
+    Error, Result, Status,
+    agree::GatherBuffers,
+    collective_call::CollectiveCall,
+    file::CallSettings,
+    operation::{Call, Operation},
 };
 
 /// Carries out a call.
@@ -26,7 +30,7 @@ pub(super) fn run(
     comm: &dyn Transport,
     state: &mut ContextState,
     settings: &CallSettings,
-    direction: Direction,
+    call: Call,
     prepared: Result<Operation>,
 ) -> Result<Status> {
     let ContextState {
@@ -40,8 +44,8 @@ pub(super) fn run(
     let operation = prepared.as_ref().ok();
     let entering = Entering {
         operation,
-        direction,
-        entry: entry(me, settings, &prepared),
+        direction: call.direction,
+        entry: entry(me, call, settings, &prepared),
         hints: &settings.hints,
     };
     let mut planner = Planner {
@@ -75,7 +79,12 @@ pub(super) fn run(
 }
 
 /// What this rank moves, or its error.
-fn entry(me: Rank, settings: &CallSettings, prepared: &Result<Operation>) -> pario_exchange::Entry {
+fn entry(
+    me: Rank,
+    call: Call,
+    settings: &CallSettings,
+    prepared: &Result<Operation>,
+) -> pario_exchange::Entry {
     match prepared {
         Ok(operation) => {
             let entry = Entry::new(operation);
@@ -83,7 +92,7 @@ fn entry(me: Rank, settings: &CallSettings, prepared: &Result<Operation>) -> par
                 && operation.view().layout().order() == Monotonicity::Increasing
                 && operation.hints().pario_rmw != pario_hints::Rmw::Locked
                 && independent::leaves_choice(&settings.hints);
-            let mut entry = entry.between_nodes(is_eager);
+            let mut entry = entry.between_nodes(CollectiveCall::of(call), is_eager);
             if operation.view().layout().size() == 0 {
                 // A read through a view without data.
                 entry.len = 0;
@@ -119,6 +128,9 @@ impl Planner<'_> {
         let operation = self
             .operation
             .expect("a call with a wrong argument is not planned");
+        if let Err(mismatch) = check_same_call(table) {
+            return Ok(self.alone(Err(mismatch)));
+        }
         self.entries.clear();
         self.entries
             .extend(table.entries().map(|(_, entry)| Entry::from(entry)));

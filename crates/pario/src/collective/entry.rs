@@ -1,12 +1,17 @@
 //! The two exchanges of a collective call: the ranks' accesses before it, and their results
 //! after it.
 
-use pario_exchange::Progress;
+use pario_exchange::{Progress, Table};
 use pario_plan::Access;
 use pario_transport::Transport;
 
 use super::PlanResult;
-use crate::{Error, ErrorKind, Result, Status, agree::GatherBuffers, operation::Operation};
+use crate::{
+    Error, ErrorKind, Result, Status,
+    agree::{self, GatherBuffers},
+    collective_call::CollectiveCall,
+    operation::Operation,
+};
 
 /// What one rank sends before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +28,9 @@ const PLAIN: u8 = 1;
 /// The access must be atomic.
 const ATOMIC: u8 = 2;
 
+/// The code of the call is in the bits from here on.
+const CALL_SHIFT: u32 = 2;
+
 const ENTRY_BYTES: usize = 17;
 
 impl Entry {
@@ -38,7 +46,11 @@ impl Entry {
 
     /// The entry of a call between nodes. An eager one lets another rank move
     /// the data.
-    pub(super) fn between_nodes(self, is_eager: bool) -> pario_exchange::Entry {
+    pub(super) fn between_nodes(
+        self,
+        call: CollectiveCall,
+        is_eager: bool,
+    ) -> pario_exchange::Entry {
         let not_eager = match is_eager {
             true => 0,
             false => pario_exchange::Entry::NOT_EAGER,
@@ -46,7 +58,7 @@ impl Entry {
         pario_exchange::Entry {
             first: self.first,
             len: self.len,
-            flags: self.flags | not_eager,
+            flags: self.flags | call.code() << CALL_SHIFT | not_eager,
             failure: None,
         }
     }
@@ -81,12 +93,22 @@ impl Entry {
     }
 }
 
+/// Fails if the ranks of a call between nodes have made different calls.
+pub(super) fn check_same_call(table: &Table) -> Result<()> {
+    let code = |entry: &pario_exchange::Entry| match entry.failure {
+        // It named no call.
+        Some(_) => 0,
+        None => (entry.flags & !pario_exchange::Entry::NOT_EAGER) >> CALL_SHIFT,
+    };
+    agree::check_same_call(table.entries().map(|(_, entry)| code(entry)))
+}
+
 impl From<&pario_exchange::Entry> for Entry {
     fn from(entry: &pario_exchange::Entry) -> Entry {
         Entry {
             first: entry.first,
             len: entry.len,
-            flags: entry.flags & !pario_exchange::Entry::NOT_EAGER,
+            flags: entry.flags & (PLAIN | ATOMIC),
         }
     }
 }

@@ -150,7 +150,7 @@ fn run_prepared(
             entry::finish_individual(comm, &mut state.buffers, result)
         }
         false if state.exchange.spans_nodes(comm) => {
-            between_nodes::run(comm, state, settings, call.direction, prepared)
+            between_nodes::run(comm, state, settings, call, prepared)
         }
         false => entry::exchange(comm, &mut state.buffers, &prepared, &mut state.entries)
             .and_then(|()| execute(comm, state, &prepared?)),

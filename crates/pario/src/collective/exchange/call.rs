@@ -13,7 +13,7 @@ use pario_exchange::{
 use pario_transport::{DataTag, Posted, Tag, Transport, TransportError};
 
 use super::{
-    super::write_guard::CollectiveWriteGuard,
+    super::{entry::check_same_call, write_guard::CollectiveWriteGuard},
     ExchangeState, PlannedCall, Step,
     copies::{arrange, copy_own},
     eager::access_of,
@@ -388,7 +388,8 @@ impl<'scope, 'env> Call<'scope, 'env> {
             let entry = table.get(*rank).cloned().unwrap_or_default();
             access_of(operation, *rank, &entry)
         });
-        let accesses = match accesses.collect::<Result<Vec<_>>>() {
+        let accesses = check_same_call(table).and_then(|()| accesses.collect::<Result<Vec<_>>>());
+        let accesses = match accesses {
             Ok(accesses) => accesses,
             Err(error) => {
                 return Ok(Outcome {
