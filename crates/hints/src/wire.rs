@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
     fn source(&mut self) -> Result<Source, WireError> {
         let [code] = self.array()?;
         Ok(match code {
-            0 => Source::Default,
+            // Defaults are not sent, so 0 is no source here.
             1 => Source::HintsFile,
             2 => Source::Call,
             3 => Source::Environment,

@@ -90,6 +90,19 @@ fn every_truncation_is_an_error() {
 }
 
 #[test]
+fn a_default_is_not_sent() {
+    let mut wire = Hints::default().to_wire();
+    // One entry, whose source says that it has the default value.
+    wire[4] = 1;
+    for text in ["cb_nodes", "3"] {
+        wire.extend((text.len() as u16).to_le_bytes());
+        wire.extend(text.as_bytes());
+    }
+    wire.push(0);
+    assert_eq!(Hints::from_wire(&wire), Err(WireError::BadSource(0)));
+}
+
+#[test]
 fn damaged_messages_never_give_what_is_not_allowed() {
     let seed = seed();
     let mut rng = fastrand::Rng::with_seed(seed);
