@@ -1,9 +1,6 @@
 //! From what the ranks said to a plan: the pure planner's arguments.
 
-use std::{
-    mem,
-    sync::{Arc, OnceLock},
-};
+use std::sync::{Arc, OnceLock};
 
 use pario_driver::Direction;
 use pario_exchange::Packing;
@@ -167,11 +164,11 @@ impl LastCall {
         if self.views == views && self.entries == entries {
             return Ok(());
         }
-        *self = LastCall {
-            entries: mem::take(&mut self.entries),
-            accesses: mem::take(&mut self.accesses),
-            ..LastCall::default()
-        };
+        (self.views, self.planned, self.exchanged) = (None, None, None);
+        match Arc::get_mut(&mut self.proof) {
+            Some(proof) => *proof = OnceLock::new(),
+            None => self.proof = Arc::default(),
+        }
         self.entries.clear();
         self.entries.extend_from_slice(entries);
         if Arc::get_mut(&mut self.accesses).is_none() {
