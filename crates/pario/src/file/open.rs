@@ -1,7 +1,7 @@
 //! Opening, closing and deleting: collective, agreed, one creator.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -144,6 +144,15 @@ fn resolve(path: &Path, hints: &Hints) -> Result<Resolved> {
     resolved.map_err(|error| Error::new(ErrorKind::BadFile, "no driver for it").with_source(error))
 }
 
+/// The name under which the file can be found until it is closed: the program may
+/// change its directory. Names of files inside this process are not paths.
+fn lasting(path: PathBuf, driver: &dyn Driver) -> PathBuf {
+    match driver.capabilities().between_processes {
+        true => std::path::absolute(&path).unwrap_or(path),
+        false => path,
+    }
+}
+
 /// The transports of a file.
 fn private(comm: &Arc<dyn Transport>) -> Result<[Arc<dyn Transport>; 2]> {
     let duplicates = comm.duplicates(2).map_err(Error::from)?;
@@ -189,6 +198,7 @@ fn open_together(
         path: driver_path,
         reason,
     } = resolved?;
+    let driver_path = lasting(driver_path, &*driver);
     advise(&*handle, &hints);
     hints::report_striping(&*comm, mode, &hints, handle.facts());
     let ready = prepare(&comm, mode, &hints, &*handle, &driver_path);
