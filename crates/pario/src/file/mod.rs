@@ -1,6 +1,7 @@
 //! Files: what a program opens, and everything it can do with one.
 
 mod collective;
+mod common_facts;
 mod data;
 mod hints;
 mod inner;
