@@ -7,8 +7,8 @@
 //! without a message.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::OnceLock;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use engine::internal::{Environment, Job, Process};
 use pario_mpi::{Comm, Host};
 
 use crate::failure::Failure;
-use crate::policy;
+use crate::{policy, symbols};
 
 /// More ranks than this are not named in a warning.
 const NAMED_MAX: usize = 8;
@@ -159,9 +159,11 @@ fn equipment(process: &Process, environment: &Environment, library: &Path) -> Op
     })
 }
 
+/// The library may be installed under another name, and ranks may have different copies of it.
 fn is_pario(file: &Path) -> bool {
+    static OWN: LazyLock<Option<PathBuf>> = LazyLock::new(symbols::own_file);
     let name = file.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| name.starts_with("libpario.so"))
+    OWN.as_deref() == Some(file) || name.is_some_and(|name| name.starts_with("libpario.so"))
 }
 
 #[cfg(test)]
@@ -181,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_library_is_known_by_its_name() {
+    fn the_library_is_known_by_its_name_or_its_file() {
         for (path, expected) in [
             ("/opt/pario/lib/libpario.so", true),
             ("/opt/pario/lib/libpario.so.1 (deleted)", true),
@@ -189,5 +191,6 @@ mod tests {
         ] {
             assert_eq!(is_pario(Path::new(path)), expected, "{path}");
         }
+        assert!(is_pario(&symbols::own_file().unwrap()));
     }
 }

@@ -1,7 +1,9 @@
 //! Symbols of the running program.
-#![allow(unsafe_code)] // dlsym, dl_iterate_phdr
+#![allow(unsafe_code)] // dlsym, dladdr, dl_iterate_phdr
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, OsStr, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// Whether any library of the program defines a symbol.
 pub(crate) fn is_loaded(name: &CStr) -> bool {
@@ -36,14 +38,42 @@ pub(crate) fn next(name: &CStr) -> Option<*const c_void> {
 
 /// The name of the function at an address, if a library exports it.
 pub(crate) fn name_of(function: *const c_void) -> Option<String> {
-    // SAFETY: all fields may be zero.
-    let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: any address may be looked up.
-    let known = unsafe { libc::dladdr(function, &mut found) } != 0;
-    if !known || found.dli_sname.is_null() || found.dli_saddr.cast_const() != function {
+    let found = look_up(function)?;
+    if found.dli_sname.is_null() || found.dli_saddr.cast_const() != function {
         return None;
     }
     // SAFETY: the linker's names are C strings.
     let name = unsafe { CStr::from_ptr(found.dli_sname) };
     Some(name.to_string_lossy().into_owned())
+}
+
+/// The file that this code was loaded from, whatever its name, as the kernel
+/// names it in `/proc/PID/maps`.
+pub(crate) fn own_file() -> Option<PathBuf> {
+    let found = look_up(own_file as *const c_void)?;
+    if found.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the linker's names are C strings.
+    let name = unsafe { CStr::from_ptr(found.dli_fname) };
+    std::fs::canonicalize(OsStr::from_bytes(name.to_bytes())).ok()
+}
+
+/// What the linker knows about an address.
+fn look_up(address: *const c_void) -> Option<libc::Dl_info> {
+    // SAFETY: all fields may be zero.
+    let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: any address may be asked about.
+    let known = unsafe { libc::dladdr(address, &mut found) } != 0;
+    known.then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_in_the_file_that_was_loaded() {
+        assert_eq!(own_file(), std::env::current_exe().ok());
+    }
 }

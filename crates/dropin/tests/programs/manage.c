@@ -236,6 +236,20 @@ static void many(void) {
     check_remove(path);
 }
 
+/* A relative name keeps its meaning while the file is open, wherever the program goes meanwhile. */
+static void changed_directory(void) {
+    char before[CHECK_PATH];
+    const char *path = check_path("relative"), *leaf = strrchr(path, '/') + 1;
+    MPI_File file;
+    CHECK(getcwd(before, sizeof before) && !chdir(check.dir), "cannot change to %s", check.dir);
+    CHECK_OK(MPI_File_open(MPI_COMM_WORLD, leaf, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    CHECK(!chdir("/"), "cannot change to the root");
+    CHECK_OK(MPI_File_write_ordered(file, "abc", 3, MPI_CHAR, MPI_STATUS_IGNORE));
+    CHECK_OK(MPI_File_close(&file));
+    CHECK(check_size(path) == -1, "the file is still there");
+    CHECK(!chdir(before), "cannot change to %s", before);
+}
+
 int main(int argc, char **argv) {
     check_begin(argc, argv);
     if (check.rank == 0) every_mode();
@@ -246,6 +260,7 @@ int main(int argc, char **argv) {
     read_only_sizes();
     groups();
     deletion();
+    changed_directory();
     many();
     return check_end();
 }

@@ -1,6 +1,7 @@
 //! Files and their operations.
 
 mod collective;
+mod common_facts;
 mod data;
 mod hints;
 mod inner;

@@ -1,7 +1,7 @@
 //! Opening, closing and deleting files.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -13,7 +13,7 @@ use pario_hints::{Hints, Info, Sources};
 use pario_transport::{Rank, Transport};
 
 use super::{
-    File, Inner, hints,
+    File, Inner, common_facts, hints,
     inner::State,
     same_file,
     settings::CurrentSettings,
@@ -163,6 +163,15 @@ fn resolve(path: &Path, hints: &Hints) -> Result<Resolved> {
     })
 }
 
+/// The name under which the file can be found until it is closed: the program may
+/// change its directory. Names of files inside this process are not paths.
+fn lasting(path: PathBuf, driver: &dyn Driver) -> PathBuf {
+    match driver.capabilities().between_processes {
+        true => std::path::absolute(&path).unwrap_or(path),
+        false => path,
+    }
+}
+
 /// The private transports of a file.
 fn private(comm: &Arc<dyn Transport>) -> Result<[Arc<dyn Transport>; 2]> {
     let duplicates = comm.duplicates(2).map_err(Error::from)?;
@@ -208,6 +217,7 @@ fn open_together(
         path: driver_path,
         reason,
     } = resolved?;
+    let driver_path = lasting(driver_path, &*driver);
     advise(&*handle, &hints);
     hints::report_striping(&*comm, mode, &hints, handle.facts());
     let ready = prepare(&comm, mode, &hints, &*handle, &driver_path);
@@ -295,8 +305,20 @@ fn agree_on_arguments(
 
 /// Splits the rest of a message that was assembled above.
 fn hints_and_name(message: &[u8]) -> (&[u8], &[u8]) {
-    let len = message[4..8].try_into().map_or(0, u32::from_le_bytes) as usize;
-    message[8..].split_at(len)
+    split_at_length(&message[4..])
+}
+
+/// The bytes whose number comes first, and those after them.
+fn split_at_length(message: &[u8]) -> (&[u8], &[u8]) {
+    let len = message[..4].try_into().map_or(0, u32::from_le_bytes) as usize;
+    message[4..].split_at(len)
+}
+
+/// What a rank tells of the file that it opened: facts, then which file it is.
+fn describe(handle: &dyn Handle, path: &Path) -> Result<Vec<u8>> {
+    let facts = common_facts::to_wire(handle.facts());
+    let file = same_file::describe(handle, path)?;
+    Ok([&(facts.len() as u32).to_le_bytes()[..], &facts, &file].concat())
 }
 
 fn check_reachable(comm: &dyn Transport, resolved: &Resolved) -> Result<()> {
@@ -368,25 +390,30 @@ fn open_everywhere(
         }
     };
     let described = match (&opened, resolved) {
-        (Ok(handle), Ok(resolved)) if comm.size() > 1 => {
-            same_file::describe(&**handle, &resolved.path)
-        }
+        (Ok(handle), Ok(resolved)) if comm.size() > 1 => describe(&**handle, &resolved.path),
         (Err(error), _) => Err(error.clone()),
         _ => Ok(Vec::new()),
     };
-    let agreed = match (agree::gather(comm, described), &opened, resolved) {
-        (Ok(all), Ok(handle), Ok(resolved)) if comm.size() > 1 => same_file::Check {
-            comm,
-            handle: &**handle,
-            names,
-            access: how.access,
-            path: &resolved.path,
+    let gathered = agree::gather(comm, described);
+    let agreed = match (gathered, &opened, resolved) {
+        (Ok(all), Ok(handle), Ok(resolved)) if comm.size() > 1 => {
+            let parts = all.iter().map(|message| split_at_length(message));
+            let (facts, files): (Vec<_>, Vec<_>) = parts.unzip();
+            let check = same_file::Check {
+                comm,
+                handle: &**handle,
+                names,
+                access: how.access,
+                path: &resolved.path,
+            };
+            let shared = || common_facts::share(handle.clone(), &facts);
+            check.run(&files).map(|()| Some(shared()))
         }
-        .run(&all),
-        (gathered, ..) => gathered.map(drop),
+        (gathered, ..) => gathered.map(|_| None),
     };
     match (agreed, opened) {
-        (Ok(()), opened) => opened,
+        (Ok(Some(shared)), _) => Ok(shared),
+        (Ok(None), opened) => opened,
         (Err(error), opened) => {
             if let Ok(handle) = opened {
                 let _ = handle.close();

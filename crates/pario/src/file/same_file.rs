@@ -58,7 +58,7 @@ enum Finding {
 
 impl Check<'_> {
     /// Compares the descriptions of all ranks. *Collective*.
-    pub(super) fn run(&self, all: &[Vec<u8>]) -> Result<()> {
+    pub(super) fn run(&self, all: &[&[u8]]) -> Result<()> {
         let finding = match compare(all) {
             Finding::Unknown => self.probe()?,
             finding => finding,
@@ -149,13 +149,13 @@ impl Check<'_> {
     }
 }
 
-fn compare(all: &[Vec<u8>]) -> Finding {
+fn compare(all: &[&[u8]]) -> Finding {
     let mut finding = Finding::Same;
     for (other, rank) in all.iter().zip((0..).map(Rank)).skip(1) {
-        let first = &all[ROOT.index()];
+        let first = all[ROOT.index()];
         let comparison = match (identity(first), identity(other)) {
             (Some(first), Some(other)) => first.compare(&other),
-            _ if other == first => FileComparison::Same,
+            _ if *other == first => FileComparison::Same,
             _ => FileComparison::Different,
         };
         match comparison {

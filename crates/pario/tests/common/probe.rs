@@ -52,6 +52,8 @@ impl Shared {
 pub(crate) struct Probe {
     inner: Arc<dyn Driver>,
     shared: Arc<Shared>,
+    /// What this one claims about the file system.
+    change_facts: fn(&mut Facts),
 }
 
 impl Probe {
@@ -73,6 +75,16 @@ impl Probe {
         Arc::new(Probe {
             inner,
             shared: Arc::new(shared),
+            change_facts: |_| (),
+        })
+    }
+
+    /// One that only listens, with other facts about the file system.
+    pub(crate) fn with_facts(change_facts: fn(&mut Facts)) -> Arc<Probe> {
+        let probe = Probe::listening();
+        Arc::new(Probe {
+            change_facts,
+            ..(*probe).clone()
         })
     }
 
@@ -104,9 +116,13 @@ impl Driver for Probe {
 
     fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {
         self.shared.note(Event::Open)?;
+        let inner = self.inner.open(path, how)?;
+        let mut facts = inner.facts().clone();
+        (self.change_facts)(&mut facts);
         Ok(Arc::new(ProbeHandle {
-            inner: self.inner.open(path, how)?,
+            inner,
             shared: self.shared.clone(),
+            facts,
         }))
     }
 
@@ -119,6 +135,7 @@ impl Driver for Probe {
 struct ProbeHandle {
     inner: Arc<dyn Handle>,
     shared: Arc<Shared>,
+    facts: Facts,
 }
 
 impl ProbeHandle {
@@ -198,7 +215,7 @@ impl Handle for ProbeHandle {
     }
 
     fn facts(&self) -> &Facts {
-        self.inner.facts()
+        &self.facts
     }
 
     fn close(&self) -> io::Result<()> {

@@ -29,6 +29,7 @@
 //! | 24 | views between nodes | not here: `collective`, and the tests of plans |
 //! | 25 | copy slice and transfer unit | `scale` (staged chunks and sieve windows) |
 //! | 26 | bounded memory | `processes` (a process of its own to measure) |
+//! | 26a | plans from shared facts | `scale` |
 //! | 27 | calls of libc | `interception` |
 //! | 28 | GPU buffers | `switches` of the drop-in library |
 //! | 29 | off switch | `switches` of the drop-in library |

@@ -1,14 +1,15 @@
-//! Rule 25 and sizes past 32 bits, with little memory.
+//! Rules 25 and 26a, and sizes past 32 bits, with little memory.
 #![allow(unsafe_code)] // one piece of memory is mapped many times over
 
 use std::{fs, os::fd::AsRawFd, ptr, sync::Arc};
 
 use pario::{Basic, Datatype, File, Info, Mode, Source, Target, View};
-use pario_driver::{Driver, Memory};
+use pario_driver::{Client, Driver, Facts, FileSystem, Memory, Striping};
 
 use crate::common::{
     NEW, alone, byte, every, folder, info,
     probe::{Event, Probe},
+    ranks, watchdog,
 };
 
 const MIB: u64 = 1 << 20;
@@ -269,4 +270,57 @@ fn rule_25_the_slice_that_is_copied_and_the_window_that_is_moved_are_two_sizes()
         assert!(slices.iter().all(|bytes| *bytes <= MIB as usize));
         file.close()
     });
+}
+
+/// What a rank may see of a file that others see otherwise.
+const MOUNTS: [fn(&mut Facts); 4] = [
+    |_| (),
+    |facts| {
+        facts.file_system = FileSystem::Lustre;
+        facts.lock_granularity = Some(4096);
+        facts.striping = Some(Striping {
+            unit: 4096,
+            count: 3,
+        });
+    },
+    |facts| facts.block_size = 1 << 16,
+    |facts| facts.client = Client::Library,
+];
+
+#[test]
+fn rule_26a_ranks_that_see_different_facts_plan_alike() {
+    const PIECE: usize = 100;
+    const PIECES: usize = 3000;
+    let _watchdog = watchdog();
+    let folder = folder();
+    for (turn, partition) in ["even", "by-server"].into_iter().enumerate() {
+        let path = folder.path().join(partition);
+        ranks(4, |comm| {
+            let rank = comm.rank().index();
+            let probe = Probe::with_facts(MOUNTS[(rank + turn) % MOUNTS.len()]);
+            let hints = info(&[
+                ("pario_partition", partition),
+                ("romio_cb_write", "enable"),
+                ("romio_cb_read", "enable"),
+                ("cb_buffer_size", "16384"),
+            ]);
+            let file = File::open_with(&comm, probe, &path, NEW, &hints)?;
+            assert_eq!(file.facts().striping, None);
+            file.set_view(&every(
+                4 * PIECE as i64,
+                PIECE as u64,
+                (rank * PIECE) as u64,
+            ))?;
+            let written = vec![rank as u8 + 1; PIECE * PIECES];
+            file.write_all(&written[..])?;
+            let mut read = vec![0; written.len()];
+            file.read_at_all(0, &mut read[..])?;
+            assert!(read == written, "rank {rank} reads something else");
+            file.close()
+        });
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(bytes.len(), 4 * PIECE * PIECES);
+        let is_right = |(at, byte): (usize, &u8)| usize::from(*byte) == at / PIECE % 4 + 1;
+        assert!(bytes.iter().enumerate().all(is_right), "{partition}");
+    }
 }

@@ -1,5 +1,6 @@
 //! Jobs in which not all ranks have pario.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use libtest_mimic::Trial;
@@ -38,6 +39,13 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
             let served = served.map(|what| (what, "pario"));
             serves(run, host, "alike", &served, 0)
         }));
+        trials.push(trial(run, host, "mixed", "renamed", |run, host| {
+            let place = Place::new(Ground::Memory)?;
+            let renamed = place.path().join("another-name.so");
+            std::fs::copy(run.library()?, &renamed).map_err(|error| error.to_string())?;
+            let served = [("odd", "pario"), ("world", "pario")];
+            serves_with(host, &renamed, "alike", &served, 0)
+        }));
     }
     trials
 }
@@ -54,10 +62,20 @@ fn goes_on(run: &Run, host: &Host, last: &str) -> Verdict {
 }
 
 fn serves(run: &Run, host: &Host, last: &str, served: &[(&str, &str)], warnings: usize) -> Verdict {
+    serves_with(host, run.library()?, last, served, warnings)
+}
+
+fn serves_with(
+    host: &Host,
+    library: &Path,
+    last: &str,
+    served: &[(&str, &str)],
+    warnings: usize,
+) -> Verdict {
     let binary = super::program(PROGRAM)?.compile(host, &[])?;
     let place = Place::new(Ground::Memory)?;
     let line = host.launch(RANKS).words(["sh", "-c", SCRIPT, "sh"]);
-    let line = line.word(run.library()?).word(last);
+    let line = line.word(library).word(last);
     let line = line.word(binary).word(place.path());
     let ended = job::run(&line, LIMIT)?.success()?;
     has_checked(&ended, PROGRAM)?;

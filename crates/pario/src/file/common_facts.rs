@@ -1,0 +1,253 @@
+//! Facts about a file's file system, the same on all ranks (semantics rule 26a).
+//!
+//! Every rank plans collective calls for itself, so all of them must plan from
+//! the same facts. What ranks see may differ: two mounts of one file, a server's
+//! disk and a client's mount of it, or a query that failed on one rank. Ranks
+//! exchange what they see when they open a file; where it differs, each field is
+//! the value that is safe for all of them.
+
+use std::{io, ops::Range, sync::Arc};
+
+use pario_driver::{
+    Advice, Batch, Client, Coherence, Completion, Direction, Facts, FileIdentity, FileSystem,
+    Handle, Latency, LockMode, Outcome, RangeLock, Striping,
+};
+
+/// The name of the file system if ranks see several kinds of it.
+const MIXED: &str = "mixed";
+
+/// One rank's facts in a message: numbers, then the name of the file system.
+pub(super) fn to_wire(facts: &Facts) -> Vec<u8> {
+    let striping = facts.striping.unwrap_or(NOT_STRIPED);
+    let numbers = [
+        facts.block_size,
+        striping.unit,
+        striping.count,
+        facts.lock_granularity.unwrap_or(0),
+        u64::from(facts.client == Client::Library),
+        match facts.coherence {
+            Coherence::Everywhere => 0,
+            Coherence::WithinNode => 1,
+            Coherence::Unknown => 2,
+        },
+    ];
+    let mut wire = numbers.map(u64::to_le_bytes).concat();
+    wire.extend(facts.file_system.to_string().into_bytes());
+    wire
+}
+
+const NOT_STRIPED: Striping = Striping { unit: 0, count: 0 };
+const NUMBERS: usize = 6;
+
+/// A message taken apart.
+#[derive(Clone, Copy)]
+struct Seen<'w> {
+    numbers: [u64; NUMBERS],
+    file_system: &'w [u8],
+}
+
+impl<'w> Seen<'w> {
+    fn from_wire(wire: &'w [u8]) -> Seen<'w> {
+        let mut numbers = [0; NUMBERS];
+        let (words, name) = wire
+            .split_at_checked(size_of_val(&numbers))
+            .unwrap_or((&[], wire));
+        for (number, word) in numbers.iter_mut().zip(words.as_chunks::<8>().0) {
+            *number = u64::from_le_bytes(*word);
+        }
+        Seen {
+            numbers,
+            file_system: name,
+        }
+    }
+}
+
+/// The handle with facts that all ranks share: `wires` are those of all ranks.
+pub(super) fn share(handle: Arc<dyn Handle>, wires: &[&[u8]]) -> Arc<dyn Handle> {
+    if wires.iter().all(|wire| *wire == wires[0]) {
+        return handle;
+    }
+    let all: Vec<_> = wires.iter().map(|wire| Seen::from_wire(wire)).collect();
+    let facts = common(handle.facts(), &all);
+    Arc::new(WithFacts { handle, facts })
+}
+
+/// What holds for all ranks. Everything that plans depend on is a function of
+/// `all`; the rest is this rank's own.
+fn common(own: &Facts, all: &[Seen<'_>]) -> Facts {
+    let first = all[0];
+    let greatest = |index: usize| {
+        all.iter()
+            .map(|seen| seen.numbers[index])
+            .max()
+            .unwrap_or(0)
+    };
+    let is_equal = |index: usize| {
+        all.iter()
+            .all(|seen| seen.numbers[index] == first.numbers[index])
+    };
+    let is_one_kind = all.iter().all(|seen| seen.file_system == first.file_system);
+    Facts {
+        file_system: match is_one_kind {
+            true => own.file_system.clone(),
+            false => FileSystem::Other(MIXED.to_owned()),
+        },
+        mount_point: own.mount_point.clone(),
+        block_size: greatest(0),
+        direct_alignment: own.direct_alignment,
+        striping: own.striping.filter(|_| is_equal(1) && is_equal(2)),
+        lock_granularity: Some(greatest(3)).filter(|bytes| *bytes > 0),
+        client: match greatest(4) {
+            0 => Client::Kernel,
+            _ => Client::Library,
+        },
+        // The kinds are in the order of what can be relied on.
+        coherence: match (is_one_kind, greatest(5)) {
+            (true, 0) => Coherence::Everywhere,
+            (true, 1) => Coherence::WithinNode,
+            _ => Coherence::Unknown,
+        },
+    }
+}
+
+/// A handle whose facts are not only its own.
+#[derive(Debug)]
+struct WithFacts {
+    handle: Arc<dyn Handle>,
+    facts: Facts,
+}
+
+impl Handle for WithFacts {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn transfer(&self, batch: &Batch<'_>) -> Outcome {
+        self.handle.transfer(batch)
+    }
+
+    fn submit(&self, batch: Batch<'static>, done: Completion) {
+        self.handle.submit(batch, done);
+    }
+
+    fn latency(&self, direction: Direction) -> Latency {
+        self.handle.latency(direction)
+    }
+
+    fn transfer_cached(&self, batch: &Batch<'_>) -> Option<Outcome> {
+        self.handle.transfer_cached(batch)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.handle.size()
+    }
+
+    fn set_size(&self, bytes: u64) -> io::Result<()> {
+        self.handle.set_size(bytes)
+    }
+
+    fn preallocate(&self, bytes: u64) -> io::Result<()> {
+        self.handle.preallocate(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.handle.sync()
+    }
+
+    fn advise(&self, advice: Advice) {
+        self.handle.advise(advice);
+    }
+
+    fn lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<RangeLock> {
+        self.handle.lock(range, mode)
+    }
+
+    fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
+        self.handle.try_lock(range, mode)
+    }
+
+    fn check(&self) -> io::Result<()> {
+        self.handle.check()
+    }
+
+    fn identity(&self) -> io::Result<Option<FileIdentity>> {
+        self.handle.identity()
+    }
+
+    fn access_time(&self) -> io::Result<i64> {
+        self.handle.access_time()
+    }
+
+    fn set_access_time(&self, seconds: i64) -> io::Result<()> {
+        self.handle.set_access_time(seconds)
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.handle.close()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(file_system: FileSystem) -> Facts {
+        Facts {
+            coherence: file_system.coherence(),
+            file_system,
+            mount_point: None,
+            block_size: 4096,
+            direct_alignment: Some(512),
+            striping: None,
+            lock_granularity: None,
+            client: Client::Kernel,
+        }
+    }
+
+    fn lustre(unit: u64) -> Facts {
+        Facts {
+            striping: Some(Striping { unit, count: 4 }),
+            lock_granularity: Some(unit),
+            ..facts(FileSystem::Lustre)
+        }
+    }
+
+    /// What each of the ranks ends up with.
+    fn shared(all: &[Facts]) -> Vec<Facts> {
+        let wires: Vec<_> = all.iter().map(to_wire).collect();
+        let seen: Vec<_> = wires.iter().map(|wire| Seen::from_wire(wire)).collect();
+        all.iter().map(|own| common(own, &seen)).collect()
+    }
+
+    #[test]
+    fn equal_facts_stay_as_they_are() {
+        for own in [facts(FileSystem::Ext), lustre(1 << 20)] {
+            assert_eq!(shared(&[own.clone(), own.clone()]), [own.clone(), own]);
+        }
+    }
+
+    #[test]
+    fn striping_that_one_rank_could_not_read_is_unknown_to_all() {
+        let all = shared(&[lustre(1 << 20), facts(FileSystem::Lustre)]);
+        assert_eq!(all[0], all[1]);
+        assert_eq!(all[0].striping, None);
+        assert_eq!(all[0].lock_granularity, Some(1 << 20));
+        let all = shared(&[lustre(1 << 20), lustre(1 << 16)]);
+        assert_eq!((all[0].striping, &all[1]), (None, &all[0]));
+    }
+
+    #[test]
+    fn different_mounts_are_as_coherent_as_the_worst() {
+        let large = Facts {
+            block_size: 1 << 20,
+            client: Client::Library,
+            ..facts(FileSystem::Nfs)
+        };
+        let all = shared(&[facts(FileSystem::Ext), large]);
+        assert_eq!(all[0], all[1]);
+        assert_eq!(all[0].coherence, Coherence::Unknown);
+        assert_eq!(all[0].block_size, 1 << 20);
+        assert_eq!(all[0].client, Client::Library);
+        assert_eq!(all[0].file_system.to_string(), MIXED);
+    }
+}
