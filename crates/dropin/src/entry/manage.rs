@@ -97,10 +97,11 @@ fn open(host: &'static Host, request: Request<'_>) -> Result<Option<FileId>, Fai
 fn close(host: &Host, open: &OpenFile) -> Outcome {
     verbose::report_close(&open.transport, &open.file);
     let closed = open.file.close();
-    // It stays open if operations are pending; after any other error it is closed.
+    // It stays open if operations are pending or another rank made a different call; after any
+    // other error it is closed.
     if closed
         .as_ref()
-        .is_err_and(|error| error.kind() == ErrorKind::FileInUse)
+        .is_err_and(|error| matches!(error.kind(), ErrorKind::FileInUse | ErrorKind::NotSame))
     {
         return Ok(closed?);
     }
