@@ -399,9 +399,9 @@ impl Engine {
         drained
     }
 
-    /// Wakes senders that wait for space. (No one need be told of the messages
-    /// that were taken: their senders notify this rank's event, on which all of
-    /// its threads sleep.)
+    /// Wakes senders that wait for space. (Threads of this rank that
+    /// wait for the messages need no wake-up here: the senders have notified the
+    /// event on which all of them sleep.)
     fn announce_space(&self) {
         for sender in self.waiting.take() {
             self.world.event(sender).notify();
