@@ -1,4 +1,4 @@
-//! How ranks talk.
+//! Communication between ranks.
 //!
 //! A [`Transport`] gives a rank its identity and placement, messages of bytes,
 //! the few collectives that parallel I/O needs, and memory shared on a node.

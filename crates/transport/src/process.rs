@@ -1,4 +1,4 @@
-//! Which process this is, told without a system call.
+//! Which process this is, without a system call.
 //!
 //! One of the files that may hold `unsafe`: libc is asked to tell of forks.
 #![allow(unsafe_code)]
@@ -66,7 +66,7 @@ mod tests {
             unsafe { libc::_exit(status) };
         }
         let mut status = -1;
-        // SAFETY: the child is ours and the status has room.
+        // SAFETY: the child is ours and the status outlives the call.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert_eq!(status, 0, "the child takes itself for its parent");
         assert!(process.is_this());

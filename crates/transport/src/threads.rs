@@ -1,7 +1,7 @@
 //! Ranks that are threads of one process.
 //!
-//! A send waits only when the ring from this sender to this receiver is full:
-//! 256 KiB for up to 16 ranks, less for more (never below 16 KiB).
+//! A send waits only if the receiver's queue, which all senders share, is full:
+//! 128 packets of 4 KiB for up to 32 ranks, fewer for more ranks (at least 16).
 
 use std::any::Any;
 use std::fmt;
@@ -75,10 +75,10 @@ impl World {
         }
     }
 
-    /// How ranks wait in calls of the transport: for example not to yield at
-    /// all where each has a core of its own and power is dear. A wait never
-    /// gives up, whatever the patience says: a message cut short by that would
-    /// leave a stream that no one can read.
+    /// How ranks wait in calls of the transport: for example not to yield at all
+    /// if each has its own core and power is expensive. A wait never gives up,
+    /// whatever the backoff says: the rest of a message that was cut short by
+    /// that could not be read.
     #[must_use]
     pub fn backoff(self, backoff: Backoff) -> Self {
         let backoff = Backoff {

@@ -12,7 +12,7 @@ use crate::{
 /// Bytes that [`Transport::send_owned`] may add to a message.
 pub const SEND_HEADROOM: usize = 32;
 
-/// How the ranks of one world talk.
+/// How the ranks of one world communicate.
 ///
 /// Messages are bytes. A collective is called by all ranks, in the same order;
 /// two threads of one rank may use a transport at the same time for messages,
@@ -47,20 +47,21 @@ pub trait Transport: Send + Sync + Debug {
 
     /// Sends a message. It is buffered: the call does not wait for the
     /// receive, unless the transport's documented bound is reached. A sender
-    /// that waits takes in its own incoming messages meanwhile, so ranks that
-    /// first send to each other and then receive do not deadlock, however long
-    /// the messages are.
+    /// that waits takes in its own incoming messages, so ranks that first send
+    /// to each other and then receive do not deadlock, however long the messages
+    /// are.
     fn send(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()>;
 
-    /// Sends a message that the caller needs no more, which saves a copy where
-    /// messages are kept until they leave; one more if the vector has no room
-    /// for [`SEND_HEADROOM`] bytes besides.
+    /// Sends a message that the caller no longer needs, which saves a copy if
+    /// messages are kept until they leave; and another if the vector has capacity
+    /// for [`SEND_HEADROOM`] more bytes.
     fn send_owned(&self, to: Rank, tag: Tag, message: Vec<u8>) -> Result<()> {
         self.send(to, tag, &message)
     }
 
-    /// As [`send`](Transport::send), but false where that would have to wait:
-    /// then nothing is sent. For short messages.
+    /// As [`send`](Transport::send), but false if that would have to wait: then
+    /// nothing is sent. For short messages; one that is longer than a packet of
+    /// the transport may wait after its first packet.
     fn try_send(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<bool> {
         self.send(to, tag, bytes).map(|()| true)
     }

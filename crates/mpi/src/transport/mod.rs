@@ -169,7 +169,7 @@ impl MpiTransport {
         self.group.is_one_node()
     }
 
-    /// What the ranks of this transport use to talk, for reports.
+    /// How the ranks of this transport communicate, for reports.
     #[must_use]
     pub fn describe(&self) -> String {
         let placement = &self.group.placement;

@@ -64,7 +64,7 @@ struct TransferState {
 }
 
 impl Incoming {
-    /// Another rank has told of a loss.
+    /// Another rank has reported a loss.
     pub(super) fn learn_of_loss(&mut self, message: &[u8]) -> Option<()> {
         let (rank, reason) = message.split_first_chunk()?;
         let reason = u32::from_le_bytes(reason.try_into().ok()?);

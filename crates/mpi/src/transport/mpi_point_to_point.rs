@@ -215,7 +215,7 @@ impl PendingMessage for MpiPendingMessage {
             return Ok(None);
         }
         let mut message = std::mem::take(&mut self.message);
-        // SAFETY: the probe has told the length, so all of the reserved bytes
+        // SAFETY: the probe returned the length, so all of the reserved bytes
         // are written when the receive is over.
         unsafe { message.set_len(self.bytes) };
         Ok(Some(message))

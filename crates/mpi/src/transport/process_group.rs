@@ -199,8 +199,8 @@ impl ProcessGroup {
         rank.unwrap_or(self.rank)
     }
 
-    /// An error of the ranks of this node, in the ranks of the group. The other
-    /// nodes are told of a lost rank: nobody there would notice.
+    /// An error of the ranks of this node, in the ranks of the group. Reports a
+    /// lost rank to the other nodes, where nobody would notice.
     pub(super) fn translate(&self, error: TransportError) -> TransportError {
         let TransportError::PeerLost { rank, reason } = error else {
             return error;

@@ -3,15 +3,15 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::board::{Board, Contribution};
+use super::collective_slots::{CollectiveSlots, Contribution};
+use super::engine::Engine;
 use super::geometry::INLINE_BYTES;
-use super::inbox::{ContextId, Envelope};
-use super::mailroom::Mailroom;
 use super::process_watch::ProcessWatch;
 use super::progress_hook::ProgressHook;
+use super::transfers::{Data, Key};
 use super::world::World;
-use crate::posted_by_messages::PostedByMessages;
 use crate::sharing::{self, Backing};
+use crate::unexpected::ContextId;
 use crate::{
     Backoff, DataTag, Gathered, Node, Posted, Process, Rank, Result, Segment, Tag, Traffic,
     Transport, TransportError, collectives,
@@ -22,14 +22,15 @@ use crate::{
 pub struct Reserved(pub u64);
 
 impl Reserved {
-    fn board(self) -> Option<Board> {
-        self.0.checked_sub(1).map(|board| Board(board as usize))
+    fn slots(self) -> Option<CollectiveSlots> {
+        let set = self.0.checked_sub(1)?;
+        Some(CollectiveSlots(set as usize))
     }
 }
 
 /// Wakes the threads of a rank that wait in its transport.
 #[derive(Clone, Debug)]
-pub struct WakeUp(Arc<Mailroom>);
+pub struct WakeUp(Arc<Engine>);
 
 impl WakeUp {
     /// Wakes them, to look again.
@@ -57,37 +58,37 @@ pub(crate) struct Kind {
 #[derive(Debug)]
 pub struct Endpoint {
     kind: Arc<Kind>,
-    room: Arc<Mailroom>,
+    engine: Arc<Engine>,
     context: ContextId,
-    board: Option<Board>,
-    /// The collectives that were called on the board.
+    slots: Option<CollectiveSlots>,
+    /// The collectives that were called with the slots.
     operations: Mutex<u64>,
-    posted: PostedByMessages,
     /// The process that is the rank: a child that it forks is not.
     process: Process,
 }
 
 impl Endpoint {
-    /// Joins a world; once a rank.
+    /// Joins a world; once per rank.
     pub(crate) fn join(world: World, rank: Rank, kind: Arc<Kind>) -> Self {
-        let room = Arc::new(Mailroom::new(
-            world,
-            rank,
-            kind.backoff,
-            kind.progress_hook.clone(),
-        ));
-        Self::new(kind, room, ContextId::FIRST, Some(Board::FIRST))
+        let hook = kind.progress_hook.clone();
+        let engine = Arc::new(Engine::new(world, rank, kind.backoff, hook));
+        let slots = Some(CollectiveSlots::FIRST);
+        Self::new(kind, engine, ContextId::FIRST, slots)
     }
 
-    fn new(kind: Arc<Kind>, room: Arc<Mailroom>, context: ContextId, board: Option<Board>) -> Self {
-        room.open(context);
+    fn new(
+        kind: Arc<Kind>,
+        engine: Arc<Engine>,
+        context: ContextId,
+        slots: Option<CollectiveSlots>,
+    ) -> Self {
+        engine.open(context);
         Endpoint {
             kind,
-            room,
+            engine,
             context,
-            board,
+            slots,
             operations: Mutex::new(0),
-            posted: PostedByMessages::default(),
             process: Process::this(),
         }
     }
@@ -101,9 +102,20 @@ impl Endpoint {
         }
     }
 
+    /// A posted transfer between this rank and another.
+    fn key(&self, peer: Rank, tag: DataTag) -> Key {
+        assert!(
+            tag < DataTag(DataTag::BOUND),
+            "{tag:?} is not below {}",
+            DataTag::BOUND
+        );
+        let context = self.context;
+        Key { context, peer, tag }
+    }
+
     fn count_sent(&self, to: Rank, bytes: usize) {
         let is_within_node = self.node_of(to) == self.node_of(self.rank());
-        self.room.sent.count(bytes, is_within_node);
+        self.engine.sent.count(bytes, is_within_node);
     }
 
     /// The number of the collective that begins now.
@@ -116,12 +128,12 @@ impl Endpoint {
         *operations
     }
 
-    /// Gathers on the board, and by messages what is too long for it: the
-    /// board tells every rank who sends and who does not.
-    fn gather_on(&self, board: Board, mine: &[u8], all: &mut Gathered) -> Result<()> {
+    /// Gathers with slots, and by messages what is too long for them: the slots
+    /// tell every rank who sends.
+    fn gather_in(&self, slots: CollectiveSlots, mine: &[u8], all: &mut Gathered) -> Result<()> {
         let operation = self.next_operation();
-        board.enter(&self.room, operation, mine)?;
-        board.await_all(&self.room, operation)?;
+        slots.enter(&self.engine, operation, mine)?;
+        slots.await_all(&self.engine, operation)?;
         let (me, size) = (self.rank(), self.size());
         if mine.len() > INLINE_BYTES {
             for distance in 1..size {
@@ -131,7 +143,7 @@ impl Endpoint {
         }
         all.clear();
         for rank in (0..size).map(Rank) {
-            let is_inline = board.push_contribution(&self.room.world, rank, operation, all);
+            let is_inline = slots.push_contribution(&self.engine.world, rank, operation, all);
             match is_inline {
                 true => {}
                 false if rank == me => all.push(mine),
@@ -141,30 +153,30 @@ impl Endpoint {
         Ok(())
     }
 
-    fn broadcast_on(&self, board: Board, root: Rank, bytes: Vec<u8>) -> Result<Vec<u8>> {
+    fn broadcast_in(&self, slots: CollectiveSlots, root: Rank, bytes: Vec<u8>) -> Result<Vec<u8>> {
         let operation = self.next_operation();
         let is_root = root == self.rank();
         let mine = if is_root { bytes.as_slice() } else { &[] };
-        board.enter(&self.room, operation, mine)?;
-        board.await_one(&self.room, root, operation)?;
-        match board.contribution(&self.room.world, root, operation) {
+        slots.enter(&self.engine, operation, mine)?;
+        slots.await_one(&self.engine, root, operation)?;
+        match slots.contribution(&self.engine.world, root, operation) {
             Contribution::Inline(_) if is_root => Ok(bytes),
             Contribution::Inline(bytes) => Ok(bytes),
             Contribution::Elsewhere => collectives::broadcast(self, root, bytes),
         }
     }
 
-    /// Takes the memory with which the collectives of a duplicate are fast. One
-    /// rank does, and tells the others what it got; nothing where all is taken.
+    /// Takes slots with which the collectives of a duplicate are fast. One rank
+    /// does, and tells the others what it got; nothing if all are taken.
     #[must_use]
     pub fn reserve(&self) -> Reserved {
-        Reserved(Board::take(&self.room.world).map_or(0, |Board(board)| board as u64 + 1))
+        Reserved(CollectiveSlots::take(&self.engine.world).map_or(0, |slots| slots.0 as u64 + 1))
     }
 
     /// Gives back what no rank has made a duplicate with.
     pub fn give_back(&self, reserved: Reserved) {
-        if let Some(board) = reserved.board() {
-            board.give_back(&self.room.world);
+        if let Some(slots) = reserved.slots() {
+            slots.give_back(&self.engine.world);
         }
     }
 
@@ -174,9 +186,9 @@ impl Endpoint {
     pub fn numbered(&self, number: u64, reserved: Reserved) -> Endpoint {
         Self::new(
             Arc::clone(&self.kind),
-            Arc::clone(&self.room),
-            ContextId::numbered(number),
-            reserved.board(),
+            Arc::clone(&self.engine),
+            ContextId::assigned(number),
+            reserved.slots(),
         )
     }
 
@@ -184,7 +196,7 @@ impl Endpoint {
     /// endpoint.
     #[must_use]
     pub fn wake_up(&self) -> WakeUp {
-        WakeUp(Arc::clone(&self.room))
+        WakeUp(Arc::clone(&self.engine))
     }
 
     /// As [`wait_until`](Transport::wait_until), with another backoff.
@@ -193,9 +205,8 @@ impl Endpoint {
         backoff: Backoff,
         ready: &mut dyn FnMut() -> Result<bool>,
     ) -> Result<()> {
-        self.room.wait_with(backoff, || {
-            self.room.harvest();
-            self.posted.progress(self);
+        self.engine.wait_with(backoff, || {
+            self.engine.poll();
             Ok(ready()?.then_some(()))
         })
     }
@@ -203,13 +214,13 @@ impl Endpoint {
     /// Watches the processes of the ranks from now on. Collective.
     pub(crate) fn watch_processes(&self) -> Result<()> {
         let all = self.all_gather(&ProcessWatch::introduce())?;
-        self.room.watch(ProcessWatch::new(self.rank(), &all));
+        self.engine.watch(ProcessWatch::new(self.rank(), &all));
         Ok(())
     }
 
-    /// A context and perhaps a board for each duplicate, as one message.
+    /// A context and perhaps slots for each duplicate, as one message.
     fn offer_duplicates(&self, count: usize) -> Vec<u8> {
-        let world = &self.room.world;
+        let world = &self.engine.world;
         let offers = (0..count).flat_map(|_| [world.take_context().0, self.reserve().0]);
         offers.flat_map(u64::to_le_bytes).collect()
     }
@@ -221,11 +232,11 @@ impl Transport for Endpoint {
     }
 
     fn rank(&self) -> Rank {
-        self.room.rank
+        self.engine.rank
     }
 
     fn size(&self) -> u32 {
-        self.room.world.ranks
+        self.engine.world.ranks
     }
 
     fn node_of(&self, rank: Rank) -> Node {
@@ -238,24 +249,14 @@ impl Transport for Endpoint {
 
     fn send(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()> {
         self.check_rank(to)?;
-        let envelope = Envelope {
-            context: self.context,
-            tag,
-            bytes: bytes.len() as u64,
-        };
-        self.room.send(to, envelope, bytes)?;
+        self.engine.send(to, self.context, tag, bytes)?;
         self.count_sent(to, bytes.len());
         Ok(())
     }
 
     fn try_send(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<bool> {
         self.check_rank(to)?;
-        let envelope = Envelope {
-            context: self.context,
-            tag,
-            bytes: bytes.len() as u64,
-        };
-        let is_sent = self.room.try_send(to, envelope, bytes)?;
+        let is_sent = self.engine.try_send(to, self.context, tag, bytes)?;
         if is_sent {
             self.count_sent(to, bytes.len());
         }
@@ -264,16 +265,16 @@ impl Transport for Endpoint {
 
     fn receive(&self, from: Rank, tag: Tag) -> Result<Vec<u8>> {
         self.check_rank(from)?;
-        self.room.receive(self.context, from, tag)
+        self.engine.receive(self.context, from, tag)
     }
 
     fn try_receive(&self, from: Rank, tag: Tag) -> Result<Option<Vec<u8>>> {
         self.check_rank(from)?;
-        self.room.try_receive(self.context, from, tag)
+        self.engine.try_receive(self.context, from, tag)
     }
 
     fn try_receive_any(&self, tag: Tag) -> Result<Option<(Rank, Vec<u8>)>> {
-        self.room.try_receive_any(self.context, tag)
+        self.engine.try_receive_any(self.context, tag)
     }
 
     fn post_receive(
@@ -284,7 +285,8 @@ impl Transport for Endpoint {
         range: Range<usize>,
     ) -> Result<Posted> {
         self.check_rank(from)?;
-        Ok(self.posted.receive(from, tag, memory, range))
+        let key = self.key(from, tag);
+        Ok(self.engine.post_receive(key, Data::new(memory, range)))
     }
 
     fn post_send(
@@ -295,13 +297,13 @@ impl Transport for Endpoint {
         range: Range<usize>,
     ) -> Result<Posted> {
         self.check_rank(to)?;
-        let posted = self.posted.send(to, tag, memory, range);
-        self.posted.progress(self);
-        Ok(posted)
+        self.count_sent(to, range.len());
+        let key = self.key(to, tag);
+        Ok(self.engine.post_send(key, Data::new(memory, range)))
     }
 
     fn is_complete(&self, posted: Posted) -> Result<bool> {
-        self.posted.is_complete(self, posted)
+        self.engine.is_complete(posted)
     }
 
     fn wait_until(&self, ready: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
@@ -309,16 +311,16 @@ impl Transport for Endpoint {
     }
 
     fn wake(&self) {
-        self.room.wake();
+        self.engine.wake();
     }
 
     fn traffic(&self) -> Traffic {
-        self.room.sent.traffic()
+        self.engine.sent.traffic()
     }
 
     fn progress(&self) -> Result<()> {
-        self.room.harvest();
-        self.room.progress()
+        self.engine.poll();
+        self.engine.progress()
     }
 
     fn backoff(&self) -> Backoff {
@@ -327,34 +329,34 @@ impl Transport for Endpoint {
 
     fn check(&self, rank: Rank) -> Result<()> {
         self.check_rank(rank)?;
-        match self.room.world.absence(rank) {
+        match self.engine.world.absence(rank) {
             Some(lost) => Err(lost),
             None => Ok(()),
         }
     }
 
     fn barrier(&self) -> Result<()> {
-        let Some(board) = self.board else {
+        let Some(slots) = self.slots else {
             return collectives::barrier(self);
         };
         let operation = self.next_operation();
-        board.enter(&self.room, operation, &[])?;
-        board.await_all(&self.room, operation)
+        slots.enter(&self.engine, operation, &[])?;
+        slots.await_all(&self.engine, operation)
     }
 
     fn broadcast(&self, root: Rank, bytes: Vec<u8>) -> Result<Vec<u8>> {
         self.check_rank(root)?;
-        match self.board {
-            Some(board) => self.broadcast_on(board, root, bytes),
+        match self.slots {
+            Some(slots) => self.broadcast_in(slots, root, bytes),
             None => collectives::broadcast(self, root, bytes),
         }
     }
 
     fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
-        match self.board {
-            Some(board) => {
+        match self.slots {
+            Some(slots) => {
                 let mut all = Gathered::default();
-                self.gather_on(board, mine, &mut all)?;
+                self.gather_in(slots, mine, &mut all)?;
                 Ok(all.to_vecs())
             }
             None => collectives::all_gather(self, mine),
@@ -362,8 +364,8 @@ impl Transport for Endpoint {
     }
 
     fn all_gather_into(&self, mine: &[u8], all: &mut Gathered) -> Result<()> {
-        match self.board {
-            Some(board) => self.gather_on(board, mine, all),
+        match self.slots {
+            Some(slots) => self.gather_in(slots, mine, all),
             None => {
                 all.set(&collectives::all_gather(self, mine)?);
                 Ok(())
@@ -387,12 +389,12 @@ impl Transport for Endpoint {
                 operation: "a duplication",
             });
         }
-        let duplicate = |&[context, board]: &[[u8; 8]; 2]| -> Arc<dyn Transport> {
+        let duplicate = |&[context, slots]: &[[u8; 8]; 2]| -> Arc<dyn Transport> {
             Arc::new(Self::new(
                 Arc::clone(&self.kind),
-                Arc::clone(&self.room),
+                Arc::clone(&self.engine),
                 ContextId(u64::from_le_bytes(context)),
-                Reserved(u64::from_le_bytes(board)).board(),
+                Reserved(u64::from_le_bytes(slots)).slots(),
             ))
         };
         Ok(pairs.iter().map(duplicate).collect())
@@ -404,8 +406,8 @@ impl Transport for Endpoint {
             .nodes
             .iter()
             .all(|node| *node == self.kind.nodes[0]);
-        let board = self.board.filter(|_| one_node);
-        board.map(|board| board.scratch(&self.room.world))
+        let slots = self.slots.filter(|_| one_node);
+        slots.map(|slots| slots.scratch(&self.engine.world))
     }
 
     fn segment(&self, bytes: usize) -> Result<Option<Segment>> {
@@ -418,9 +420,9 @@ impl Drop for Endpoint {
         if !self.process.is_this() {
             return;
         }
-        self.room.close(self.context);
-        if let Some(board) = self.board {
-            board.release(&self.room.world);
+        self.engine.close(self.context);
+        if let Some(slots) = self.slots {
+            slots.release(&self.engine.world);
         }
     }
 }

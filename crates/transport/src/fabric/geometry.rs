@@ -4,52 +4,58 @@
 /// pull each other's cache lines away (two lines: processors fetch pairs).
 pub(super) const LINE: usize = 128;
 
-/// The contexts that have a board for fast collectives. Further duplicates work
+/// The contexts that have slots for fast collectives. Further duplicates work,
 /// too, with collectives made of messages.
-pub(super) const BOARDS: usize = 64;
+pub(super) const SLOT_SETS: usize = 64;
 
-/// The longest contribution to a collective that is written on the board.
+/// The longest contribution to a collective that fits a slot.
 pub(super) const INLINE_BYTES: usize = 248;
 
-/// Memory that comes with a board, for whatever its users like: so much for all
-/// of them, and so much for each rank.
+/// Memory that comes with the slots, for whatever their users like: for all of
+/// them, and for each rank.
 const SCRATCH_BYTES: usize = 2 * LINE;
 const SCRATCH_RANK_BYTES: usize = 64;
 
 /// A contribution: its length, then its bytes.
 const SLOT_BYTES: usize = size_of::<u64>() + INLINE_BYTES;
-/// What a rank has on a board: its count of operations, and two slots.
+/// What a rank has in a set of slots: its count of operations, and two slots.
 const PLACE_BYTES: usize = LINE + 2 * SLOT_BYTES;
 
-/// A line for bell and state, then the flags.
+/// A line for event and state, then the senders that wait for the rank.
 const RANK_BYTES: usize = LINE + (super::RANKS_MAX as usize / 8).next_multiple_of(LINE);
 
-const LARGEST_RING_BYTES: usize = 256 << 10;
-const SMALLEST_RING_BYTES: usize = 16 << 10;
-/// What the rings of a world should take together, as far as their smallest
-/// size lets them.
-const RINGS_BYTES: usize = 64 << 20;
+/// A page of payload and a header. Not a power of two: the first lines of the
+/// cells, which every look touches, would share the sets of a cache.
+pub(super) const CELL_BYTES: usize = 4096 + LINE;
+
+/// The packets that a queue holds. With few ranks enough to keep sender and
+/// receiver of a long message busy; with many, a rank that waits empties its
+/// queue anyway.
+const CELLS_MAX: usize = 128;
+const CELLS_MIN: usize = 16;
+/// The memory that the queues of a world should take together, as far as
+/// `CELLS_MIN` lets them.
+const QUEUES_BYTES: usize = 16 << 20;
 
 /// The arrangement of a world's memory:
 ///
 /// - the world: first loss, next context;
-/// - two lines a rank: its bell and its state, and the flags of its rings;
-/// - boards: one header line, scratch memory, then one place a rank;
-/// - rings, one for each sender and receiver.
+/// - per rank: its event and its state, and who waits for space in its queue;
+/// - sets of collective slots: a header line, scratch memory, a place per rank;
+/// - one queue of packets per receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Geometry {
     ranks: usize,
-    pub(super) ring_bytes: usize,
+    /// The cells of a queue, a power of two.
+    pub(super) cells: usize,
 }
 
 impl Geometry {
     pub(super) fn new(ranks: u32) -> Self {
         let ranks = ranks as usize;
-        let share = RINGS_BYTES / (ranks * ranks).max(1);
-        let ring_bytes = share
-            .clamp(SMALLEST_RING_BYTES, LARGEST_RING_BYTES)
-            .next_power_of_two();
-        Geometry { ranks, ring_bytes }
+        let share = QUEUES_BYTES / ranks.max(1) / CELL_BYTES;
+        let cells = share.next_power_of_two().clamp(CELLS_MIN, CELLS_MAX);
+        Geometry { ranks, cells }
     }
 
     pub(super) fn first_loss(&self) -> usize {
@@ -60,57 +66,70 @@ impl Geometry {
         LINE
     }
 
-    pub(super) fn bell(&self, rank: usize) -> usize {
+    pub(super) fn event(&self, rank: usize) -> usize {
         2 * LINE + rank * RANK_BYTES
     }
 
     pub(super) fn state(&self, rank: usize) -> usize {
-        self.bell(rank) + crate::Event::BYTES
+        self.event(rank) + crate::Event::BYTES
     }
 
-    /// The flags of the rings that lead to a rank, one bit a sender.
-    pub(super) fn flags(&self, rank: usize) -> usize {
-        self.bell(rank) + LINE
+    /// The senders that wait for space in a rank's queue.
+    pub(super) fn waiting_senders(&self, rank: usize) -> usize {
+        self.event(rank) + LINE
     }
 
-    fn boards(&self) -> usize {
-        self.bell(self.ranks)
+    fn slot_sets(&self) -> usize {
+        self.event(self.ranks)
     }
 
-    fn board_bytes(&self) -> usize {
+    fn slot_set_bytes(&self) -> usize {
         LINE + self.scratch_bytes() + self.ranks * PLACE_BYTES
     }
 
-    /// How much memory of a board is its users' own.
+    /// How much memory of a set of slots is its users' own.
     pub(super) fn scratch_bytes(&self) -> usize {
         (SCRATCH_BYTES + self.ranks * SCRATCH_RANK_BYTES).next_multiple_of(LINE)
     }
 
-    /// The memory of a board that is its users' own.
-    pub(super) fn scratch(&self, board: usize) -> usize {
-        self.board(board) + LINE
+    /// The memory of a set of slots that is its users' own.
+    pub(super) fn scratch(&self, set: usize) -> usize {
+        self.slot_set(set) + LINE
     }
 
-    pub(super) fn board(&self, board: usize) -> usize {
-        self.boards() + board * self.board_bytes()
+    pub(super) fn slot_set(&self, set: usize) -> usize {
+        self.slot_sets() + set * self.slot_set_bytes()
     }
 
-    pub(super) fn place(&self, board: usize, rank: usize) -> usize {
-        self.scratch(board) + self.scratch_bytes() + rank * PLACE_BYTES
+    pub(super) fn place(&self, set: usize, rank: usize) -> usize {
+        self.scratch(set) + self.scratch_bytes() + rank * PLACE_BYTES
     }
 
-    pub(super) fn slot(&self, board: usize, rank: usize, operation: u64) -> usize {
+    pub(super) fn slot(&self, set: usize, rank: usize, operation: u64) -> usize {
         let parity = (operation % 2) as usize;
-        self.place(board, rank) + LINE + parity * SLOT_BYTES
+        self.place(set, rank) + LINE + parity * SLOT_BYTES
     }
 
-    pub(super) fn ring(&self, from: usize, to: usize) -> usize {
-        let rings = self.board(BOARDS).next_multiple_of(LINE);
-        let each = super::ring::HEADER_BYTES + self.ring_bytes;
-        rings + (from * self.ranks + to) * each
+    /// The queue that leads to a rank.
+    pub(super) fn queue(&self, rank: usize) -> usize {
+        let queues = self.slot_set(SLOT_SETS).next_multiple_of(LINE);
+        let each = super::packet_queue::QUEUE_HEADER_BYTES + self.cells * CELL_BYTES;
+        queues + rank * each
     }
 
     pub(super) fn total_bytes(&self) -> usize {
-        self.ring(self.ranks, 0)
+        self.queue(self.ranks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_grows_with_the_ranks_and_not_with_their_pairs() {
+        let mib = |ranks| Geometry::new(ranks).total_bytes() >> 20;
+        let sizes = [1, 4, 16, 32, 64, 128, 256, 512, 1024].map(mib);
+        assert_eq!(sizes, [0, 2, 8, 17, 19, 22, 27, 55, 110]);
     }
 }

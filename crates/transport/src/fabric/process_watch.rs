@@ -1,6 +1,6 @@
 //! Notices that the process of another rank has ended, where no supervisor does.
 //!
-//! An MPI launcher usually ends the whole job when a rank dies, but may be told
+//! An MPI launcher usually ends the whole job when a rank dies, but can be set
 //! not to. A rank that waits then looks at the processes of the others, one
 //! after the other and only a few hundred times per second: the kernel's
 //! `/proc/PID/stat` says whether a process runs, and when it was started, which

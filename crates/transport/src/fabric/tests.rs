@@ -93,9 +93,7 @@ fn scratch_memory_is_shared_and_zeroed_for_its_next_users() {
     let results = threads::run(3, |transport| {
         for round in 0..200_u64 {
             let own = transport.duplicate()?;
-            let scratch = own
-                .scratch()
-                .expect("duplicates have boards, one at a time");
+            let scratch = own.scratch().expect("duplicates have slots, one at a time");
             let word = scratch.atomic_u64(128);
             word.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             own.barrier()?;

@@ -3,9 +3,11 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use super::board::Board;
+use super::collective_slots::CollectiveSlots;
 use super::geometry::Geometry;
-use super::inbox::ContextId;
+use super::packet_queue::PacketQueue;
+use super::waiting_senders::WaitingSenders;
+use crate::unexpected::ContextId;
 use crate::{Event, Loss, Rank, Result, Segment, TransportError};
 
 /// The shared memory of a world. Clones refer to the same memory.
@@ -32,8 +34,8 @@ impl World {
         Geometry::new(ranks).total_bytes()
     }
 
-    /// A world in zeroed memory that its ranks share. Rank 0, which alone
-    /// hands out contexts and boards, [opens](World::open) it before it does.
+    /// A world in zeroed memory that its ranks share. Rank 0, which alone hands
+    /// out contexts and collective slots, [opens](World::open) it before it does.
     pub(crate) fn within(memory: Segment, ranks: u32) -> Self {
         World {
             memory,
@@ -42,10 +44,11 @@ impl World {
         }
     }
 
-    /// Takes the context and the board with which all ranks start.
+    /// Takes the context and the slots with which all ranks start.
     pub(crate) fn open(&self) {
-        let (board, context) = (Board::take(self), self.take_context());
-        debug_assert_eq!((board, context), (Some(Board::FIRST), ContextId::FIRST));
+        let (slots, context) = (CollectiveSlots::take(self), self.take_context());
+        let first = (Some(CollectiveSlots::FIRST), ContextId::FIRST);
+        debug_assert_eq!((slots, context), first);
     }
 
     /// A context that no one else has or will have.
@@ -55,8 +58,20 @@ impl World {
     }
 
     /// Where a rank sleeps, whatever it waits for.
-    pub(super) fn bell(&self, rank: Rank) -> Event<'_> {
-        self.memory.event(self.geometry.bell(rank.index()))
+    pub(super) fn event(&self, rank: Rank) -> Event<'_> {
+        self.memory.event(self.geometry.event(rank.index()))
+    }
+
+    /// The queue that leads to a rank.
+    pub(super) fn queue(&self, rank: Rank) -> PacketQueue {
+        let base = self.geometry.queue(rank.index());
+        PacketQueue::new(self.memory.clone(), base, self.geometry.cells)
+    }
+
+    /// The ranks that wait for space in that queue.
+    pub(super) fn waiting_senders(&self, rank: Rank) -> WaitingSenders {
+        let base = self.geometry.waiting_senders(rank.index());
+        WaitingSenders::new(self.memory.clone(), base, self.ranks)
     }
 
     /// Notes that a rank has left, unless that has been noted before, and wakes
@@ -79,7 +94,7 @@ impl World {
     }
 
     pub(super) fn notify_all(&self) {
-        Event::notify_each((0..self.ranks).map(|rank| self.bell(Rank(rank))));
+        Event::notify_each((0..self.ranks).map(|rank| self.event(Rank(rank))));
     }
 
     /// Fails if a rank panicked or was killed.
@@ -93,6 +108,17 @@ impl World {
                 reason,
             }),
         }
+    }
+
+    /// Whether the process of a rank is known to have ended, so that none of its
+    /// threads runs any more.
+    pub(super) fn is_ended(&self, rank: Rank) -> bool {
+        let state = self.memory.atomic_u32(self.geometry.state(rank.index()));
+        let loss = Loss::from_code(state.load(Ordering::Acquire));
+        matches!(
+            loss,
+            Some(Loss::Killed { .. } | Loss::Exited { .. } | Loss::Ended)
+        )
     }
 
     /// The error of waiting for this rank, if it has left. What it did before

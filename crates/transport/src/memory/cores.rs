@@ -7,7 +7,7 @@
 
 use std::sync::OnceLock;
 
-/// The cores that are online; one where that cannot be told.
+/// The cores that are online; one if that is unknown.
 pub(crate) fn online() -> u32 {
     static CORES: OnceLock<u32> = OnceLock::new();
     *CORES.get_or_init(|| {

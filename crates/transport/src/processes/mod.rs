@@ -1,7 +1,7 @@
 //! Ranks that are forked processes of one machine, without MPI.
 //!
-//! The process that calls [`World::run`] forks one child a rank, supervises
-//! them and collects what they return; it is no rank itself. A child ends with
+//! The process that calls [`World::run`] forks one child per rank, supervises
+//! them and collects what they return; it is not a rank itself. A child ends with
 //! `_exit`: no exit handlers or destructors of the parent run in it. Children
 //! are killed when their parent dies.
 //!
@@ -9,8 +9,8 @@
 //! that moment stays locked in the child for ever, so the caller should be a
 //! single-threaded program: tests of this transport have their own `main`.
 //!
-//! A send waits only when the ring from this sender to this receiver is full:
-//! 256 KiB for up to 16 ranks, less for more (never below 16 KiB).
+//! A send waits only if the receiver's queue, which all senders share, is full:
+//! 128 packets of 4 KiB for up to 32 ranks, fewer for more ranks (at least 16).
 
 mod child;
 mod fork;
@@ -109,10 +109,10 @@ impl World {
         }
     }
 
-    /// How ranks wait in calls of the transport: for example not to yield at
-    /// all where each has a core of its own and power is dear. A wait never
-    /// gives up, whatever the patience says: a message cut short by that would
-    /// leave a stream that no one can read.
+    /// How ranks wait in calls of the transport: for example not to yield at all
+    /// if each has its own core and power is expensive. A wait never gives up,
+    /// whatever the backoff says: the rest of a message that was cut short by
+    /// that could not be read.
     #[must_use]
     pub fn backoff(self, backoff: Backoff) -> Self {
         let backoff = Backoff {

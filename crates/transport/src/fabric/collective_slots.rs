@@ -1,52 +1,53 @@
-//! Short collectives: each rank writes on a board that all can read.
+//! Collective slots: shared memory in which each rank leaves a short
+//! contribution to a collective.
 //!
-//! Operations of a board are numbered from 1. A rank that enters operation k
-//! writes its contribution into slot k mod 2 and then its count of entered
-//! operations. It may overwrite the slot of operation k - 2 because it first
-//! waits until all have entered k - 1, and so have finished k - 2; in most
-//! collectives that is known without a wait.
+//! The operations on a set of slots are numbered from 1. A rank that enters
+//! operation k writes its contribution into its slot k mod 2, and then its count
+//! of entered operations. It may overwrite the contribution to operation k - 2
+//! because it first waits until all have entered k - 1, and so have finished
+//! k - 2; most collectives know that without a wait.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::geometry::{BOARDS, INLINE_BYTES};
-use super::mailroom::Mailroom;
+use super::engine::Engine;
+use super::geometry::{INLINE_BYTES, SLOT_SETS};
 use super::world::World;
 use crate::{Gathered, Rank, Result, Segment};
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
 
-/// One of the boards of a world.
+/// One of the sets of slots of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Board(pub(super) usize);
+pub(super) struct CollectiveSlots(pub(super) usize);
 
 /// What a rank gave to an operation.
 #[derive(Debug)]
 pub(super) enum Contribution {
     /// The bytes themselves.
     Inline(Vec<u8>),
-    /// They are too long for the board and come as a message.
+    /// They are too long for a slot and come as a message.
     Elsewhere,
 }
 
-impl Board {
-    /// The board of a world's first context.
-    pub(super) const FIRST: Board = Board(0);
+impl CollectiveSlots {
+    /// The slots of a world's first context.
+    pub(super) const FIRST: CollectiveSlots = CollectiveSlots(0);
 
-    /// Takes a free board, if there is one.
-    pub(super) fn take(world: &World) -> Option<Board> {
-        (0..BOARDS).map(Board).find(|board| {
-            let state = board.state(world);
+    /// Takes a free set, if there is one.
+    pub(super) fn take(world: &World) -> Option<CollectiveSlots> {
+        (0..SLOT_SETS).map(CollectiveSlots).find(|slots| {
+            let state = slots.state(world);
             let taken = state.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed);
             taken.is_ok()
         })
     }
 
-    /// Notes that one rank needs the board no more; the last one frees it.
+    /// Notes that one rank has done with the set; the last one frees it.
     pub(super) fn release(self, world: &World) {
         let releases = world
             .memory
-            .atomic_u32(world.geometry.board(self.0) + size_of::<u32>());
+            .atomic_u32(world.geometry.slot_set(self.0) + size_of::<u32>());
         if releases.fetch_add(1, Ordering::AcqRel) + 1 < world.ranks {
             return;
         }
@@ -61,28 +62,28 @@ impl Board {
         self.state(world).store(FREE, Ordering::Release);
     }
 
-    /// Frees a board that no rank has used.
+    /// Frees a set that no rank has used.
     pub(super) fn give_back(self, world: &World) {
         self.state(world).store(FREE, Ordering::Release);
     }
 
-    /// Zeroed memory of all ranks that use the board.
+    /// Memory of all ranks that use the set, zeroed at first.
     pub(super) fn scratch(self, world: &World) -> Segment {
         let start = world.geometry.scratch(self.0);
         world.memory.part(start, world.geometry.scratch_bytes())
     }
 
     /// Enters an operation with a contribution.
-    pub(super) fn enter(self, room: &Mailroom, operation: u64, bytes: &[u8]) -> Result<()> {
-        let world = &room.world;
-        self.await_all(room, operation - 1)?;
-        let slot = world.geometry.slot(self.0, room.rank.index(), operation);
+    pub(super) fn enter(self, engine: &Engine, operation: u64, bytes: &[u8]) -> Result<()> {
+        let world = &engine.world;
+        self.await_all(engine, operation - 1)?;
+        let slot = world.geometry.slot(self.0, engine.rank.index(), operation);
         let length = world.memory.atomic_u64(slot);
         length.store(bytes.len() as u64, Ordering::Relaxed);
         if bytes.len() <= INLINE_BYTES {
             world.memory.store_bytes(slot + size_of::<u64>(), bytes);
         }
-        self.entered(world, room.rank)
+        self.entered(world, engine.rank)
             .store(operation, Ordering::Release);
         world.notify_all();
         Ok(())
@@ -92,25 +93,25 @@ impl Board {
     /// one never will. That is asked of every rank, not only of the first that
     /// is missing: one that failed in an earlier operation has not entered it
     /// and may not come again.
-    pub(super) fn await_all(self, room: &Mailroom, operation: u64) -> Result<()> {
-        let ranks = room.world.ranks;
+    pub(super) fn await_all(self, engine: &Engine, operation: u64) -> Result<()> {
+        let ranks = engine.world.ranks;
         let mut entered = 0;
-        room.wait(|| {
-            while entered < ranks && self.has_entered(room, Rank(entered), operation)? {
+        engine.wait(|| {
+            while entered < ranks && self.has_entered(engine, Rank(entered), operation)? {
                 entered += 1;
             }
             if entered == ranks {
                 return Ok(Some(()));
             }
             let mut others = (entered + 1..ranks).map(Rank);
-            others.try_for_each(|rank| self.may_enter(room, rank, operation))?;
+            others.try_for_each(|rank| self.may_enter(engine, rank, operation))?;
             Ok(None)
         })
     }
 
     /// Returns when one rank has entered the operation.
-    pub(super) fn await_one(self, room: &Mailroom, rank: Rank, operation: u64) -> Result<()> {
-        room.wait(|| Ok(self.has_entered(room, rank, operation)?.then_some(())))
+    pub(super) fn await_one(self, engine: &Engine, rank: Rank, operation: u64) -> Result<()> {
+        engine.wait(|| Ok(self.has_entered(engine, rank, operation)?.then_some(())))
     }
 
     /// What a rank gave to an operation that it has entered.
@@ -150,20 +151,20 @@ impl Board {
     }
 
     /// Whether the rank has entered the operation; fails if it never will.
-    fn has_entered(self, room: &Mailroom, rank: Rank, operation: u64) -> Result<bool> {
-        let entered = self.entered(&room.world, rank);
+    fn has_entered(self, engine: &Engine, rank: Rank, operation: u64) -> Result<bool> {
+        let entered = self.entered(&engine.world, rank);
         if entered.load(Ordering::Acquire) >= operation {
             return Ok(true);
         }
-        room.harvest();
-        self.may_enter(room, rank, operation)?;
+        engine.poll();
+        self.may_enter(engine, rank, operation)?;
         Ok(entered.load(Ordering::Acquire) >= operation)
     }
 
     /// Fails if the rank has not entered the operation and never will.
-    fn may_enter(self, room: &Mailroom, rank: Rank, operation: u64) -> Result<()> {
-        match room.world.absence(rank) {
-            Some(lost) if self.entered(&room.world, rank).load(Ordering::Acquire) < operation => {
+    fn may_enter(self, engine: &Engine, rank: Rank, operation: u64) -> Result<()> {
+        match engine.world.absence(rank) {
+            Some(lost) if self.entered(&engine.world, rank).load(Ordering::Acquire) < operation => {
                 Err(lost)
             }
             _ => Ok(()),
@@ -171,7 +172,7 @@ impl Board {
     }
 
     fn state(self, world: &World) -> &AtomicU32 {
-        world.memory.atomic_u32(world.geometry.board(self.0))
+        world.memory.atomic_u32(world.geometry.slot_set(self.0))
     }
 
     /// How many operations a rank has entered.
