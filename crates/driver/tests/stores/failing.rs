@@ -136,18 +136,18 @@ fn mount_small(at: &Path) -> io::Result<()> {
     use std::{ffi::CString, os::unix::ffi::OsStrExt};
     let at = CString::new(at.as_os_str().as_bytes())?;
     // SAFETY: no memory is passed.
-    let (user, entered) = unsafe {
-        let user = libc::getuid();
-        (
-            user,
-            libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) == 0,
-        )
+    let (user, group, entered) = unsafe {
+        let (user, group) = (libc::getuid(), libc::getgid());
+        let entered = libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) == 0;
+        (user, group, entered)
     };
     if !entered {
         return Err(io::Error::last_os_error());
     }
-    // Files cannot be created by a user who has no number in the namespace.
+    // Without numbers in the namespace, user and group cannot own files.
+    fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("0 {group} 1"))?;
     // SAFETY: all strings are terminated.
     let mounted = unsafe {
         libc::mount(
@@ -155,7 +155,7 @@ fn mount_small(at: &Path) -> io::Result<()> {
             at.as_ptr(),
             c"tmpfs".as_ptr(),
             0,
-            c"size=1m,gid=0".as_ptr().cast(),
+            c"size=1m".as_ptr().cast(),
         ) == 0
     };
     match mounted {
