@@ -61,6 +61,13 @@ pub trait Handle: Send + Sync + Debug {
         None
     }
 
+    /// Whether a list of so many pieces, evenly distributed over so many bytes of
+    /// the file, would be written through a mapping, many pieces per call. By
+    /// default, runs of pieces are written by one call each.
+    fn stores_list(&self, _pieces: u64, _span: u64) -> bool {
+        false
+    }
+
     /// Size in bytes.
     fn size(&self) -> io::Result<u64>;
 

@@ -106,6 +106,13 @@ impl FileSystem {
         matches!(self, Ext | Xfs | F2fs | Tmpfs)
     }
 
+    /// Whether the kernel can store to a mapping for a program: no other node
+    /// caches the file's pages, and a page for which there is no storage is
+    /// refused when it is stored to.
+    pub fn refuses_stores(&self) -> bool {
+        self.keeps_stores() || *self == FileSystem::Btrfs
+    }
+
     /// Whether striping can be set when a file is created.
     pub fn stripes_files(&self) -> bool {
         use FileSystem::*;

@@ -63,7 +63,7 @@ pub use identity::{FileComparison, FileIdentity};
 pub use lock::{LockMode, RangeLock};
 pub use mapped::Mapped;
 pub use mem::Memory;
-pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow};
+pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow, ScatteredWrites};
 pub use pario_types::{Client, Coherence, Direction, LockProtocol, Striping};
 pub use posix::{CallAction, Interference, Posix, SystemCall};
 pub use resolve::{

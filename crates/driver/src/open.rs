@@ -71,6 +71,17 @@ pub enum AsyncMethod {
     Pool,
 }
 
+/// How lists of many small pieces are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ScatteredWrites {
+    /// The kernel copies them into a mapping of the file where that is faster
+    /// and the file system allows it.
+    Automatic,
+    /// One call per contiguous run, which a library that intercepts file calls
+    /// sees. [`AsyncMethod::Pool`] implies it.
+    Calls,
+}
+
 /// How a file will be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Advice {
@@ -106,6 +117,8 @@ pub struct OpenHow {
     pub writes: IoMode,
     /// How background transfers are carried out.
     pub asynchronous: AsyncMethod,
+    /// How lists of many small pieces are written.
+    pub scattered: ScatteredWrites,
 }
 
 impl OpenHow {
@@ -118,6 +131,7 @@ impl OpenHow {
             reads: IoMode::Buffered,
             writes: IoMode::Buffered,
             asynchronous: AsyncMethod::Automatic,
+            scattered: ScatteredWrites::Automatic,
         }
     }
 
@@ -155,6 +169,12 @@ impl OpenHow {
             asynchronous,
             ..self
         }
+    }
+
+    /// Sets how lists of many small pieces are written.
+    #[must_use]
+    pub fn scattered(self, scattered: ScatteredWrites) -> Self {
+        OpenHow { scattered, ..self }
     }
 
     /// Buffered or direct I/O in one direction.

@@ -13,7 +13,7 @@ use crate::{Batch, Direction, Piece};
 pub(crate) const CALL_BYTES_MAX: usize = 0x7fff_f000;
 
 /// Maximum number of parts that the kernel accepts in one call (`IOV_MAX`).
-const PARTS_MAX: usize = 1024;
+pub(crate) const PARTS_MAX: usize = 1024;
 
 /// A position in a batch: everything before it has been moved.
 #[derive(Clone, Copy, Debug, Default)]

@@ -55,4 +55,6 @@ pub use source::{Source, Sources, Warning};
 pub use style::{AccessStyle, Advice};
 pub use table::Hints;
 pub use wire::WireError;
-pub use words::{AccessMethod, AsyncMethod, Buffering, Exchange, Rmw, SharedPointer, Sieving};
+pub use words::{
+    AccessMethod, AsyncMethod, Buffering, Exchange, Rmw, ScatteredWrites, SharedPointer, Sieving,
+};

@@ -7,7 +7,9 @@ use crate::definition::{Definition, Group, Moment, Scope};
 use crate::domain::*;
 use crate::source::Source;
 use crate::style::AccessStyle;
-use crate::words::{AccessMethod, AsyncMethod, Buffering, Exchange, Rmw, SharedPointer, Sieving};
+use crate::words::{
+    AccessMethod, AsyncMethod, Buffering, Exchange, Rmw, ScatteredWrites, SharedPointer, Sieving,
+};
 
 macro_rules! hints {
     ($(
@@ -117,6 +119,15 @@ hints! {
     /// one side takes would protect nothing.
     pario_rmw: Rmw = Rmw::Never, Words::<Rmw>::ANY;
     Noncontiguous, File, Open;
+
+    /// How many small pieces with gaps between them are written where sieving
+    /// is not possible. `automatic`: on local file systems, the kernel copies up
+    /// to 1024 pieces per call into a mapping of the file if there are at least
+    /// four per page; nothing but the pieces is written. `calls`: one call per
+    /// contiguous run, for libraries that intercept file calls and have to see
+    /// all of them; `pario_async=pool` implies it.
+    pario_scattered_writes: ScatteredWrites = ScatteredWrites::Automatic, Words::<ScatteredWrites>::ANY;
+    Noncontiguous, Rank, Open;
 
     /// What carries out nonblocking operations: io_uring (`uring`), I/O threads
     /// (`pool`), or io_uring if the kernel has it (`automatic`). If it does

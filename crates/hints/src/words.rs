@@ -67,6 +67,13 @@ words! {
         /// I/O threads.
         Pool = "pool" | "threads",
     }
+    /// How many small pieces with gaps between them are written.
+    ScatteredWrites {
+        /// Through a mapping of the file where that is safe and faster.
+        Automatic = "automatic" | "auto",
+        /// By one call per contiguous run.
+        Calls = "calls",
+    }
     /// Where the shared file pointer is kept.
     SharedPointer {
         /// In memory if all ranks share it, otherwise in a file.

@@ -12,18 +12,30 @@ use std::{
 
 use crate::{Batch, Direction, Piece, posix::sys};
 
-/// Resident, writable pages of a file; unmapped when dropped.
+/// Pages of a file, or of what it may grow to; unmapped when dropped.
+#[derive(Debug)]
 pub(super) struct Mapping {
     address: NonNull<u8>,
     /// The mapped range of the file, starting at a page boundary.
     range: Range<u64>,
 }
 
+// SAFETY: a mapping is memory of the process, not of a thread.
+unsafe impl Send for Mapping {}
+
+/// How pages are made resident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Populate {
+    /// As by reading, which maps several pages of the cache at a time. `tmpfs`
+    /// allocates missing pages and makes all of them writable.
+    Read,
+    /// As by writing: the file system allocates storage for each page.
+    Write,
+}
+
 impl Mapping {
-    /// Maps the pages of a range inside the file and has the file system prepare
-    /// each of them for writing. Conditions that would otherwise kill a storing
-    /// program with a signal are reported as errors here.
-    pub(super) fn writable(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<Self> {
+    /// Maps the pages of a range, which may reach beyond the end of the file.
+    pub(super) fn new(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<Self> {
         let start = range.start - range.start % sys::page_size();
         let offset = i64::try_from(start).map_err(|_| io::ErrorKind::FileTooLarge)?;
         let bytes = usize::try_from(range.end - start).map_err(|_| io::ErrorKind::OutOfMemory)?;
@@ -44,13 +56,41 @@ impl Mapping {
         if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let mapping = Mapping {
+        Ok(Mapping {
             address: NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
             range: start..range.end,
+        })
+    }
+
+    pub(super) fn covers(&self, range: &Range<u64>) -> bool {
+        self.range.start <= range.start && range.end <= self.range.end
+    }
+
+    /// Makes the pages of a mapped range resident. Conditions that would
+    /// otherwise kill a storing program with a signal are reported as errors
+    /// here.
+    ///
+    /// # Panics
+    /// If the range lies outside the mapping.
+    pub(super) fn populate(&self, range: &Range<u64>, how: Populate) -> io::Result<()> {
+        assert!(self.covers(range), "the range lies outside the mapping");
+        let start = range.start - range.start % sys::page_size();
+        let advice = match how {
+            Populate::Read => libc::MADV_POPULATE_READ,
+            Populate::Write => libc::MADV_POPULATE_WRITE,
         };
-        // SAFETY: the range is the mapped one; its contents are unchanged.
-        match unsafe { libc::madvise(address, bytes, libc::MADV_POPULATE_WRITE) } {
-            0 => Ok(mapping),
+        let bytes = (range.end - start) as usize;
+        // SAFETY: the range is mapped, as the mapping starts at a page
+        // boundary; its contents are unchanged.
+        let result = unsafe {
+            let address = self
+                .address
+                .as_ptr()
+                .add((start - self.range.start) as usize);
+            libc::madvise(address.cast(), bytes, advice)
+        };
+        match result {
+            0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     }
@@ -67,25 +107,28 @@ impl Mapping {
         );
         let pieces = batch.pieces()[pieces].iter();
         for piece in pieces.filter(|piece| piece.len > 0) {
-            let at = self.place(piece);
+            let target = self.target(piece);
             // SAFETY: the piece is memory of a live batch, valid for reads; its
             // destination is inside the mapping, whose address nothing else has.
             // The same page may be mapped elsewhere, even where the piece is,
             // hence a copy that allows overlap.
-            unsafe {
-                let target = self.address.as_ptr().add(at);
-                target.copy_from(piece.memory, piece.len);
-            }
+            unsafe { target.copy_from(piece.memory, piece.len) };
         }
     }
 
-    fn place(&self, piece: &Piece) -> usize {
+    /// The address of a piece of the file.
+    ///
+    /// # Panics
+    /// If the piece lies outside the mapping.
+    pub(super) fn target(&self, piece: &Piece) -> *mut u8 {
         let end = piece.offset.checked_add(piece.len as u64);
         assert!(
-            self.range.start <= piece.offset && end.is_some_and(|end| end <= self.range.end),
+            end.is_some_and(|end| self.covers(&(piece.offset..end))),
             "the piece lies outside the mapping"
         );
-        (piece.offset - self.range.start) as usize
+        let at = (piece.offset - self.range.start) as usize;
+        // SAFETY: inside the mapping.
+        unsafe { self.address.as_ptr().add(at) }
     }
 }
 

@@ -1,9 +1,12 @@
 //! Files whose small pieces are written through mappings.
 
+mod cluster;
 mod mapping;
-mod transfer;
+mod staging;
+mod stores;
 
-pub(crate) use transfer::Stores;
+pub(crate) use mapping::Populate;
+pub(crate) use stores::{Copier, Stores, Target};
 
 use std::{io, path::Path, sync::Arc};
 
@@ -19,11 +22,12 @@ use crate::{
 /// nodes, where writing a page may overwrite more than the stored bytes, and
 /// those that allocate storage only when a page is written back.
 ///
-/// Storage is allocated before the stores, so that a full disk is an error.
-/// However, if the file is truncated at that very moment by another program or
-/// through another handle, this program is killed by a signal; libraries that
-/// intercept file calls do not see the stores; and `tmpfs` does not update the
-/// modification time. This driver is therefore only used on request.
+/// `Posix` does this too, but there the kernel makes the stores, and a page that
+/// cannot be had is an error. Here the program makes them, which is up to twice
+/// as fast for the smallest pieces. Storage is allocated first, so that a full
+/// disk is an error. However, if the file is truncated at that very moment by
+/// another program or through another handle, this program is killed by a signal.
+/// This driver is therefore only used on request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mapped;
 
@@ -37,7 +41,9 @@ impl Driver for Mapped {
     }
 
     fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {
-        Posix::new().with_lists(ListMethod::Mapping).open(path, how)
+        Posix::new()
+            .with_lists(ListMethod::Mapping(Copier::Program))
+            .open(path, how)
     }
 
     fn delete(&self, path: &Path) -> io::Result<()> {

@@ -22,6 +22,10 @@ pub enum SystemCall {
     Unlock,
     /// `open` of a file that is open, for a description without locks.
     Reopen,
+    /// `mmap`.
+    Map,
+    /// `preadv` that stores to a mapping.
+    Store,
 }
 
 /// What to do with a system call.
@@ -64,7 +68,7 @@ impl Calls {
 
     /// Makes a call of `bytes` bytes and retries while interrupted; `call` gets
     /// the number of bytes to move.
-    pub(super) fn make<T>(
+    pub(crate) fn make<T>(
         &self,
         kind: SystemCall,
         bytes: usize,

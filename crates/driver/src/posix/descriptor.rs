@@ -13,18 +13,20 @@ use super::{
     sys,
     transfer::{self, step},
 };
-use crate::{Access, Batch, Create, IoMode, OpenHow, Outcome, mapped::Stores, uring};
+use crate::{
+    Access, Batch, Create, IoMode, OpenHow, Outcome,
+    mapped::{Copier, Stores, Target},
+    uring,
+};
 
 /// How the runs of a list of pieces get to the kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListMethod {
-    /// One system call each.
-    #[default]
-    Calls,
     /// Many at a time through a ring.
     Ring,
-    /// Stored in a mapping of the file where they are small and close together.
-    Mapping,
+    /// Stored in a mapping of the file where they are small and close together
+    /// and the file system allows it, otherwise one system call each.
+    Mapping(Copier),
 }
 
 /// One open file description, and a second one for direct transfers where
@@ -38,8 +40,9 @@ pub(crate) struct Descriptor {
     how: OpenHow,
     calls: Calls,
     lists: ListMethod,
-    /// Shared with the descriptors that replace this one.
-    stores: Arc<Stores>,
+    /// Shared with the descriptors that replace this one; `None` if lists are not
+    /// stored.
+    stores: Option<Arc<Stores>>,
 }
 
 impl Descriptor {
@@ -49,14 +52,15 @@ impl Descriptor {
         calls: Calls,
         lists: ListMethod,
     ) -> io::Result<Self> {
-        let (buffered, access) = open_buffered(path, how, lists)?;
+        let access = access_flags(how);
+        let buffered = sys::open(path, access | create_flags(how), how.permissions)?;
         // The kernel itself refuses to open one for writing.
         if how.access == Access::Read && sys::is_directory(buffered.as_fd())? {
             return Err(io::Error::from_raw_os_error(libc::EISDIR));
         }
         let wanted = how.reads == IoMode::Direct || how.writes == IoMode::Direct;
         let direct = wanted
-            .then(|| Direct::reopen(buffered.as_fd(), access_flags(how)))
+            .then(|| Direct::reopen(buffered.as_fd(), access))
             .flatten();
         Ok(Descriptor {
             buffered,
@@ -65,7 +69,7 @@ impl Descriptor {
             how: how.clone(),
             calls,
             lists,
-            stores: Arc::default(),
+            stores: None,
         })
     }
 
@@ -101,9 +105,17 @@ impl Descriptor {
         })
     }
 
-    /// The stores in mappings of the file.
-    pub(super) fn stores(&self) -> &Stores {
-        &self.stores
+    /// Stores dense lists in mappings of the file from now on.
+    pub(super) fn with_stores(self, stores: Stores) -> Self {
+        Descriptor {
+            stores: Some(Arc::new(stores)),
+            ..self
+        }
+    }
+
+    /// The stores in mappings of the file, if lists are stored.
+    pub(super) fn stores(&self) -> Option<&Stores> {
+        self.stores.as_deref()
     }
 
     /// The description that locks are on, and all but direct transfers.
@@ -136,24 +148,21 @@ impl Descriptor {
                 batch,
             );
         }
-        match self.lists {
-            ListMethod::Ring if calls.undisturbed() => {
-                uring::transfer(buffered, batch, |vector| step(calls, buffered, vector))
-            }
-            ListMethod::Mapping if calls.undisturbed() => {
-                let by_calls = |some: &Batch<'_>| transfer::run(calls, buffered, some);
-                self.stores.transfer(buffered, batch, by_calls)
-            }
-            _ => transfer::run(calls, buffered, batch),
+        if self.lists == ListMethod::Ring && calls.undisturbed() {
+            return uring::transfer(buffered, batch, |vector| step(calls, buffered, vector));
         }
-    }
-
-    /// Writes lists by calls, whatever was asked for.
-    pub(super) fn without_mapping(mut self) -> Self {
-        if self.lists == ListMethod::Mapping {
-            self.lists = ListMethod::Calls;
+        let by_calls = |some: &Batch<'_>| transfer::run(calls, buffered, some);
+        match &self.stores {
+            None => by_calls(batch),
+            Some(stores) => {
+                let target = Target {
+                    calls,
+                    file: buffered,
+                    can_read: self.access == libc::O_RDWR,
+                };
+                stores.transfer(&target, batch, by_calls)
+            }
         }
-        self
     }
 
     /// Closes; the first failure counts.
@@ -163,26 +172,6 @@ impl Descriptor {
             .map_or(Ok(()), |direct| sys::close(direct.into_descriptor()));
         sys::close(self.buffered).and(direct)
     }
-}
-
-/// Only files that may be read as well can be mapped for writing.
-/// Tells what the file was opened for.
-fn open_buffered(
-    path: &Path,
-    how: &OpenHow,
-    lists: ListMethod,
-) -> io::Result<(OwnedFd, libc::c_int)> {
-    let open = |access| -> io::Result<_> {
-        let fd = sys::open(path, access | create_flags(how), how.permissions)?;
-        Ok((fd, access))
-    };
-    if lists == ListMethod::Mapping && how.access == Access::Write {
-        match open(libc::O_RDWR) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-            opened => return opened,
-        }
-    }
-    open(access_flags(how))
 }
 
 fn access_flags(how: &OpenHow) -> libc::c_int {

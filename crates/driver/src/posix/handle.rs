@@ -10,10 +10,12 @@ use super::{
 };
 use crate::{
     Advice, AsyncMethod, Batch, Completion, Direction, Facts, FileIdentity, FileSystem, Handle,
-    IoMode, Latency, LockMode, OpenHow, Outcome, RangeLock, background,
+    IoMode, Latency, LockMode, OpenHow, Outcome, RangeLock, ScatteredWrites, background,
     batch::beyond_files,
     closing::{Closing, ResourceGuard},
-    detect, uring,
+    detect,
+    mapped::{Copier, Populate, Stores},
+    uring,
 };
 
 /// One rank's open file.
@@ -42,11 +44,9 @@ impl PosixHandle {
         } = setup;
         let file = Descriptor::open(path, how, calls.clone(), lists)?;
         let facts = detect::facts(file.buffered(), assumed.as_ref())?;
-        // Blocks longer than pages are huge pages, which are mapped by other rules.
-        let plain_pages = facts.block_size <= sys::page_size();
-        let file = match facts.file_system.keeps_stores() && plain_pages {
-            true => file,
-            false => file.without_mapping(),
+        let file = match stores(lists, how, assumed.as_ref(), &facts) {
+            Some(stores) => file.with_stores(stores),
+            None => file,
         };
         Ok(PosixHandle {
             file: Closing::new(file),
@@ -90,6 +90,35 @@ impl PosixHandle {
         };
         wanted && file.is_plain(batch)
     }
+}
+
+/// The stores that a file allows.
+fn stores(
+    lists: ListMethod,
+    how: &OpenHow,
+    assumed: Option<&FileSystem>,
+    facts: &Facts,
+) -> Option<Stores> {
+    let file_system = &facts.file_system;
+    let (copier, is_allowed) = match lists {
+        ListMethod::Ring => return None,
+        ListMethod::Mapping(Copier::Program) => (Copier::Program, file_system.keeps_stores()),
+        ListMethod::Mapping(Copier::Kernel) => {
+            // Interceptors are to see all calls.
+            let is_hidden_allowed = how.scattered == ScatteredWrites::Automatic
+                && how.asynchronous != AsyncMethod::Pool;
+            // What is assumed may not be so.
+            let is_allowed = assumed.is_none() && is_hidden_allowed && file_system.refuses_stores();
+            (Copier::Kernel, is_allowed)
+        }
+    };
+    let populate = match (copier, file_system) {
+        (Copier::Kernel, FileSystem::Tmpfs) => Populate::Read,
+        _ => Populate::Write,
+    };
+    // Blocks longer than pages are huge pages, which are mapped by other rules.
+    let has_plain_pages = facts.block_size <= sys::page_size();
+    (is_allowed && has_plain_pages).then(|| Stores::new(copier, populate))
 }
 
 /// Longer lists go to a thread unless the ring is asked for: a thread makes
@@ -139,6 +168,16 @@ impl Handle for PosixHandle {
             .then(|| transfer::read_cached(file.buffered(), batch))?
     }
 
+    fn stores_list(&self, pieces: u64, span: u64) -> bool {
+        let Ok(file) = self.file.enter() else {
+            return false;
+        };
+        self.how.mode(Direction::Write) == IoMode::Buffered
+            && file
+                .stores()
+                .is_some_and(|stores| stores.take(pieces, span))
+    }
+
     fn size(&self) -> io::Result<u64> {
         sys::size(self.enter()?.buffered())
     }
@@ -146,7 +185,7 @@ impl Handle for PosixHandle {
     fn set_size(&self, bytes: u64) -> io::Result<()> {
         let file = self.enter_to_change()?;
         let end = i64::try_from(bytes).map_err(|_| beyond_files(0, bytes))?;
-        let _alone = file.stores().exclude();
+        let _alone = file.stores().map(Stores::exclude);
         self.calls.make(SystemCall::Truncate, 0, |_| {
             sys::truncate(file.buffered(), end)
         })

@@ -10,21 +10,25 @@ mod preallocate;
 pub(crate) mod sys;
 mod transfer;
 
+pub(crate) use calls::Calls;
 pub use calls::{CallAction, Interference, SystemCall};
 pub(crate) use descriptor::{Descriptor, ListMethod};
 
 use std::{io, path::Path, sync::Arc};
 
-use crate::{Capabilities, Driver, FileSystem, Handle, OpenHow};
-use calls::Calls;
+use crate::{Capabilities, Driver, FileSystem, Handle, OpenHow, mapped::Copier};
 use handle::{PosixHandle, Setup};
 
 /// Any mounted file system.
 ///
 /// All calls go through libc's symbols, so that libraries that intercept them
-/// (profilers, user-level file systems) see them. Nothing is mapped: an I/O
-/// error is an error, not a signal.
-#[derive(Clone, Debug, Default)]
+/// (profilers, user-level file systems) see them. The exception are lists of
+/// many small pieces close together on a local file system: the kernel copies
+/// them into a mapping of the file, unless
+/// [`ScatteredWrites::Calls`](crate::ScatteredWrites::Calls) is requested. The
+/// program itself never accesses the mapping: an I/O error is an error, not a
+/// signal.
+#[derive(Clone, Debug)]
 pub struct Posix {
     assumed: Option<FileSystem>,
     calls: Calls,
@@ -34,7 +38,11 @@ pub struct Posix {
 impl Posix {
     /// A driver that detects the file system.
     pub fn new() -> Self {
-        Posix::default()
+        Posix {
+            assumed: None,
+            calls: Calls::default(),
+            lists: ListMethod::Mapping(Copier::Kernel),
+        }
     }
 
     /// Assumes that files are on this kind of file system, whatever the kernel
@@ -59,6 +67,12 @@ impl Posix {
     /// Sets how lists of pieces are passed to the kernel.
     pub(crate) fn with_lists(self, lists: ListMethod) -> Self {
         Posix { lists, ..self }
+    }
+}
+
+impl Default for Posix {
+    fn default() -> Self {
+        Posix::new()
     }
 }
 

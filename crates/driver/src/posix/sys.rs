@@ -42,7 +42,7 @@ fn repeated(mut call: impl FnMut() -> c_int) -> io::Result<c_int> {
 }
 
 /// The number of bytes that a call moved.
-fn counted(result: isize) -> io::Result<usize> {
+pub(crate) fn counted(result: isize) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
@@ -412,6 +412,15 @@ pub(crate) fn raise(counter: BorrowedFd<'_>) -> io::Result<()> {
     let one = 1u64.to_ne_bytes();
     // SAFETY: the bytes outlive the call.
     counted(unsafe { libc::write(counter.as_raw_fd(), one.as_ptr().cast(), one.len()) }).map(drop)
+}
+
+/// The size beyond which this process may not extend files.
+pub(crate) fn file_size_limit() -> io::Result<u64> {
+    let mut limit = MaybeUninit::<libc::rlimit64>::uninit();
+    // SAFETY: the target is large enough.
+    checked(unsafe { libc::getrlimit64(libc::RLIMIT_FSIZE, limit.as_mut_ptr()) })?;
+    // SAFETY: initialised by the successful call.
+    Ok(unsafe { limit.assume_init() }.rlim_cur)
 }
 
 /// The page size in bytes.

@@ -369,7 +369,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
-        let file = Descriptor::open(&path, &how, Default::default(), ListMethod::Calls).unwrap();
+        let file = Descriptor::open(&path, &how, Default::default(), ListMethod::Ring).unwrap();
         let file = Closing::new(file);
         let (sender, receiver) = mpsc::channel();
         let operation = |at: u64| {

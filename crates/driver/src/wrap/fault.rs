@@ -210,7 +210,8 @@ impl Interference for Faults {
             SystemCall::Sync => Operation::Sync,
             SystemCall::Lock => Operation::Lock,
             SystemCall::Unlock => Operation::Unlock,
-            SystemCall::Reopen => Operation::Open,
+            SystemCall::Reopen | SystemCall::Map => Operation::Open,
+            SystemCall::Store => Operation::Write,
         };
         match self.next(operation) {
             None => CallAction::Proceed,

@@ -211,6 +211,10 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
         }
     }
 
+    fn stores_list(&self, pieces: u64, span: u64) -> bool {
+        self.file.inner.stores_list(pieces, span)
+    }
+
     fn size(&self) -> io::Result<u64> {
         self.call(Operation::Size, 0..0, |file| file.size())
     }

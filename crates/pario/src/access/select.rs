@@ -31,6 +31,8 @@ pub(crate) struct Pattern {
     pub(crate) increasing: bool,
     /// Whether every piece is whole blocks of the file system.
     pub(crate) block_aligned: bool,
+    /// Whether the driver would write a list of these pieces through a mapping.
+    pub(crate) stored: bool,
     pub(crate) read_modify_write: ReadModifyWrite,
 }
 
@@ -59,6 +61,7 @@ enum Reason {
     Unsafe(&'static str),
     Disabled(&'static str),
     FewerCalls { pieces: u64 },
+    Stored { pieces: u64, extent: u64 },
     MoreCalls { pieces: u64 },
     AnotherAsked,
     NothingToGather,
@@ -86,6 +89,10 @@ impl fmt::Display for Reason {
             Reason::Unsafe(why) => write!(f, "bytes in the holes could be lost: {why}"),
             Reason::Disabled(hint) => write!(f, "the hint {hint} disables it"),
             Reason::FewerCalls { pieces } => write!(f, "{pieces} pieces go in fewer calls"),
+            Reason::Stored { pieces, extent } => write!(
+                f,
+                "{pieces} pieces, one per {extent} bytes on average, are copied by the kernel into a mapping of the file, many per call"
+            ),
             Reason::MoreCalls { pieces } => write!(f, "it would take {pieces} calls"),
             Reason::AnotherAsked => write!(f, "a hint asks for another method"),
             Reason::NothingToGather => write!(f, "there is only one piece"),
@@ -168,12 +175,7 @@ pub(super) fn method(pattern: &Pattern, hints: &Hints) -> AccessMethod {
 }
 
 fn select(pattern: &Pattern, hints: &Hints) -> (AccessMethod, Reason) {
-    let list = (
-        AccessMethod::List,
-        Reason::FewerCalls {
-            pieces: pattern.pieces,
-        },
-    );
+    let list = (AccessMethod::List, list_reason(pattern));
     match asked(pattern.direction, hints) {
         Some((AccessMethod::Sieve, hint)) => match sieving_forbidden(pattern) {
             None => (AccessMethod::Sieve, Reason::Asked(hint)),
@@ -194,6 +196,18 @@ fn select(pattern: &Pattern, hints: &Hints) -> (AccessMethod, Reason) {
             }
             Some(_) => list,
         },
+    }
+}
+
+/// Why a list is better than one call after the other.
+fn list_reason(pattern: &Pattern) -> Reason {
+    let pieces = pattern.pieces;
+    match pattern.stored {
+        true => Reason::Stored {
+            pieces,
+            extent: pattern.extent(),
+        },
+        false => Reason::FewerCalls { pieces },
     }
 }
 
@@ -285,6 +299,7 @@ mod tests {
             span: pieces * extent,
             increasing: true,
             block_aligned: false,
+            stored: false,
             read_modify_write: ReadModifyWrite::Forbidden("others may write"),
         }
     }
@@ -341,6 +356,18 @@ mod tests {
             pattern.read_modify_write = ReadModifyWrite::Locked;
             assert_eq!(method(&pattern, &hints), AccessMethod::Sieve, "{hint}");
         }
+    }
+
+    #[test]
+    fn an_explanation_says_who_copies_a_list() {
+        let mut pattern = pattern(Direction::Write, 100, 8, 16);
+        pattern.stored = true;
+        let text = explain(pattern, &Hints::default()).to_string();
+        assert!(
+            text.contains("list: 100 pieces, one per 16 bytes"),
+            "{text}"
+        );
+        assert!(text.contains("by the kernel into a mapping"), "{text}");
     }
 
     #[test]

@@ -61,7 +61,10 @@ impl Transfer<'_> {
     }
 
     pub(crate) fn explain(&self) -> Selection {
-        select::explain(self.pattern(), self.hints)
+        let mut pattern = self.pattern();
+        pattern.stored = pattern.direction == Direction::Write
+            && self.handle.stores_list(pattern.pieces, pattern.span);
+        select::explain(pattern, self.hints)
     }
 
     /// Moves the data.
@@ -245,6 +248,7 @@ impl Transfer<'_> {
             span,
             increasing,
             block_aligned,
+            stored: false,
             read_modify_write: self.read_modify_write,
         }
     }

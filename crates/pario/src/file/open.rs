@@ -8,7 +8,9 @@ use std::{
     },
 };
 
-use pario_driver::{Advice, AsyncMethod, Create, Driver, Handle, IoMode, OpenHow, Resolved};
+use pario_driver::{
+    Advice, AsyncMethod, Create, Driver, Handle, IoMode, OpenHow, Resolved, ScatteredWrites,
+};
 use pario_hints::{Hints, Info, Sources};
 use pario_transport::{Rank, Transport};
 
@@ -357,6 +359,10 @@ fn open_how(mode: Mode, hints: &Hints) -> OpenHow {
             pario_hints::AsyncMethod::Automatic => AsyncMethod::Automatic,
             pario_hints::AsyncMethod::Uring => AsyncMethod::Uring,
             pario_hints::AsyncMethod::Pool => AsyncMethod::Pool,
+        })
+        .scattered(match hints.pario_scattered_writes {
+            pario_hints::ScatteredWrites::Automatic => ScatteredWrites::Automatic,
+            pario_hints::ScatteredWrites::Calls => ScatteredWrites::Calls,
         });
     match hints.file_perm {
         Some(permissions) => how.permissions(permissions),
