@@ -1,5 +1,5 @@
-//! What the machine asks about the data: a few look-ups, each of logarithmic
-//! cost in an implementation over datatypes.
+//! Look-ups in the ranks' data, each of logarithmic cost in an implementation
+//! over datatypes.
 
 use std::ops::Range;
 
@@ -40,7 +40,7 @@ pub trait Accesses {
     /// From the first byte of a realm to the end of its last.
     fn hull(&self, realm: Realm) -> Range<u64>;
 
-    /// How many bytes of a range belong to a realm.
+    /// The number of bytes of a range that belong to a realm.
     fn realm_bytes(&self, realm: Realm, file: Range<u64>) -> u64;
 
     /// The end of the first `bytes` bytes that a realm has from `from` on; the
@@ -51,7 +51,7 @@ pub trait Accesses {
     /// look-up per call, so an index of the accesses' spans pays off.
     fn contributors(&self, realm: Realm) -> impl Iterator<Item = Rank> + '_;
 
-    /// How many bytes of a rank lie in a range and a realm.
+    /// The number of bytes that a rank has in a range of a realm.
     fn bytes(&self, rank: Rank, realm: Realm, file: Range<u64>) -> u64;
 
     /// The first byte at or past `at` that a rank has in a realm.

@@ -1,4 +1,4 @@
-//! What a machine wants to be done.
+//! The output of a machine.
 
 use std::{ops::Range, sync::Arc};
 
@@ -37,48 +37,48 @@ pub enum Action {
     /// Send a control message to a rank of another group. The payload is
     /// short; its bytes are taken at once.
     Control {
-        /// To whom.
+        /// The receiver.
         to: Rank,
-        /// What.
+        /// The message.
         message: Message,
         /// Bytes that follow it.
         payload: Vec<Span>,
     },
     /// Hand a note to a rank of this group.
     Notify {
-        /// To whom.
+        /// The receiver.
         to: Rank,
-        /// What.
+        /// The message.
         message: Message,
         /// Bytes that it may use where they are.
         payload: Vec<Span>,
     },
     /// Post a receive. The message is exactly as long as the span.
     Receive {
-        /// To be named when it is complete.
+        /// Named by the event when it is complete.
         job: Job,
-        /// From whom.
+        /// The sender.
         from: Rank,
-        /// With which tag.
+        /// The tag.
         tag: Tag,
-        /// Where to.
+        /// Its place in a buffer.
         span: Span,
     },
     /// Send data.
     Send {
-        /// To be named when the bytes may be overwritten.
+        /// Named by the event when the bytes may be overwritten.
         job: Job,
-        /// To whom.
+        /// The receiver.
         to: Rank,
-        /// With which tag.
+        /// The tag.
         tag: Tag,
-        /// What.
+        /// The bytes.
         span: Span,
     },
     /// Copy this rank's data in a range of a realm between its memory and a
     /// buffer, which may belong to another rank of the group.
     Copy {
-        /// To be named when it is complete.
+        /// Named by the event when it is complete.
         job: Job,
         /// The realm.
         realm: Realm,
@@ -86,12 +86,12 @@ pub enum Action {
         file: Range<u64>,
         /// The buffer.
         buffer: Buffer,
-        /// Where in it.
+        /// The place in it.
         place: Place,
     },
     /// Copy the parts of a slice between a staging buffer and a window.
     Arrange {
-        /// To be named when it is complete.
+        /// Named by the event when it is complete.
         job: Job,
         /// The realm.
         realm: Realm,
@@ -107,7 +107,7 @@ pub enum Action {
     /// Move a window between its buffer and the file: as its runs, or with
     /// holes read or rewritten where the rules allow.
     Transfer {
-        /// To be named when it is over.
+        /// Named by the event when it is over.
         job: Job,
         /// The realm.
         realm: Realm,
@@ -115,7 +115,7 @@ pub enum Action {
         file: Range<u64>,
         /// The window.
         buffer: Buffer,
-        /// What it holds.
+        /// Its contents.
         contents: Contents,
         /// The ranks with data in it, in the order in which a packed window
         /// holds their parts.
@@ -123,14 +123,14 @@ pub enum Action {
     },
     /// Pack all of this rank's data.
     Pack {
-        /// To be named when it is complete.
+        /// Named by the event when it is complete.
         job: Job,
-        /// Where to, from the start on.
+        /// The buffer, filled from its start.
         buffer: Buffer,
     },
     /// Move the ranks' data of an eager call between spans and the file.
     TransferEager {
-        /// To be named when it is over.
+        /// Named by the event when it is over.
         job: Job,
         /// The entries of all ranks.
         table: Arc<Table>,
@@ -140,14 +140,14 @@ pub enum Action {
     /// Unpack this rank's data of an eager read as far as it lies below
     /// `stop`.
     Unpack {
-        /// To be named when it is complete.
+        /// Named by the event when it is complete.
         job: Job,
         /// All its data, packed.
         spans: Vec<Span>,
         /// The first byte of the file that was not read.
         stop: u64,
     },
-    /// Ask for one more buffer of a kind: to be answered at once by
+    /// Request one more buffer of a kind, answered at once by
     /// [`Acquired`](crate::Event::Acquired) or
     /// [`Refused`](crate::Event::Refused), without waiting.
     TryAcquire(Kind),

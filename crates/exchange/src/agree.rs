@@ -1,5 +1,5 @@
-//! The end of a call: how far each subtree got goes up the tree, how far the
-//! call got comes down.
+//! The end of a call: the results of subtrees go up the tree, the result of the
+//! call comes down.
 
 use crate::{Accesses, Message, Progress, Rank, core::Core, tree::Tree};
 
@@ -31,7 +31,7 @@ impl Agreement {
         self.result.as_ref()
     }
 
-    /// This rank has no part in the call any more but that of a relay.
+    /// This rank's own part in the call is over; it may still relay.
     pub(crate) fn done<A: Accesses>(&mut self, core: &mut Core<A>) {
         self.is_done = true;
         self.go_up(core);

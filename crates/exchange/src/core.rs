@@ -1,4 +1,5 @@
-//! What the parts of a machine share: look-ups, jobs, and the way out.
+//! State that the parts of a machine share: look-ups, jobs, and the actions to
+//! return.
 
 use std::{cell::Cell, collections::VecDeque, ops::Range, sync::Arc};
 
@@ -14,10 +15,10 @@ pub(crate) struct Core<A> {
     pub(crate) jobs: Jobs,
     pub(crate) tags: Tags,
     pub(crate) out: Vec<Action>,
-    /// Notes to itself: a rank that has several roles needs no other way.
+    /// Notes from one role of this rank to another.
     pub(crate) to_self: VecDeque<Message>,
     pub(crate) counters: Counters,
-    /// How far this rank got.
+    /// The result so far, of this rank and the subtrees that reported.
     pub(crate) progress: Progress,
     accesses: Option<Arc<A>>,
     lookups: Cell<u64>,
@@ -75,7 +76,7 @@ impl<A: Accesses> Core<A> {
         }
     }
 
-    /// Sends a message, by whatever way.
+    /// Sends a message, as a note if the receiver shares memory.
     pub(crate) fn tell(&mut self, to: Rank, message: Message) {
         if to == self.me {
             self.to_self.push_back(message);

@@ -1,11 +1,11 @@
-//! What a machine has done, in numbers that do not depend on the clock.
+//! Costs of a machine that do not depend on the clock.
 
 /// Counts of one machine, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Events handled, notes to itself included.
     pub events: u64,
-    /// Questions about accesses.
+    /// Look-ups in the accesses.
     pub lookups: u64,
     /// Control messages to ranks of other groups.
     pub control_messages: u64,
@@ -21,7 +21,7 @@ pub struct Counters {
     pub copies: u64,
     /// File transfers started.
     pub transfers: u64,
-    /// The most bytes of buffers in use at any time.
+    /// The peak of the bytes of buffers in use.
     pub memory_bytes_max: u64,
 }
 

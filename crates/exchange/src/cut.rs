@@ -10,13 +10,13 @@ use std::{cmp::Reverse, collections::BinaryHeap, ops::Range};
 
 use crate::{Accesses, Packing, Rank, Realm, core::Core};
 
-/// A window is packed if its ranks' data fills less than one part in so many.
+/// A window is packed if its data fills less than 1/SPARSE of the buffer.
 const SPARSE: u64 = 2;
 
-/// How a window lies in its buffer.
+/// How a window is laid out in its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// As in the file: at most as long as the buffer.
+    /// As in the file; it is no longer than the buffer.
     Image,
     /// The ranks' parts side by side, without the gaps between their data
     /// (Coloma 2006, section 5.1).
@@ -26,11 +26,11 @@ pub(crate) enum Shape {
 /// One rank's part of a window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
-    /// See `Groups::turn`.
-    pub(crate) turn: u32,
+    /// See `Groups::position`.
+    pub(crate) position: u32,
     pub(crate) rank: Rank,
     pub(crate) bytes: u64,
-    /// Where it starts in a packed window.
+    /// Its offset in a packed window.
     pub(crate) at: u64,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Share {
 pub(crate) struct Cut {
     pub(crate) file: Range<u64>,
     pub(crate) shape: Shape,
-    /// By turn, then rank.
+    /// By position, then rank.
     pub(crate) shares: Vec<Share>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Cutter {
     hull: Range<u64>,
     /// The first byte of each rank that has any left, and the rank.
     next: BinaryHeap<Reverse<(u64, Rank)>>,
-    /// Where the last window ended.
+    /// The end of the last window.
     at: u64,
 }
 
@@ -79,7 +79,7 @@ impl Cutter {
         self.next.is_empty()
     }
 
-    /// What is left, and the ranks that have data in it.
+    /// The rest of the realm, and the ranks that have data in it.
     pub(crate) fn give_up(&mut self) -> (Range<u64>, Vec<Rank>) {
         let ranks = self.next.drain().map(|Reverse((_, rank))| rank);
         (self.at..self.hull.end, ranks.collect())
@@ -110,7 +110,7 @@ impl Cutter {
         Some(self.arranged(core, file, shape, shares))
     }
 
-    /// The last multiple of the unit at most at `end`, if past `start`.
+    /// The last multiple of the unit up to `end`, if it is past `start`.
     fn on_unit<A: Accesses>(&self, core: &Core<A>, start: u64, end: u64) -> u64 {
         let unit = core.setting.limits.unit;
         let cut = end - end % unit;
@@ -183,7 +183,7 @@ impl Cutter {
         fits
     }
 
-    /// The shares in the order of their turns.
+    /// The shares in the order in which they are served.
     fn arranged<A: Accesses>(
         &self,
         core: &Core<A>,
@@ -195,13 +195,13 @@ impl Cutter {
         let mut shares: Vec<Share> = shares
             .into_iter()
             .map(|(rank, bytes)| Share {
-                turn: groups.turn(core.me, rank),
+                position: groups.position(core.me, rank),
                 rank,
                 bytes,
                 at: 0,
             })
             .collect();
-        shares.sort_unstable_by_key(|share| (share.turn, share.rank));
+        shares.sort_unstable_by_key(|share| (share.position, share.rank));
         let mut at = 0;
         for share in &mut shares {
             share.at = at;

@@ -1,4 +1,4 @@
-//! What happens to a machine.
+//! The input of a machine.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use crate::{Buffer, Entry, Job, Kind, Message, Progress, Rank, Span};
 /// How a file transfer ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The first byte of the file that was wanted and not moved, if any: an
-    /// error, or the end of the file.
+    /// The first requested byte that was not moved, if any, because of an
+    /// error or the end of the file.
     pub stop: Option<u64>,
     /// The error, in the form in which it travels.
     pub error: Option<Arc<[u8]>>,
@@ -43,9 +43,9 @@ pub enum Event<A> {
     /// A control message or a note arrived. Those of one call may arrive in
     /// any order.
     Message {
-        /// Who sent it.
+        /// Its sender.
         from: Rank,
-        /// What it says.
+        /// The message.
         message: Message,
         /// Its payload, if it has one: the spans themselves if the sender is
         /// of the same group, else one of a buffer of kind
@@ -71,13 +71,14 @@ pub enum Event<A> {
         /// How it ended.
         outcome: Outcome,
     },
-    /// One more buffer of a kind, which was asked for.
+    /// One more buffer of a kind, as requested.
     Acquired(Kind),
-    /// No more buffers of a kind now.
+    /// There is no other buffer of a kind at present.
     Refused(Kind),
-    /// What was refused may be asked for again.
+    /// Buffers that were refused may be requested again.
     Room,
-    /// A rank is gone. Comes to every machine of the communicator.
+    /// A rank has exited or been killed. Every machine of the communicator
+    /// gets this event.
     PeerLost(Rank),
 }
 
@@ -96,15 +97,15 @@ impl<A> Event<A> {
 /// How a call ended on this rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finished {
-    /// As all ranks agreed. A rank's count is the number of its data bytes
+    /// All ranks agreed on this result. A rank's count is the number of its data bytes
     /// below the stop.
     Agreed(Progress),
-    /// A rank is gone.
+    /// A rank has exited or been killed.
     Lost {
         /// Which.
         rank: Rank,
-        /// The buffers that a request or another rank may still touch. They
-        /// have to stay allocated, unused.
+        /// The buffers that a request or another rank may still access. They
+        /// must stay allocated and unused.
         parked: Vec<Buffer>,
     },
 }

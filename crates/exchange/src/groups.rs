@@ -2,25 +2,25 @@
 
 use crate::{Rank, Realm};
 
-/// Who sends what a group has for the aggregator of another.
+/// Which rank sends a group's data to the aggregator of another group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layer {
-    /// One rank for all: one message per node and window.
+    /// One rank for the whole group: one message per node and window.
     Node,
-    /// Each rank for itself: where a rank of the node may be busy elsewhere
+    /// Each rank sends its own data: for nodes on which a rank may be busy
     /// while the others wait for it.
     Rank,
 }
 
-/// Ranks that fill each other's buffers: those of a node, or each rank alone
-/// where they share no memory.
+/// Groups of ranks that fill each other's buffers: the ranks of a node, or
+/// single ranks if they share no memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups {
     layer: Layer,
     of_rank: Vec<u32>,
     /// The ranks of all groups, group after group, ascending in each.
     members: Vec<Rank>,
-    /// Where each group starts in `members`, and the end.
+    /// The start of each group in `members`, and the end of the last.
     starts: Vec<u32>,
     /// The place of each rank in its group.
     places: Vec<u32>,
@@ -63,12 +63,12 @@ impl Groups {
         Groups::by_node(&(0..ranks).collect::<Vec<_>>())
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> u32 {
         self.of_rank.len() as u32
     }
 
-    /// How many groups there are.
+    /// The number of groups.
     pub fn count(&self) -> u32 {
         self.starts.len() as u32 - 1
     }
@@ -106,15 +106,16 @@ impl Groups {
         }
     }
 
-    /// The turn of a rank at an aggregator, equal for those that send
-    /// together: 0 for the aggregator's own group, then those behind it, so
-    /// that aggregators do not all turn to the same one first.
-    pub(crate) fn turn(&self, aggregator: Rank, rank: Rank) -> u32 {
-        let behind = |it: u32, own: u32, all: u32| (it + all - own) % all;
+    /// The position of a rank in the order in which an aggregator serves
+    /// ranks, the same for ranks that send together: 0 for the aggregator's
+    /// own group, then the groups that follow it cyclically, so that
+    /// aggregators do not all start with the same one.
+    pub(crate) fn position(&self, aggregator: Rank, rank: Rank) -> u32 {
+        let distance = |it: u32, own: u32, all: u32| (it + all - own) % all;
         match self.layer {
             _ if self.share(aggregator, rank) => 0,
-            Layer::Node => behind(self.of(rank), self.of(aggregator), self.count()),
-            Layer::Rank => behind(rank.0, aggregator.0, self.ranks()),
+            Layer::Node => distance(self.of(rank), self.of(aggregator), self.count()),
+            Layer::Rank => distance(rank.0, aggregator.0, self.ranks()),
         }
     }
 }

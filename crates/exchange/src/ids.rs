@@ -7,7 +7,7 @@ use std::ops::Range;
 pub struct Rank(pub u32);
 
 impl Rank {
-    /// As an index of a table of ranks.
+    /// The rank as an index.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -24,16 +24,16 @@ pub struct Realm(pub u32);
 pub struct Tag(pub u16);
 
 impl Tag {
-    /// All tags are below it.
+    /// The number of tags.
     pub const BOUND: u16 = 32768;
 }
 
-/// Something that the machine has started and whose completion it awaits.
-/// Unique among what is outstanding, used again afterwards.
+/// An operation that the machine has started and that is not complete. The
+/// number is unique among outstanding jobs and reused afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Job(pub u32);
 
-/// What a buffer is for.
+/// The purpose of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A window of a realm, at its aggregator.
@@ -46,7 +46,7 @@ pub enum Kind {
     Node(Realm),
     /// This rank's own data of an eager call.
     Eager,
-    /// What the root reads in an eager call.
+    /// The data that the root reads in an eager call.
     EagerWindow,
     /// The payload of an eager message, as the driver loop received it.
     Arrival,
@@ -57,9 +57,9 @@ pub enum Kind {
 pub struct Buffer {
     /// The rank whose machine manages it.
     pub owner: Rank,
-    /// What it is for.
+    /// Its purpose.
     pub kind: Kind,
-    /// Which of that kind.
+    /// Its number among those of this kind.
     pub index: u32,
 }
 
@@ -73,7 +73,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// How many bytes.
+    /// The number of bytes.
     pub fn bytes(&self) -> u64 {
         self.range.end - self.range.start
     }

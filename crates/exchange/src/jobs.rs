@@ -1,4 +1,4 @@
-//! What is outstanding, and the tags of receives.
+//! Outstanding jobs, and the tags of receives.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub(crate) struct WindowId {
     pub(crate) number: u64,
 }
 
-/// What to do when a job is complete.
+/// A job, which determines what follows when it is complete.
 #[derive(Debug)]
 pub(crate) enum Doing {
     /// A member's copy: tell who asked for it.
@@ -82,8 +82,8 @@ pub(crate) enum Doing {
 }
 
 impl Doing {
-    /// Whether nobody else takes part, so that it is completed even when a
-    /// rank is gone.
+    /// Whether no other rank takes part, so that it completes even if a rank
+    /// is lost.
     pub(crate) fn is_local(&self) -> bool {
         match self {
             Doing::Copy { .. }
@@ -104,7 +104,7 @@ impl Doing {
     }
 }
 
-/// All that is outstanding.
+/// All outstanding jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
     slots: Vec<Option<Doing>>,
@@ -121,7 +121,7 @@ impl Jobs {
         Job(index)
     }
 
-    /// What a job was, which is over.
+    /// Removes a job that is complete.
     ///
     /// # Panics
     /// When there is no such job: the driver loop completed it twice.
@@ -150,7 +150,7 @@ impl Jobs {
 pub(crate) struct Tags {
     unused: Range<u16>,
     free: Vec<Tag>,
-    /// Whether someone waits for one.
+    /// Whether a receive waits for a tag.
     is_wanted: bool,
 }
 
@@ -169,7 +169,7 @@ impl Tags {
         tag
     }
 
-    /// Whether a tag has become free that someone waits for; says so once.
+    /// Whether a tag has become free while a receive waits for one; true once.
     pub(crate) fn is_relief(&mut self) -> bool {
         self.is_wanted && !self.free.is_empty() && std::mem::take(&mut self.is_wanted)
     }

@@ -12,14 +12,14 @@
 //! ranges of the file.
 //!
 //! The same machine runs in three places: in the library, under a scheduler
-//! that tries bad orders of events (`tests/schedules`), and with 65,536 ranks
+//! that tries random and adversarial orders of events (`tests/schedules`), and with 65,536 ranks
 //! in virtual time ([`simulate`]).
 //!
 //! # Groups and layers
 //!
 //! Ranks that share memory, usually those of a node, form a *group*
 //! ([`Groups`]). Within a group nothing is sent: a rank copies its bytes
-//! straight into the buffer of another, and they exchange notes. Between
+//! directly into the buffer of another, and they exchange notes. Between
 //! groups, one rank of each group, the *relay*, sends and receives what belongs
 //! to a realm, so that there is one data message per node and window. Relays are
 //! an agreed function of group and realm and are spread over the group. Where
@@ -29,9 +29,9 @@
 //!
 //! # A call
 //!
-//! **Entry.** What each rank wants goes up a tree of depth log(nodes) + log(ranks
+//! **Entry.** The entries of the ranks go up a tree of depth log(nodes) + log(ranks
 //! per node) (`Up`), a verdict comes down (`Down`). If all ranks together move
-//! no more than [`Limits::eager_bytes`], data rides with these messages and the
+//! no more than [`Limits::eager_bytes`], data travels with these messages and the
 //! root alone accesses the file: two nodes exchange one message each way.
 //! Otherwise the verdict is the table of entries, equal neighbours merged, and
 //! every node makes the plan from it ([`Action::Plan`]). If a rank's arguments
@@ -54,7 +54,7 @@
 //! The ranks of the aggregator's own group get the `Move` directly and copy into
 //! the window. A message lands in its final place if the group's part is one
 //! run of the window; otherwise it goes through a staging buffer. There are up
-//! to [`Limits::depth`] windows under way: while one is written, the next is
+//! to [`Limits::depth`] windows in flight: while one is written, the next is
 //! being filled.
 //!
 //! **Reading** is the mirror image. Windows are read ahead as far as there
@@ -69,20 +69,20 @@
 //! ([`Contents::Packed`]). Windows end at multiples of [`Limits::unit`] where
 //! there is one within reach.
 //!
-//! **Failures and ends of files** travel by the same way. After a transfer that
+//! **Failures and ends of files** take the same path. After a transfer that
 //! stopped, the aggregator answers for the rest of its realm with one `Discard`
-//! per relay, which passes it on (`Skip`). A rank knows that it is through when
-//! all its bytes have been asked for or discarded, so both sides always agree on
-//! what is still to come, and no receive is left over. Windows below the stop
-//! that are under way are still moved.
+//! per relay, which passes it on (`Skip`). A rank is done when all its bytes have
+//! been requested or discarded, so both sides always agree on what is still to
+//! come, and no receive is left over. Windows below the stop
+//! that are in flight are still moved.
 //!
 //! **The end.** When a rank has no data left and its realms are done, it reports
 //! the lowest byte that could not be moved and the first error up the tree
 //! (`Agree`); the result comes down (`Agreed`). Relays work on until then. A
 //! rank's count is its data below the stop. [`Action::Finish`] comes with
 //! nothing outstanding, except after [`Event::PeerLost`]: then the machine
-//! waits for its own copies and transfers only, and names the buffers that a
-//! request or another rank may still touch, to be parked.
+//! waits for its own copies and transfers only, and returns the buffers that a
+//! request or another rank may still access, to be parked.
 //!
 //! # The driver loop
 //!
@@ -120,13 +120,13 @@
 //!
 //! # Bounds
 //!
-//! [`Limits::memory_max`] has the memory of a rank in bytes. It depends on the
+//! [`Limits::memory_max`] is the maximum memory of a rank in bytes. It depends on the
 //! number of realms that a rank aggregates or relays for, not on the data, its
 //! pieces or the number of ranks. A rank is asked about windows that it has data
 //! in; an aggregator asks about ranks that have data in its window, and once
 //! per call about each [contributor](Accesses::contributors) to its realm. At
 //! most one data message per tag is under way to a rank, and tags are recycled
-//! below [`Tag::BOUND`]. [`Counters`] has what a machine really did.
+//! below [`Tag::BOUND`]. [`Counters`] has the actual costs of a machine.
 
 #![forbid(unsafe_code)]
 

@@ -9,33 +9,32 @@ use crate::{Direction, Groups, Rank, Tag};
 pub struct Limits {
     /// The size of a window: the collective buffer.
     pub window_bytes: u64,
-    /// The size of a data message at most. At least the number of ranks of
-    /// the largest group, so that a slice is never less than a byte of each.
+    /// The maximum size of a data message. At least the number of ranks of
+    /// the largest group, so that a slice can hold a byte of each.
     pub slice_bytes: u64,
-    /// Windows of a realm under way at most; two for any overlap.
+    /// The maximum number of windows per realm in flight; overlap needs two.
     pub depth: u32,
-    /// Staging slices of a realm at most.
+    /// The maximum number of staging buffers per realm.
     pub staging: u32,
-    /// Buffers at most of a rank that sends for its node, per realm.
+    /// The maximum number of node buffers per relay and realm.
     pub node_buffers: u32,
     /// Windows end at multiples of it where one is within reach: the stripe,
     /// lock or page unit.
     pub unit: u64,
-    /// Calls that move no more than this, all ranks together, are eager; 0
-    /// for none.
+    /// Calls that move no more than this, all ranks together, are eager. With
+    /// 0, no call is.
     pub eager_bytes: u64,
-    /// The tags of this rank's receives: those of a rank's simultaneous calls
-    /// differ.
+    /// The tags of this rank's receives. Calls that a rank makes at the same
+    /// time need different ones.
     pub tags: Range<u16>,
 }
 
 impl Limits {
-    /// Bytes of buffers that a rank holds at most, if it aggregates
-    /// `aggregated` realms, relays for `relayed` and has `children` in the
-    /// tree. What the ranks move, how many pieces it has, and how many ranks
-    /// there are do not enter. A node's relays together hold at most
-    /// `node_buffers` slices per realm: with many realms, slices should be
-    /// short.
+    /// The maximum size of a rank's buffers, if it aggregates `aggregated`
+    /// realms, relays for `relayed` and has `children` in the tree. It does not
+    /// depend on the amount of data, its pieces or the number of ranks. The
+    /// relays of a node together hold up to `node_buffers` slices per realm:
+    /// with many realms, slices should be short.
     pub fn memory_max(&self, aggregated: u64, relayed: u64, children: u64) -> u64 {
         let windows = u64::from(self.depth) * self.window_bytes;
         let staging = u64::from(self.staging) * self.slice_bytes;
@@ -43,7 +42,7 @@ impl Limits {
         aggregated * (windows + staging) + relayed * node + (children + 2) * self.eager_bytes
     }
 
-    /// Why these limits cannot be used, if so.
+    /// Fails if these limits cannot be used.
     pub fn check(&self, groups: &Groups) -> Result<(), String> {
         let largest = (0..groups.count()).map(|group| groups.members(group).len() as u64);
         let largest = largest.max().unwrap_or(1);
@@ -74,12 +73,12 @@ impl Limits {
     }
 }
 
-/// What all ranks know of a call before it starts.
+/// The part of a call that all ranks know before it starts.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Which way the data goes.
+    /// The direction of the call.
     pub direction: Direction,
-    /// Who combines data with whom.
+    /// Which ranks combine their data.
     pub groups: Arc<Groups>,
     /// The root of the tree, which carries out eager calls: a rank that has
     /// the file open.

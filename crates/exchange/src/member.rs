@@ -1,4 +1,4 @@
-//! The part that every rank has: its own data.
+//! Every rank's own data.
 
 use std::ops::Range;
 
@@ -6,8 +6,8 @@ use crate::{Accesses, Action, Buffer, Job, Message, Place, Rank, Realm, core::Co
 
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// Data bytes that nobody has asked for yet, or whose copy is not
-    /// complete. A rank needs no list of windows to know when it is through.
+    /// Data bytes that have not been requested, or whose copy is not complete.
+    /// So a rank needs no list of windows to know when it is done.
     remaining: u64,
 }
 

@@ -1,5 +1,4 @@
-//! What machines say to each other. See the crate's description for the order
-//! in which they say it.
+//! Messages between machines. The crate's description has their order.
 
 use std::{ops::Range, sync::Arc};
 
@@ -8,9 +7,9 @@ use crate::{Buffer, Failure, Job, Kind, Rank, Realm, Table, Tag};
 /// Bytes of one rank in a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Whose bytes.
+    /// The rank.
     pub rank: Rank,
-    /// How many.
+    /// The number of its bytes.
     pub bytes: u64,
 }
 
@@ -48,7 +47,7 @@ pub struct Slice {
     pub realm: Realm,
     /// The range.
     pub file: Range<u64>,
-    /// What the message looks like.
+    /// The form of the message.
     pub form: Form,
     /// The ranks with data in it, ascending.
     pub parts: Vec<Part>,
@@ -71,13 +70,13 @@ impl Slice {
     }
 }
 
-/// How far the call got: the lowest byte of the file that was not moved, and
+/// The result of a call: the lowest byte of the file that was not moved, and
 /// the failure of the lowest rank that has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The first byte that was not moved; `u64::MAX` if all were.
     pub stop: u64,
-    /// Why, unless the file ended there.
+    /// The reason, unless the file ended there.
     pub failure: Option<Failure>,
 }
 
@@ -94,10 +93,10 @@ impl Progress {
     }
 }
 
-/// What the root makes of the entries.
+/// The root's decision on the entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Everybody plans from these entries.
+    /// All ranks plan from these entries.
     Plan(Arc<Table>),
     /// The call is over.
     Over(Progress),
@@ -131,7 +130,7 @@ pub enum Message {
     Offer {
         /// What will be sent.
         slice: Slice,
-        /// To be named in the answer.
+        /// Named in the answer.
         key: Job,
     },
     /// The receive of an offer is posted.
@@ -154,7 +153,7 @@ pub enum Message {
     /// To a rank of the same group: copy your bytes of a range to or from a
     /// buffer.
     Move {
-        /// To be named in the answer.
+        /// Named in the answer.
         key: Job,
         /// The realm.
         realm: Realm,
@@ -177,14 +176,14 @@ pub enum Message {
         /// The range.
         file: Range<u64>,
     },
-    /// To the parent: how far a subtree got.
+    /// To the parent: the result of a subtree.
     Agree(Progress),
-    /// To a child: how far the call got.
+    /// To a child: the result of the call.
     Agreed(Progress),
 }
 
 impl Message {
-    /// How long it is on the wire, without its payload.
+    /// Its length on the wire, without its payload.
     pub fn wire_bytes(&self) -> u64 {
         let failure = |failure: &Option<Failure>| match failure {
             None => 1,

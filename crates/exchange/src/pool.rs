@@ -1,8 +1,8 @@
-//! The buffers of one kind: one reserved, more if there is room.
+//! The buffers of one kind: one is reserved, more are acquired if possible.
 
 use crate::{Action, Buffer, Kind, Rank};
 
-/// Whether to ask for more.
+/// Whether to request more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asking {
     May,
@@ -84,12 +84,12 @@ impl Pool {
         }
     }
 
-    /// Whether an answer is due.
+    /// Whether a request has not been answered.
     pub(crate) fn is_asking(&self) -> bool {
         self.asking == Asking::Asked
     }
 
-    /// At the end: gives back what was acquired, and names what is in use.
+    /// At the end: releases acquired buffers, and returns those in use.
     pub(crate) fn close(&mut self, out: &mut Vec<Action>) -> Vec<Buffer> {
         let (free, used): (Vec<u32>, Vec<u32>) =
             (0..self.held).partition(|index| self.free.contains(index));

@@ -4,8 +4,8 @@
 //! Grants and offers of a realm are served in the order in which they came.
 //! One buffer is reserved for each realm, and whatever is in it can always
 //! move on: a granted slice has its receive posted, and the ranks that fill
-//! or empty a buffer wait for nothing meanwhile. So relays wait for buffers
-//! in no circle.
+//! or empty a buffer wait for nothing else. So relays cannot wait for each
+//! other's buffers in a cycle.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -48,7 +48,7 @@ impl Relay {
         self.realms.values_mut().map(|queue| &mut queue.buffers)
     }
 
-    /// How many realms it serves.
+    /// The number of realms that it serves.
     pub(crate) fn realms(&self) -> u64 {
         self.realms.len() as u64
     }
@@ -120,7 +120,7 @@ impl Relay {
         load(core, slice, buffer, None);
     }
 
-    /// Passes on that data of ranks of the group is not moved.
+    /// Tells ranks of the group that their data is not moved.
     pub(crate) fn discard<A: Accesses>(
         core: &mut Core<A>,
         realm: Realm,
@@ -180,7 +180,7 @@ fn load<A: Accesses>(core: &mut Core<A>, slice: Slice, buffer: Buffer, send: Opt
     }
 }
 
-/// Posts the receive of an offered slice, and says so.
+/// Posts the receive of an offered slice, and tells the aggregator.
 fn receive<A: Accesses>(core: &mut Core<A>, slice: Slice, buffer: Buffer, tag: Tag, key: Job) {
     let from = core.accesses().aggregator(slice.realm);
     let range = 0..slice.bytes;

@@ -1,10 +1,10 @@
-//! What each rank wants of a call, as it travels: equal neighbours once.
+//! The entries of a call's ranks. Equal entries of neighbours travel once.
 
 use std::sync::Arc;
 
 use crate::Rank;
 
-/// What one rank says when it enters a call.
+/// A rank's arguments when it enters a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// First data byte of its view.
@@ -23,10 +23,10 @@ impl Entry {
     pub const NOT_EAGER: u8 = 0x80;
 }
 
-/// The error of one rank. What it says is the driver loop's affair.
+/// The error of one rank. Its text is opaque to the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Whose it is. Of several, that of the lowest rank is reported.
+    /// The rank. Of several failures, that of the lowest rank is reported.
     pub rank: Rank,
     /// The error in the form in which it travels.
     pub detail: Arc<[u8]>,
@@ -42,7 +42,7 @@ impl Failure {
     }
 }
 
-/// Ranks in a row with equal entries.
+/// Consecutive ranks with equal entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub(crate) first: u32,
@@ -87,7 +87,7 @@ impl Table {
         Table { stretches }
     }
 
-    /// What a rank wants.
+    /// The entry of a rank.
     pub fn get(&self, rank: Rank) -> Option<&Entry> {
         let after = self.stretches.partition_point(|it| it.first <= rank.0);
         let stretch = self.stretches[..after].last()?;
@@ -116,7 +116,7 @@ impl Table {
         failures.fold(None, Failure::first)
     }
 
-    /// How long it is on the wire.
+    /// Its length on the wire.
     pub(crate) fn wire_bytes(&self) -> u64 {
         let failures = self
             .stretches

@@ -16,24 +16,24 @@ use crate::{
     pool::Pool,
 };
 
-/// Where a window is on its way. Writes go Exchanging, Moving, Done; reads
-/// Moving, Moved, Exchanging, Done.
+/// The state of a window. Writes go through Exchanging, Moving, Done; reads
+/// through Moving, Moved, Exchanging, Done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Exchanging,
     /// Under its file transfer.
     Moving,
-    /// Read, and not yet its turn to be handed out.
+    /// Read, waiting for earlier windows to be handed out.
     Moved,
     Done,
 }
 
-/// What is left to exchange with one group.
+/// The part of a window that remains to be exchanged with one group.
 #[derive(Debug)]
 struct Rest {
     /// Its shares of the window.
     shares: Range<usize>,
-    /// What is left of the window's range.
+    /// The rest of the window's range.
     file: Range<u64>,
     /// The next slice, once it is cut.
     slice: Option<slice::Planned>,
@@ -50,7 +50,7 @@ struct Window {
     rests: Vec<Rest>,
     /// The first of them that is not granted to its end (writes).
     granted: usize,
-    /// Copies and messages that are outstanding.
+    /// The number of outstanding copies and messages.
     open: usize,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Aggregator {
     waiting: VecDeque<Waiting>,
     /// The first byte of the realm that could not be moved.
     stop: u64,
-    /// Whether the ranks know of it.
+    /// Whether the ranks have been told.
     is_discarded: bool,
 }
 
@@ -103,12 +103,12 @@ impl Aggregator {
         [&mut self.buffers, &mut self.staging]
     }
 
-    /// Whether every byte of the realm has been dealt with.
+    /// Whether every byte of the realm has been moved or discarded.
     pub(crate) fn is_done(&self) -> bool {
         self.windows.is_empty() && (self.cutter.is_done() || self.is_discarded)
     }
 
-    /// Does what can be done now.
+    /// Advances every window as far as possible.
     pub(crate) fn advance<A: Accesses>(&mut self, core: &mut Core<A>) {
         loop {
             self.open_windows(core);
@@ -122,7 +122,7 @@ impl Aggregator {
         }
     }
 
-    /// Drops windows that are done; whether there were any.
+    /// Drops windows that are done; returns whether there were any.
     fn retire(&mut self) -> bool {
         let before = self.first;
         while self
@@ -177,17 +177,17 @@ impl Aggregator {
         }
     }
 
-    /// Starts the exchange: asks the ranks of the own group to copy, and
-    /// lists what is to be exchanged with the others.
+    /// Starts the exchange: asks the ranks of this group to copy, and lists
+    /// what is to be exchanged with other groups.
     fn exchange<A: Accesses>(&mut self, core: &mut Core<A>, number: u64) {
         let (id, realm) = (self.id(number), self.realm);
         let window = self.window(number);
         window.stage = Stage::Exchanging;
         let mut at = 0;
-        for shares in window.shares.chunk_by(|a, b| a.turn == b.turn) {
+        for shares in window.shares.chunk_by(|a, b| a.position == b.position) {
             let range = at..at + shares.len();
             at = range.end;
-            if shares[0].turn > 0 {
+            if shares[0].position > 0 {
                 window.rests.push(Rest {
                     shares: range,
                     file: window.file.clone(),
@@ -236,7 +236,7 @@ impl Aggregator {
         });
     }
 
-    /// Notes where the realm stopped.
+    /// Records where the realm stopped.
     fn note<A: Accesses>(&mut self, core: &mut Core<A>, outcome: Outcome) {
         let Outcome { stop, error } = outcome;
         self.stop = self.stop.min(stop.unwrap_or(u64::MAX));
@@ -274,7 +274,7 @@ impl Aggregator {
         }
     }
 
-    /// A rank of the own group has filled or emptied its part of a window.
+    /// A rank of this group has filled or emptied its part of a window.
     pub(crate) fn filled<A: Accesses>(&mut self, core: &mut Core<A>, window: WindowId) {
         self.window(window.number).open -= 1;
         self.advance(core);

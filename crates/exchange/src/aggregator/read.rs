@@ -33,8 +33,8 @@ impl Aggregator {
         }
     }
 
-    /// Whether a transfer stopped in a window or before it is known when its
-    /// turn comes, because windows take their turns in ascending order.
+    /// Hands out a window. Whether a transfer stopped in it or before it is
+    /// known by now, because windows are handed out in ascending order.
     fn hand_out<A: Accesses>(&mut self, core: &mut Core<A>, number: u64) {
         let stop = self.stop;
         if stop < self.window(number).file.end && !self.is_discarded {
@@ -51,7 +51,7 @@ impl Aggregator {
         }
     }
 
-    /// Leaves of a window what was read of it.
+    /// Reduces a window to the part that was read.
     fn clip<A: Accesses>(&mut self, core: &Core<A>, number: u64, stop: u64) {
         let realm = self.realm;
         let window = self.window(number);
@@ -78,7 +78,7 @@ impl Aggregator {
         self.discard(core, file, ranks);
     }
 
-    /// Offers the next slice of what is left for a group.
+    /// Offers a group its next slice.
     fn offer<A: Accesses>(&mut self, core: &mut Core<A>, number: u64, rest: usize) {
         let (id, realm) = (self.id(number), self.realm);
         let window = self.window(number);
@@ -103,8 +103,8 @@ impl Aggregator {
         self.advance(core);
     }
 
-    /// Sends a slice, or packs it first; false if there is no buffer for
-    /// that.
+    /// Sends a slice, or packs it first; returns false if there is no buffer
+    /// for that.
     fn send<A: Accesses>(
         &mut self,
         core: &mut Core<A>,
@@ -184,7 +184,7 @@ impl Aggregator {
         core.out.push(Action::Send { job, to, tag, span });
     }
 
-    /// A slice is sent: offers the next, or is through with the group.
+    /// A slice is sent: offers the next one, if there is one.
     pub(crate) fn sent<A: Accesses>(
         &mut self,
         core: &mut Core<A>,
@@ -205,7 +205,7 @@ impl Aggregator {
         self.advance(core);
     }
 
-    /// A window has been read, or not.
+    /// The transfer of a window is over.
     fn was_read<A: Accesses>(&mut self, core: &mut Core<A>, id: WindowId, outcome: Outcome) {
         self.note(core, outcome);
         self.window(id.number).stage = Stage::Moved;

@@ -9,7 +9,7 @@ use crate::{
     cut::{Shape, Share},
 };
 
-/// Where a slice's message lies at the aggregator.
+/// Where the aggregator keeps the message of a slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Landing {
     /// In the window, from here on, as it travels.
@@ -22,12 +22,12 @@ pub(super) enum Landing {
 pub(super) struct Planned {
     pub(super) slice: Slice,
     pub(super) landing: Landing,
-    /// Whether the group has no data behind it in the window.
+    /// Whether the group has no data after it in the window.
     pub(super) is_last: bool,
 }
 
 impl Aggregator {
-    /// Cuts the next slice of what is left for a group.
+    /// Cuts the next slice for a group.
     pub(super) fn next_slice<A: Accesses>(
         core: &Core<A>,
         realm: Realm,

@@ -29,8 +29,8 @@ impl Aggregator {
         }
     }
 
-    /// Grants slices in ascending order of windows, as far as tags and
-    /// staging buffers reach.
+    /// Grants slices in ascending order of windows while there are tags and
+    /// staging buffers.
     fn grant<A: Accesses>(&mut self, core: &mut Core<A>) {
         for number in self.first..self.first + self.windows.len() as u64 {
             if self.window(number).stage != Stage::Exchanging {
@@ -46,8 +46,8 @@ impl Aggregator {
         }
     }
 
-    /// Posts the receive of a window's next slice and grants it; false if it
-    /// has to wait.
+    /// Posts the receive of a window's next slice and grants it; returns
+    /// false if it has to wait.
     fn grant_next<A: Accesses>(&mut self, core: &mut Core<A>, number: u64) -> bool {
         let (id, realm) = (self.id(number), self.realm);
         let window = &mut self.windows[(number - self.first) as usize];
@@ -100,7 +100,7 @@ impl Aggregator {
         true
     }
 
-    /// After a failure: what is not granted of a window is not moved.
+    /// After a failure: discards the part of a window that is not granted.
     fn discard_rests<A: Accesses>(&mut self, core: &mut Core<A>, number: u64) {
         let window = self.window(number);
         let mut discarded = Vec::new();
@@ -163,7 +163,7 @@ impl Aggregator {
         self.advance(core);
     }
 
-    /// A window has been written, or not.
+    /// The transfer of a window is over.
     pub(super) fn written<A: Accesses>(
         &mut self,
         core: &mut Core<A>,

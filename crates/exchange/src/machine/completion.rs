@@ -1,4 +1,4 @@
-//! What follows when a job is complete.
+//! Completed jobs.
 
 use super::Machine;
 use crate::{Accesses, Job, Outcome, Span, jobs::Doing, relay::Relay};

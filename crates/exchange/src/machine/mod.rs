@@ -18,7 +18,7 @@ use crate::{
     tree::Tree,
 };
 
-/// Where a call is.
+/// The phase of a call.
 #[derive(Debug)]
 enum Phase {
     /// Until the verdict.
@@ -70,12 +70,12 @@ impl<A: Accesses> Machine<A> {
         }
     }
 
-    /// What it has done so far.
+    /// Its costs so far.
     pub fn counters(&self) -> Counters {
         self.core.counters()
     }
 
-    /// Bytes of buffers that it may hold, as far as its roles are known.
+    /// The maximum size of its buffers, as far as its roles are known.
     pub fn memory_max(&self) -> u64 {
         self.core.setting.limits.memory_max(
             self.aggregators.len() as u64,
@@ -84,7 +84,7 @@ impl<A: Accesses> Machine<A> {
         )
     }
 
-    /// Takes an event and adds what is to be done to `actions`.
+    /// Handles an event, and appends the resulting actions.
     ///
     /// # Panics
     /// When the event does not fit what the machine asked for: that is an
@@ -149,8 +149,8 @@ impl<A: Accesses> Machine<A> {
         }
     }
 
-    /// After the loss of a rank nothing is sent any more, so that a payload
-    /// is nobody's.
+    /// After the loss of a rank nothing is sent any more, so payloads are
+    /// released.
     fn drop_payload(&mut self, payload: Vec<Span>) {
         let own = payload.into_iter().map(|span| span.buffer);
         let own = own.filter(|it| it.kind == Kind::Arrival && it.owner == self.core.me);
@@ -258,7 +258,7 @@ impl<A: Accesses> Machine<A> {
         self.advance();
     }
 
-    /// Lets everybody use what has become free.
+    /// Lets all roles use tags and buffers that have become free.
     fn advance(&mut self) {
         if self.lost.is_some() || !matches!(self.phase, Phase::Exchanging) {
             return;
@@ -320,7 +320,7 @@ impl<A: Accesses> Machine<A> {
         matches!(self.phase, Phase::Finished)
     }
 
-    /// How far this rank and the subtrees that reported to it got.
+    /// The result so far, of this rank and the subtrees that reported to it.
     pub fn progress(&self) -> &Progress {
         &self.core.progress
     }

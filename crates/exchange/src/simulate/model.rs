@@ -1,4 +1,4 @@
-//! The machine on which the ranks run.
+//! The cluster on which the ranks run.
 
 /// Times in nanoseconds, rates in bytes per microsecond (MB/s).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct Model {
     pub link_rate: u64,
     /// From a note to its arrival, within a node.
     pub note_latency_ns: u64,
-    /// What a rank needs to handle an event.
+    /// The time that a rank needs to handle an event.
     pub event_ns: u64,
     /// Of a rank's copies.
     pub copy_rate: u64,
@@ -17,8 +17,7 @@ pub struct Model {
     pub file_latency_ns: u64,
     /// Of each file server.
     pub file_rate: u64,
-    /// How many file servers there are. Those of a file take its stripes in
-    /// turn.
+    /// The number of file servers. Stripes are assigned to them round-robin.
     pub servers: u64,
     /// The length of a stripe.
     pub stripe_bytes: u64,
@@ -41,7 +40,7 @@ impl Default for Model {
     }
 }
 
-/// How long some bytes take at a rate.
+/// The time that some bytes take at a rate.
 pub(super) fn duration_ns(bytes: u64, rate: u64) -> u64 {
     bytes * 1000 / rate.max(1)
 }

@@ -9,7 +9,7 @@ use crate::{Accesses, Rank, Realm};
 /// apart, the first at `r * step`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// How many ranks there are.
+    /// The number of ranks.
     pub ranks: u32,
     /// The length of a piece.
     pub piece_bytes: u64,
@@ -39,7 +39,7 @@ impl Pattern {
         }
     }
 
-    /// Records that go to the ranks in turn.
+    /// Records that are assigned to the ranks round-robin.
     pub fn cyclic(ranks: u32, record_bytes: u64, records: u64) -> Pattern {
         Pattern {
             stride: record_bytes * u64::from(ranks),

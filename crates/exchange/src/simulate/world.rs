@@ -8,16 +8,16 @@ use crate::{
     Machine, Outcome, Progress, Rank, Realm, Setting, Span, Tag,
 };
 
-/// What a simulated call took.
+/// The costs of a simulated call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// From the first rank's entry to the last one's return.
     pub makespan_ns: u64,
     /// All ranks together.
     pub total: Counters,
-    /// The most of any rank, each count for itself.
+    /// The maximum of each count over all ranks.
     pub most: Counters,
-    /// The most of any rank that is not an aggregator.
+    /// The maximum of each count over ranks that are not aggregators.
     pub most_member: Counters,
     /// Time in which file servers were busy, all together.
     pub file_busy_ns: u64,
@@ -74,7 +74,7 @@ struct World<'a, A> {
     machines: Vec<Machine<A>>,
     queue: Queue<(Rank, Event<A>)>,
     receives: HashMap<(Rank, Rank, Tag), Job>,
-    /// When each rank, link and server has nothing more to do.
+    /// When each rank, link and server becomes idle.
     cpu_free: Vec<u64>,
     out_free: Vec<u64>,
     in_free: Vec<u64>,
