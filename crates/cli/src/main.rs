@@ -14,6 +14,7 @@ mod measure;
 mod output;
 mod pages;
 mod run;
+mod scale;
 mod shim;
 mod workload;
 

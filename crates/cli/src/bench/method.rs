@@ -29,6 +29,11 @@ pub(crate) enum Calls {
 }
 
 impl Calls {
+    /// Whether every rank makes the call and returns when it is complete.
+    pub(crate) fn is_blocking_collective(self) -> bool {
+        self == Calls::Collective
+    }
+
     fn is_collective(self) -> bool {
         matches!(
             self,

@@ -4,10 +4,10 @@
 mod cold;
 mod fitness;
 mod layout;
-mod method;
+pub(crate) mod method;
 mod mpi;
 pub(crate) mod options;
-mod outcome;
+pub(crate) mod outcome;
 mod plan;
 mod report;
 mod row;
@@ -16,7 +16,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod trial;
-mod world;
+pub(crate) mod world;
 
 use std::io::{self, Write};
 
@@ -69,6 +69,11 @@ enum Benchmark {
     /// A rank of `latency`
     #[command(hide = true)]
     LatencyWorker(Box<crate::latency::worker::Arguments>),
+    /// Measure how costs per rank grow with ranks and nodes: processor time, messages, memory
+    Scale(Box<crate::scale::Arguments>),
+    /// One row of `scale`
+    #[command(hide = true)]
+    ScaleWorker(Box<crate::scale::worker::Arguments>),
     /// The second job of --beside: runs until its input ends
     #[command(hide = true)]
     SecondJob(second_job::Arguments),
@@ -85,6 +90,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         Some(Benchmark::CompareWorker(arguments)) => crate::compare::worker::run(arguments, out),
         Some(Benchmark::Latency(arguments)) => crate::latency::run(arguments, out),
         Some(Benchmark::LatencyWorker(arguments)) => crate::latency::worker::run(arguments, out),
+        Some(Benchmark::Scale(arguments)) => crate::scale::run(arguments, out),
+        Some(Benchmark::ScaleWorker(arguments)) => crate::scale::worker::run(arguments, out),
         Some(Benchmark::SecondJob(arguments)) => second_job::run(arguments, out),
         None => measure(&arguments.options, out),
     }

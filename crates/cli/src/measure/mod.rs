@@ -3,6 +3,7 @@
 //! run needs is compared with what the machine has before anything is written, and its files are
 //! removed however it ends.
 
+pub(crate) mod allocations;
 pub(crate) mod buffer;
 pub(crate) mod capacity;
 pub(crate) mod content;
@@ -11,6 +12,7 @@ mod fault;
 mod guard;
 mod memory;
 mod order;
+pub(crate) mod resident;
 mod samples;
 mod scratch;
 mod share;

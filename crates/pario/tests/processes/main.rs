@@ -11,12 +11,19 @@ mod common;
 mod footprint;
 mod harness;
 mod losses;
+mod memory;
 mod sharing;
 mod tour;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let tests = [footprint::TESTS, tour::TESTS, sharing::TESTS, losses::TESTS];
+    let tests = [
+        footprint::TESTS,
+        tour::TESTS,
+        sharing::TESTS,
+        losses::TESTS,
+        memory::TESTS,
+    ];
     harness::main(&tests.concat())
 }

@@ -15,8 +15,9 @@ const STAGING: u32 = 2;
 const NODE_BUFFERS: u32 = 2;
 /// A data message: long enough for the network's full bandwidth.
 const SLICE_BYTES: u64 = 1 << 20;
-/// Receives that a rank may have posted in one context.
-const TAGS: u16 = 1024;
+/// Receives that a rank may have posted in one context: as many tags as the
+/// transport over an MPI has for it.
+const TAGS: u16 = 512;
 
 /// How many bytes all ranks together may move for their data to travel with the
 /// messages that start and end a call.
