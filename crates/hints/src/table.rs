@@ -212,15 +212,14 @@ hints! {
     Collective, File, Always;
 
     /// How data moves between ranks and aggregators: through shared memory
-    /// (`shared`), by messages between those that have data to exchange
-    /// (`messages`), by messages between all (`alltoall`), or combined per node
-    /// first (`two-layer`). `romio_cb_alltoall=enable` is the same as
-    /// `alltoall`.
+    /// (`shared`), in one message per rank and window (`messages`), or in one
+    /// message per node and window (`two-layer`). `alltoall` and
+    /// `romio_cb_alltoall=enable` are accepted and mean `messages`: only ranks
+    /// that have data to exchange do so.
     pario_exchange: Option<Exchange> = None, Automatic(Words::<Exchange>::ANY);
     Collective, File, Always;
 
-    /// Whether ranks send a message to every aggregator in each round, for
-    /// networks that handle this well. `pario_exchange` takes precedence.
+    /// `enable` is the same as `pario_exchange=messages`, which takes precedence.
     romio_cb_alltoall: Buffering = Buffering::Automatic, Words::<Buffering>::ANY;
     Collective, File, Always;
 

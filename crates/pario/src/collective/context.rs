@@ -1,5 +1,5 @@
-//! What collective calls of a file share, one after the other: blocking calls
-//! in one context, background calls in another.
+//! State shared by successive collective calls of a file: blocking calls use one
+//! context, background calls another.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,19 +17,19 @@ use crate::{Result, agree::GatherBuffers};
 /// Windows in flight: exchange of some overlaps the transfer of others.
 pub(super) const SLOTS: usize = 4;
 
-/// A private world of messages and the windows made in it.
+/// A private transport and the state of the calls on it.
 #[derive(Debug)]
 pub(crate) struct CollectiveContext {
     pub(crate) comm: Arc<dyn Transport>,
     state: Mutex<ContextState>,
 }
 
-/// What a call leaves for the next one, so that calls in the steady state
-/// neither plan nor allocate again.
+/// State that calls leave for the next one, so that a steady sequence of calls
+/// neither plans nor allocates.
 #[derive(Debug, Default)]
 pub(super) struct ContextState {
     pub(super) buffers: GatherBuffers,
-    /// What the ranks move in the current call.
+    /// The entries of the current call.
     pub(super) entries: Vec<Entry>,
     pub(super) windows: SharedWindows,
     pub(super) exchange: ExchangeState,
@@ -84,9 +84,8 @@ impl CollectiveContext {
 }
 
 impl SharedWindows {
-    /// The shared windows, of at least `bytes` each; `None` where the ranks
-    /// share no memory. Collective when they are made, which all ranks do in
-    /// the same call.
+    /// The shared windows, of at least `bytes` each; `None` if the ranks share no
+    /// memory. Collective when they are created, which all ranks do in the same call.
     pub(super) fn of_size(
         &mut self,
         comm: &dyn Transport,

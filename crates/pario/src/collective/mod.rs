@@ -1,12 +1,12 @@
-//! Collective calls: the ranks say what they move, all compute the same plan,
+//! Collective calls: the ranks exchange their accesses, compute the same plan,
 //! carry it out, and agree on the result.
 //!
-//! Two exchanges frame a call (`entry.rs`): one small message a rank before,
-//! one after; of calls that are independent (`independent.rs`) only the second.
-//! Between them no collective takes place, but for a write
-//! that may rewrite holes, which asks first whether it is alone
-//! (`write_guard.rs`); what a rank needs to know of the others it computes from
-//! their views, which were exchanged when they were set.
+//! On one node, a call starts and ends with a gather of one small message per
+//! rank (`entry.rs`); independent calls (`independent.rs`) need only the second.
+//! Between nodes, the exchange protocol does both (`between_nodes.rs`). No other
+//! collective takes place, except for a write that may rewrite holes, which first
+//! checks that it is the only write (`write_guard.rs`): ranks compute everything
+//! else from the views, which they exchanged when they were set.
 
 mod atomic;
 mod background;
@@ -56,7 +56,7 @@ pub use planning::plan_facts;
 use planning::{CallPlan, Exchange, Holes};
 use write_guard::CollectiveWriteGuard;
 
-/// How far a plan got that moves the ranks' data together.
+/// How far this rank got with windows of the plan.
 #[derive(Debug, Default)]
 struct PlanResult {
     /// The first byte of the file that this rank could not move for the
@@ -78,13 +78,13 @@ impl PlanResult {
     }
 }
 
-/// A call whose data goes through windows, planned.
+/// A planned call whose data goes through windows.
 struct Work<'a> {
     comm: &'a dyn Transport,
     operation: &'a Operation,
     rounds: &'a Rounds,
     accesses: &'a [Access],
-    /// Whether byte sums prove coverage, once someone has asked.
+    /// Whether byte sums prove coverage; computed on first use.
     proof: &'a OnceLock<Proof>,
     holes: Holes,
 }
@@ -100,7 +100,7 @@ impl Work<'_> {
         self.rounds.members(aggregator, self.comm.size())
     }
 
-    /// Lets an aggregator's turn among those of its server come.
+    /// Waits for an aggregator's turn among those of its server.
     fn await_start(&self, aggregator: usize) {
         let delay_us = self.rounds.aggregators[aggregator].delay_us;
         if delay_us > 0 {
@@ -131,7 +131,7 @@ pub(crate) fn run(
     run_prepared(file, context, call, &settings, prepared)
 }
 
-/// `settings` are those that the call began with.
+/// `settings` are those in force when the call began.
 fn run_prepared(
     file: &Arc<Inner>,
     context: &CollectiveContext,
@@ -186,8 +186,7 @@ fn execute(
     let mine = &call.accesses[comm.rank().index()];
     match call.plan {
         Plan::Rounds(rounds) => {
-            // In shared windows anyone issues the transfer, which is right
-            // only where anyone may.
+            // Any rank may transfer a shared window, so the plan must allow that.
             let windows = match (call.exchange, rounds.writer) {
                 (Exchange::Shared, WindowWriter::Anyone) => {
                     windows.of_size(comm, rounds.window_bytes)?
@@ -227,8 +226,8 @@ fn execute(
     }
 }
 
-/// Moves this rank's own data, as a plan says that has every rank do so. Writes
-/// take the writer lock by themselves.
+/// Moves this rank's own data, for plans in which every rank does. Writes take the
+/// writer lock themselves.
 fn move_own(comm: &dyn Transport, operation: &Operation, call: &CallPlan<'_>) -> Result<Status> {
     match call.plan {
         Plan::PrivateSieve { buffer_bytes } => operation.run_sieved(*buffer_bytes),

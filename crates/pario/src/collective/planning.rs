@@ -1,4 +1,4 @@
-//! From what the ranks said to a plan: the pure planner's arguments.
+//! Plans of collective calls, from the ranks' entries and the file's facts.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,35 +15,34 @@ use pario_transport::{Rank, Transport};
 use super::entry::Entry;
 use crate::{Error, Mode, Result, operation::Operation, view::RankViews, warning::warn};
 
-/// What plans leave for later calls of a context. The same on all ranks, because
-/// it comes from agreed data.
+/// Plans and decisions kept for later calls of a context. The same on all ranks,
+/// because they follow from agreed data.
 #[derive(Debug, Default)]
 pub(super) struct PlanMemory {
     history: History,
     inputs: Option<PlanInputs>,
     decided: Option<Decided>,
     last: LastCall,
-    /// The views for which a warning was given last: once is enough.
+    /// The views for which a warning was printed last.
     warned: Option<u64>,
 }
 
-/// The last call that was planned. A call that moves the same bytes again needs
-/// no other plan.
+/// The last call that was planned. A call that moves the same bytes reuses its
+/// plan.
 #[derive(Debug, Default)]
 struct LastCall {
     /// The views of all ranks: their family and where rank 0's starts.
     views: Option<(u64, u64)>,
     entries: Vec<Entry>,
     accesses: Arc<Vec<Access>>,
-    /// Whether the ranks' bytes are known to be disjoint; found out when first
-    /// needed.
+    /// Whether the ranks' bytes are known to be disjoint; computed on first use.
     proof: Arc<OnceLock<Proof>>,
     planned: Option<Planned>,
     /// The plan as the exchange between nodes needs it.
     exchanged: Option<(Packing, Arc<pario_exchange::Planned>)>,
 }
 
-/// A call as it is to be carried out.
+/// How a call is to be carried out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallPlan<'a> {
     pub(super) plan: &'a Plan,
@@ -53,7 +52,7 @@ pub(super) struct CallPlan<'a> {
     pub(super) proof: &'a Arc<OnceLock<Proof>>,
 }
 
-/// What all calls with the same hints rest on.
+/// Input of the planner that depends on the hints only.
 #[derive(Debug)]
 struct PlanInputs {
     hints: Arc<Hints>,
@@ -80,7 +79,7 @@ impl PlanInputs {
         }
     }
 
-    /// Whether it still holds.
+    /// Whether it is still valid.
     fn is_of(&self, operation: &Operation) -> bool {
         Arc::ptr_eq(&self.hints, operation.hints())
     }
@@ -106,7 +105,7 @@ impl Decided {
 }
 
 impl PlanMemory {
-    /// What was decided last, and why.
+    /// The last decision and its reason.
     pub(super) fn explain(&self) -> Option<String> {
         let Decided {
             direction,
@@ -132,8 +131,8 @@ impl PlanMemory {
         })
     }
 
-    /// Whether it is known, without a look at the ranks' views, that every
-    /// rank moves its own data.
+    /// Whether every rank is known to move its own data, without looking at the
+    /// ranks' views.
     pub(super) fn knows_individual(&self, operation: &Operation, entries: &[Entry]) -> bool {
         let known = match (&self.inputs, &self.decided) {
             (Some(inputs), Some(decided)) if inputs.is_of(operation) => decided,
@@ -152,7 +151,7 @@ struct Planned {
 }
 
 impl LastCall {
-    /// Computes what each rank moves, unless it is what was moved last.
+    /// Computes the accesses, unless they are those of the last call.
     fn set(&mut self, operation: &Operation, entries: &[Entry]) -> Result<()> {
         let RankViews {
             shapes,
@@ -328,8 +327,8 @@ impl PlanMemory {
     }
 }
 
-/// Says which methods that were asked for by name do not exist. One that
-/// cannot be used for a call needs no word: the next call may suit it.
+/// Warns of methods requested by name that do not exist. A method that cannot be
+/// used for this call causes no warning: it may suit the next one.
 fn warn_of(decision: &Decision) {
     let choices = [
         ("pario_algorithm", &decision.algorithms),
@@ -351,8 +350,7 @@ fn facts(operation: &Operation, comm: &dyn Transport) -> Facts {
     plan_facts(operation.handle().facts(), nodes.collect()).with_assumptions(operation.hints())
 }
 
-/// What the planner needs to know of a file's file system, for ranks on these
-/// nodes.
+/// The planner's facts about a file system, for ranks on these nodes.
 pub fn plan_facts(facts: &pario_driver::Facts, nodes: Vec<u32>) -> Facts {
     Facts {
         nodes,
@@ -364,21 +362,20 @@ pub fn plan_facts(facts: &pario_driver::Facts, nodes: Vec<u32>) -> Facts {
     }
 }
 
-/// What may be done about holes in a window.
+/// What may be done with the holes in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holes {
-    /// They stay as they are: only the ranks' runs are written.
+    /// Only the ranks' runs are written.
     Leave,
-    /// They may be read and written back: nobody else is writing.
+    /// They may be read and written back: there is no other writer.
     Rewrite,
     /// They may be read and written back under a lock.
     RewriteLocked,
 }
 
 impl Holes {
-    /// What may be done where aggregators have the stretches of the file to
-    /// themselves, or not: what one reads and writes back, another may have
-    /// written meanwhile.
+    /// What may be done by several aggregators: unless each has its range of the
+    /// file to itself, one could write back what another has overwritten.
     pub(super) fn between(self, rounds: &Rounds) -> Holes {
         let alone = rounds.aggregators.len() == 1
             || rounds

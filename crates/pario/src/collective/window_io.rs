@@ -1,5 +1,5 @@
-//! Moving a window between its buffer and the file: whole, as its runs, or by
-//! read-modify-write; chosen for each window.
+//! Transfers of windows between buffer and file: whole, run by run, or by
+//! read-modify-write, decided per window.
 
 use std::{io, ops::Range, sync::OnceLock};
 
@@ -19,18 +19,18 @@ use crate::{
     operation::Operation,
 };
 
-/// The means to move windows of one call.
+/// Transfers the windows of one call.
 pub(super) struct WindowIo<'a> {
     operation: &'a Operation,
     accesses: &'a [Access],
     holes: Holes,
-    /// Whether byte sums prove coverage; found out when first needed.
+    /// Whether byte sums prove coverage; computed on first use.
     proof: &'a OnceLock<Proof>,
 }
 
 type Stopped = (u64, io::Error);
 
-/// Contiguous bytes of the file; mostly one run, all of a window.
+/// Contiguous ranges of the file; usually one, the whole window.
 type RunList = SmallVec<[Range<u64>; 1]>;
 
 impl<'a> WindowIo<'a> {
@@ -76,8 +76,8 @@ impl<'a> WindowIo<'a> {
         }
     }
 
-    /// Reads a window as far as the ranks in `members` need it. Returns where
-    /// it ended, as a byte of the file: past its last one if it is whole.
+    /// Reads the part of a window that the ranks in `members` need. Returns the
+    /// offset at which the data ends; `u64::MAX` if all of it was read.
     pub(super) fn read(
         &self,
         window: &Window,
@@ -104,8 +104,8 @@ impl<'a> WindowIo<'a> {
         u64::MAX
     }
 
-    /// What is read of the useful part of an extent: all of it where pieces lie
-    /// close together, otherwise the runs that ranks want.
+    /// The runs to read in the useful part of an extent: all of it if the pieces
+    /// are close together, otherwise the runs that ranks need.
     fn read_runs(&self, members: MemberRanks<'_>, useful: Range<u64>) -> RunList {
         let hints = self.operation.hints();
         let whole = match (hints.pario_read_method, hints.romio_ds_read) {
@@ -140,12 +140,12 @@ impl<'a> WindowIo<'a> {
         self.operation.handle().transfer(&batch)
     }
 
-    /// The most runs of one call.
+    /// Maximum number of runs per call.
     pub(super) fn list_pieces(&self) -> usize {
         (self.operation.hints().pario_list_pieces as usize).max(1)
     }
 
-    /// The stretches of an extent that the ranks have filled.
+    /// The runs of an extent that the ranks have filled.
     fn runs(&self, members: MemberRanks<'_>, extent: &Range<u64>) -> RunList {
         let bytes: u64 = self
             .of(members.clone())
@@ -198,9 +198,9 @@ impl<'a> WindowIo<'a> {
         }
     }
 
-    /// Coloma 2006's condition: holes are rewritten where a run and its gap are
-    /// short on average, and left where they are long, or where the runs are
-    /// whole blocks, which a file system writes without reading them.
+    /// Whether to rewrite holes (Coloma 2006): if a run and the gap after it are short
+    /// on average, unless the runs are whole blocks, which a file system writes
+    /// without reading them.
     fn rewrites(&self, runs: &[Range<u64>], span: &Range<u64>) -> bool {
         let limit = self.operation.hints().pario_sieve_extent;
         let block = self.operation.handle().facts().block_size.max(1);
@@ -226,9 +226,9 @@ impl<'a> WindowIo<'a> {
         Ok(())
     }
 
-    /// Fills the holes between the runs with what is there, and writes all of
-    /// the span. The holes are what is copied: they are less than the data
-    /// where rewriting is worth it, and zeros where the file is new.
+    /// Fills the holes between the runs with the file's contents and writes the
+    /// whole span. The holes are copied rather than the runs: where rewriting pays,
+    /// they are shorter.
     fn rewrite(
         &self,
         extent: &Range<u64>,
@@ -276,8 +276,8 @@ pub(super) fn exchange(
     }
 }
 
-/// Copies some data bytes of an access, from data byte `first` on, between
-/// memory that holds just these and their extent in a window.
+/// Copies data bytes of an access, from `first` on, between memory that holds only
+/// these and their extent in a window.
 pub(super) fn exchange_part(
     direction: Direction,
     access: &Access,

@@ -6,20 +6,16 @@ use std::{
     thread::Scope,
 };
 
-use pario_driver::Direction;
 use pario_exchange::{
-    Action, Event, Finished, Job, Machine, Message, Outcome, Planned, Rank, Setting, Span, Table,
+    Action, Event, Finished, Job, Machine, Message, Planned, Rank, Setting, Span, Table,
 };
 use pario_transport::{DataTag, Posted, Tag, Transport, TransportError};
 
 use super::{
-    super::{entry::check_same_call, write_guard::CollectiveWriteGuard},
     ExchangeState, PlannedCall, Step,
-    copies::{arrange, copy_own},
-    eager::access_of,
-    transfers::{Done, IoThread, Transfers, WindowTransfer, transfer_packed},
+    transfers::{Done, IoThread, Transfers, WindowTransfer},
 };
-use crate::{Result, access::MemorySpan, operation::Operation};
+use crate::{Result, operation::Operation};
 
 /// Control messages of the exchange.
 const CONTROL: Tag = Tag(1);
@@ -34,17 +30,17 @@ pub(super) struct Environment<'a> {
 }
 
 impl Environment<'_> {
-    fn operation(&self) -> &Operation {
+    pub(super) fn operation(&self) -> &Operation {
         let operation = self.operation;
         operation.expect("nothing is moved in a call with wrong arguments")
     }
 
-    fn planned(&self) -> &PlannedCall {
+    pub(super) fn planned(&self) -> &PlannedCall {
         let planned = self.planned.get();
         planned.expect("data is moved once the call is planned")
     }
 
-    fn transfers(&self) -> Transfers<'_> {
+    pub(super) fn transfers(&self) -> Transfers<'_> {
         let PlannedCall {
             planning,
             addresses,
@@ -67,14 +63,14 @@ enum Waiting {
 }
 
 pub(super) struct Call<'scope, 'env> {
-    scope: &'scope Scope<'scope, 'env>,
-    environment: &'env Environment<'env>,
-    state: &'scope mut ExchangeState,
+    pub(super) scope: &'scope Scope<'scope, 'env>,
+    pub(super) environment: &'env Environment<'env>,
+    pub(super) state: &'scope mut ExchangeState,
     machine: Machine<Planned>,
-    events: VecDeque<Event<Planned>>,
+    pub(super) events: VecDeque<Event<Planned>>,
     actions: Vec<Action>,
     posted: Vec<(Posted, Waiting)>,
-    io_thread: Option<IoThread>,
+    pub(super) io_thread: Option<IoThread>,
     finished: Option<Finished>,
 }
 
@@ -102,7 +98,7 @@ impl<'scope, 'env> Call<'scope, 'env> {
         }
     }
 
-    fn me(&self) -> Rank {
+    pub(super) fn me(&self) -> Rank {
         Rank(self.environment.comm.rank().0)
     }
 
@@ -284,124 +280,6 @@ impl<'scope, 'env> Call<'scope, 'env> {
         let start = (place.start + span.range.start) as usize;
         let range = start..start + span.bytes() as usize;
         Ok(post(self.environment.comm, segment, range)?)
-    }
-
-    /// Moves a window here if it is the only one, else on the I/O thread.
-    fn transfer(&mut self, transfer: WindowTransfer) {
-        let environment = self.environment;
-        let transfers = environment.transfers();
-        let is_only = {
-            let planned = &environment.planned().planning.planned;
-            planned.realm(transfer.realm).bytes() <= planned.rounds().window_bytes
-        };
-        let mut left = Some(transfer);
-        if !is_only {
-            if self.io_thread.is_none() {
-                let (comm, done) = (environment.comm, &environment.done);
-                self.io_thread = IoThread::start(self.scope, transfers, comm, done);
-            }
-            if let Some(thread) = &self.io_thread {
-                left = left.and_then(|transfer| thread.order(transfer).err());
-            }
-        }
-        if let Some(transfer) = left {
-            let outcome = transfers.carry_out(&transfer);
-            let job = transfer.job;
-            self.events.push_back(Event::Transferred { job, outcome });
-        }
-    }
-
-    fn copy(&mut self, action: Action) {
-        let environment = self.environment;
-        let operation = environment.operation();
-        let job = match action {
-            Action::Copy {
-                job,
-                realm,
-                file,
-                buffer,
-                place,
-            } => {
-                let PlannedCall {
-                    planning,
-                    memory,
-                    addresses,
-                } = environment.planned();
-                let buffer = memory.buffer(addresses, buffer);
-                let planned = &planning.planned;
-                copy_own(planned, operation, self.me(), (realm, file), buffer, place);
-                job
-            }
-            Action::Arrange {
-                job,
-                realm,
-                file,
-                staging,
-                window,
-                parts,
-            } => {
-                let PlannedCall {
-                    planning,
-                    memory,
-                    addresses,
-                } = environment.planned();
-                let staging = memory.buffer(addresses, staging);
-                let window = memory.buffer(addresses, window);
-                let planned = &planning.planned;
-                arrange(planned, operation, (realm, file), staging, window, &parts);
-                job
-            }
-            Action::Pack { job, .. } => {
-                let memory = MemorySpan::of(operation.memory());
-                let packed = self.state.eager.own(memory.len());
-                memory.exchange_packed(Direction::Write, packed);
-                job
-            }
-            Action::Unpack { job, spans, stop } => {
-                self.unpack(operation, &spans, stop);
-                job
-            }
-            _ => unreachable!("only copies come here"),
-        };
-        self.events.push_back(Event::Copied(job));
-    }
-
-    fn unpack(&self, operation: &Operation, spans: &[Span], stop: u64) {
-        let memory = MemorySpan::of(operation.memory());
-        let below = match self.state.own_access.as_ref() {
-            Some(access) if stop < u64::MAX => access.bytes_below(stop),
-            _ => memory.len(),
-        };
-        let mut at = 0;
-        for span in spans {
-            let len = span.bytes().min(below - at);
-            let bytes = &self.state.eager.bytes(span)[..len as usize];
-            memory.slice(at, len).unpack_from(bytes);
-            at += len;
-        }
-    }
-
-    /// As the root: moves the data of all ranks.
-    fn transfer_eager(&mut self, table: &Table, parts: &[(Rank, Vec<Span>)]) -> Result<Outcome> {
-        let operation = self.environment.operation();
-        let accesses = parts.iter().map(|(rank, _)| {
-            let entry = table.get(*rank).cloned().unwrap_or_default();
-            access_of(operation, *rank, &entry)
-        });
-        let accesses = check_same_call(table).and_then(|()| accesses.collect::<Result<Vec<_>>>());
-        let accesses = match accesses {
-            Ok(accesses) => accesses,
-            Err(error) => {
-                return Ok(Outcome {
-                    stop: Some(0),
-                    error: Some(error.to_wire().into()),
-                });
-            }
-        };
-        let _guard = CollectiveWriteGuard::ordinary(operation);
-        let list_pieces = (operation.hints().pario_list_pieces as usize).max(1);
-        let parts = self.state.eager.parts(&accesses, parts, table);
-        Ok(transfer_packed(operation, list_pieces, &parts))
     }
 }
 

@@ -2,15 +2,16 @@
 //! its state machine, over a transport and a file.
 //!
 //! The machine decides what happens next and touches no byte. [`call`] feeds it
-//! with events and carries out its actions, [`memory`] has the buffers that it
+//! events and carries out its actions, [`memory`] holds the buffers that it
 //! names, [`copies`] moves bytes between the program's memory and these buffers,
-//! and [`transfers`] between buffers and file, on an I/O thread if a realm has
-//! several windows, so that messages keep moving meanwhile.
+//! and [`transfers`] moves them between buffers and file, on an I/O thread if a
+//! realm has several windows, so that messages keep moving.
 
 mod call;
 mod copies;
 mod eager;
 mod limits;
+mod local;
 mod memory;
 mod packed;
 mod transfers;
