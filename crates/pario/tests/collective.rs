@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pario::{Basic, Datatype, File, Info, Mode, View};
+use pario::{Basic, Datatype, ErrorKind, File, Info, Mode, View};
 use pario_driver::{Log, Operation, Posix, WrappedDriver};
 use pario_transport::threads::World;
 
@@ -315,4 +315,32 @@ fn windows_read_far_pieces_by_themselves() {
     assert_eq!(places(Operation::Read, 1024, &[limit]), runs);
     let whole = places(Operation::Read, 1024, &[limit, ("romio_ds_read", "enable")]);
     assert_eq!(whole, [(0, 15 * 1040 + 16)]);
+}
+
+#[test]
+fn mismatched_accesses_between_nodes_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mismatched");
+    // Data that travels with the first message, and data that does not.
+    for (bytes, nodes) in [(64, &[0, 0, 1][..]), (1 << 20, &[0, 1, 1])] {
+        let results = World::new(3).nodes(nodes).run(|comm| -> pario::Result<()> {
+            let file = File::open(&comm, &path, NEW, &Info::new())?;
+            let mut data = vec![1u8; bytes];
+            for reader in 0..3 {
+                let error = match comm.rank().0 == reader {
+                    true => file.read_at_all(0, &mut data[..]).unwrap_err(),
+                    false => file.write_at_all(0, &data[..]).unwrap_err(),
+                };
+                assert_eq!(error.kind(), ErrorKind::NotSame, "{error}");
+                let text = error.to_string();
+                assert!(text.contains("mismatched collective calls"), "{text}");
+            }
+            // The file stays usable.
+            assert_eq!(file.write_at_all(0, &data[..])?.bytes(), bytes as u64);
+            file.close()
+        });
+        for result in results {
+            result.expect("no rank panics").unwrap();
+        }
+    }
 }

@@ -162,9 +162,14 @@ impl<'scope, 'env> Call<'scope, 'env> {
             operation: "an exchange",
         };
         let (number, rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
-        if u32::from_le_bytes(*number) != self.state.number {
-            self.state.early.push((from, bytes));
-            return Ok(());
+        match u32::from_le_bytes(*number).wrapping_sub(self.state.number) as i32 {
+            0 => {}
+            ahead if ahead > 0 => {
+                self.state.early.push((from, bytes));
+                return Ok(());
+            }
+            // Of a call that failed.
+            _ => return Ok(()),
         }
         let (message, payload) = Message::from_wire(rest).ok_or_else(malformed)?;
         let payload = self.state.eager.arrive(self.me(), payload);

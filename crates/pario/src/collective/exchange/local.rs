@@ -103,6 +103,10 @@ impl Call<'_, '_> {
         let mut at = 0;
         for span in spans {
             let len = span.bytes().min(below - at);
+            if len == 0 {
+                // Nothing was read, so that there may be no buffer either.
+                break;
+            }
             let bytes = &self.state.eager.bytes(span)[..len as usize];
             memory.slice(at, len).unpack_from(bytes);
             at += len;

@@ -2,6 +2,7 @@
 
 use std::{
     ops::Range,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Mutex, PoisonError,
         mpsc::{self, Receiver, Sender},
@@ -22,7 +23,7 @@ use super::{
     memory::{Addresses, ExchangeMemory},
     packed::{self, PackedPart, Stopped},
 };
-use crate::{Error, access::WindowBuffer, operation::Operation};
+use crate::{Error, ErrorKind, access::WindowBuffer, operation::Operation};
 
 /// A window that is to be moved between its buffer and the file.
 #[derive(Debug)]
@@ -81,7 +82,7 @@ impl Transfers<'_> {
                 self.io().read(&window, members, buffer, &mut result);
             }
         }
-        outcome(result)
+        outcome_of(result)
     }
 
     fn packed(
@@ -128,13 +129,13 @@ pub(super) fn transfer_packed(
 
 fn stopped_at((stop, error): Stopped) -> Outcome {
     let error = error.map(|error| Error::from(error).at_offset(stop));
-    outcome(PlanResult {
+    outcome_of(PlanResult {
         stop: Some(stop),
         error,
     })
 }
 
-fn outcome(result: PlanResult) -> Outcome {
+fn outcome_of(result: PlanResult) -> Outcome {
     Outcome {
         stop: result.stop,
         error: result.error.map(|error| error.to_wire().into()),
@@ -173,7 +174,15 @@ impl IoThread {
         let (orders, received): (_, Receiver<WindowTransfer>) = mpsc::channel();
         let work = move || {
             for transfer in received {
-                let outcome = transfers.carry_out(&transfer);
+                // The calling thread waits for the outcome, whatever it is.
+                let outcome = catch_unwind(AssertUnwindSafe(|| transfers.carry_out(&transfer)));
+                let outcome = outcome.unwrap_or_else(|_| {
+                    let error = Error::new(ErrorKind::Io, "the transfer of a window panicked");
+                    outcome_of(PlanResult {
+                        stop: Some(transfer.file.start),
+                        error: Some(error),
+                    })
+                });
                 done.push(transfer.job, outcome);
                 comm.wake();
             }
