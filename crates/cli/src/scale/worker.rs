@@ -24,6 +24,7 @@ use crate::workload::{Job, Step};
 
 /// The options of the process.
 #[derive(clap::Args)]
+#[group(skip)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     options: options::Arguments,

@@ -176,7 +176,12 @@ fn no_signal_is_handled() {
     let path = folder.path().join("never-mapped");
     ranks(2, |comm| {
         let before = handled_signals();
-        let file = File::open(&comm, &path, NEW, &Info::new())?;
+        let file = File::open(
+            &comm,
+            &path,
+            NEW,
+            &info(&[("pario_scattered_writes", "calls")]),
+        )?;
         file.set_view(&every(100, 40, 0))?;
         file.write_at(0, &[1u8; 4000])?;
         file.iread_at(0, vec![0u8; 4000])?.wait()?;
