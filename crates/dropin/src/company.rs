@@ -21,8 +21,8 @@ use crate::{policy, symbols};
 /// More ranks than this are not named in a warning.
 const NAMED_MAX: usize = 8;
 
-/// How often to look for ranks that were not found: the kernel may omit a process while another
-/// one exits.
+/// How often to look for ranks that were not found, or not with the library: the kernel may omit a
+/// process while another one exits, and a mapping while its neighbours change.
 const LOOKS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -107,13 +107,25 @@ fn look(host: &Host) -> Option<Known> {
     };
     let mut known = look_once(host, job)?;
     for _ in 1..LOOKS {
-        if known.len() >= expected {
+        let is_complete = known.len() >= expected;
+        if is_complete && known.values().all(|it| *it == Equipment::Pario) {
             break;
         }
         thread::sleep(PAUSE);
-        known = look_once(host, job)?;
+        merge(&mut known, look_once(host, job)?);
     }
     Some(known)
+}
+
+/// Adds what another look has found. A mapping may be missing in a look, but none is seen that
+/// is not there.
+fn merge(known: &mut Known, found: Known) {
+    for (rank, equipment) in found {
+        let entry = known.entry(rank).or_insert(equipment);
+        if equipment == Equipment::Pario {
+            *entry = Equipment::Pario;
+        }
+    }
 }
 
 fn look_once(host: &Host, job: &Job) -> Option<Known> {
@@ -180,6 +192,22 @@ mod tests {
         let many: Vec<u32> = (0..20).collect();
         let text = warning(&many, false);
         assert!(text.contains("6, 7 and others): opening"), "{text}");
+    }
+
+    #[test]
+    fn a_library_seen_once_is_there() {
+        let mut known = Known::from([(0, Equipment::HostOnly), (1, Equipment::Pario)]);
+        merge(
+            &mut known,
+            Known::from([(0, Equipment::Pario), (1, Equipment::HostOnly)]),
+        );
+        merge(&mut known, Known::from([(2, Equipment::HostOnly)]));
+        let expected = [
+            (0, Equipment::Pario),
+            (1, Equipment::Pario),
+            (2, Equipment::HostOnly),
+        ];
+        assert_eq!(known, Known::from(expected));
     }
 
     #[test]
