@@ -2,12 +2,13 @@
 //!
 //! They would wait in the host's `MPI_File_open` for the others, which wait in pario's. They
 //! cannot be asked, but those on this node can be detected: `/proc` shows which processes of
-//! the job have loaded the MPI's library and not this one. That does not change once `MPI_Init`
-//! has returned, so every rank finds the same, and ranks on one node come to the same decision
+//! the job have loaded the MPI's library and not this one. Where this library was loaded at the
+//! program's start, that does not change once `MPI_Init` has returned, so every rank finds the same, and ranks on one node come to the same decision
 //! without a message.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -36,10 +37,22 @@ enum Equipment {
 /// What is known about the ranks of the world on this node.
 type Known = BTreeMap<u32, Equipment>;
 
+/// Whether this library was there when the program started the MPI.
+static AT_START: AtomicBool = AtomicBool::new(false);
+
+/// Called when the program has started the MPI.
+pub(crate) fn note_start() {
+    AT_START.store(true, Ordering::Relaxed);
+}
+
 /// Whether the host must open a file of these ranks because some of them run without pario and
 /// all others know it. Warns if some do.
 pub(crate) fn needs_host(host: &Host, comm: Comm) -> Result<bool, Failure> {
     static KNOWN: OnceLock<Known> = OnceLock::new();
+    if !AT_START.load(Ordering::Relaxed) {
+        // An interpreter has loaded the library; other ranks may be about to do so.
+        return Ok(false);
+    }
     let known = match KNOWN.get() {
         Some(known) => known,
         None if !host.has_world() || host.comm_size(comm)? == 1 => return Ok(false),

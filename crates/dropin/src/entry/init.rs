@@ -16,7 +16,7 @@ use pario_mpi::{Host, Threads};
 
 use super::next::{Next, passing_functions};
 use crate::call::SUCCESS;
-use crate::{finalize, notice, policy};
+use crate::{company, finalize, notice, policy};
 
 /// `multiple` raises the level of thread support.
 const VARIABLE: &str = "PARIO_THREADS";
@@ -58,6 +58,7 @@ fn started(code: c_int) {
     if code != SUCCESS {
         return;
     }
+    company::note_start();
     if let Some(host) = policy::host_for_pario() {
         // If this fails, the first open tries it again and reports the error.
         let _ = finalize::prepare(host);
