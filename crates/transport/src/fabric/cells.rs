@@ -138,9 +138,24 @@ pub(super) fn look(words: &impl Words, position: u64) -> Found {
     }
 }
 
-/// Makes a cell free again: one that was full and has been read, or one that
-/// was claimed by a rank that no longer exists.
+/// Makes a cell free again that was full and has been read.
 pub(super) fn release(words: &impl Words, position: u64) {
-    let free = word(words.lap(position) + 1, 0, FREE);
-    words.at(position).store(free, Ordering::Release);
+    words
+        .at(position)
+        .store(free_again(words, position), Ordering::Release);
+}
+
+/// Makes a cell free again that was claimed by a rank that is known to have
+/// ended; false if that rank had filled it, after it was looked at and before it
+/// ended.
+pub(super) fn pass_over(words: &impl Words, position: u64, rank: u32) -> bool {
+    let claimed = word(words.lap(position), rank, CLAIMED);
+    words
+        .at(position)
+        .replace(claimed, free_again(words, position))
+}
+
+/// The word of the cell once its position has been used.
+fn free_again(words: &impl Words, position: u64) -> u64 {
+    word(words.lap(position) + 1, 0, FREE)
 }
