@@ -88,6 +88,7 @@ pub(crate) fn run(effort: Effort) -> Outcome {
         programs(effort, tally)
     });
     step(&mut tally, "Miri on the copy kernels", miri);
+    step(&mut tally, "loom models", loom);
     step(&mut tally, "fuzzing", |tally| fuzz(effort, tally));
     step(&mut tally, "README's commands", readme_commands);
     report(&tally, started.elapsed())
@@ -188,6 +189,23 @@ fn miri(tally: &mut Tally) -> Outcome<Step> {
     shell::run_inspected(command, |line| tally.count(line))?;
     if tally.passed == before {
         return Err("Miri found no test with `kernels` in its name".into());
+    }
+    Ok(Step::Done)
+}
+
+/// Runs the shared-memory protocols of the transport under every schedule, within bounds. They are
+/// compiled with a flag, so in a directory of their own.
+fn loom(tally: &mut Tally) -> Outcome<Step> {
+    let mut command = cargo(&["test", "--release", "--package", "pario-transport", "--lib"]);
+    command
+        .arg("--target-dir")
+        .arg(shell::target_directory().join("loom"))
+        .arg("models::")
+        .env("RUSTFLAGS", "--cfg loom");
+    let before = tally.passed;
+    shell::run_inspected(command, |line| tally.count(line))?;
+    if tally.passed == before {
+        return Err("no test has `models::` in its name".into());
     }
     Ok(Step::Done)
 }

@@ -16,7 +16,7 @@
 //!
 //! The consumer makes a cell free for the next lap.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// An atomic word, as far as the protocol needs it: of the standard library, or
 /// of a model checker.
@@ -25,6 +25,12 @@ pub(super) trait Word {
     fn store(&self, value: u64, order: Ordering);
     /// Whether the word was `current` and now is `new`; acquires and releases.
     fn replace(&self, current: u64, new: u64) -> bool;
+    /// Sets bits, in no order with other words.
+    fn set_bits(&self, bits: u64);
+    /// Makes the word zero, in no order with other words; returns what it was.
+    fn take_bits(&self) -> u64;
+    /// A sequentially consistent fence.
+    fn fence();
 }
 
 impl Word for AtomicU64 {
@@ -39,6 +45,18 @@ impl Word for AtomicU64 {
     fn replace(&self, current: u64, new: u64) -> bool {
         let replaced = self.compare_exchange(current, new, Ordering::AcqRel, Ordering::Relaxed);
         replaced.is_ok()
+    }
+
+    fn set_bits(&self, bits: u64) {
+        self.fetch_or(bits, Ordering::Relaxed);
+    }
+
+    fn take_bits(&self) -> u64 {
+        self.swap(0, Ordering::Relaxed)
+    }
+
+    fn fence() {
+        fence(Ordering::SeqCst);
     }
 }
 
@@ -138,9 +156,24 @@ pub(super) fn look(words: &impl Words, position: u64) -> Found {
     }
 }
 
-/// Makes a cell free again: one that was full and has been read, or one that
-/// was claimed by a rank that no longer exists.
+/// Makes a cell free again that was full and has been read.
 pub(super) fn release(words: &impl Words, position: u64) {
-    let free = word(words.lap(position) + 1, 0, FREE);
-    words.at(position).store(free, Ordering::Release);
+    words
+        .at(position)
+        .store(free_again(words, position), Ordering::Release);
+}
+
+/// Makes a cell free again that was claimed by a rank that is known to have
+/// ended; false if that rank had filled it, after it was looked at and before it
+/// ended.
+pub(super) fn pass_over(words: &impl Words, position: u64, rank: u32) -> bool {
+    let claimed = word(words.lap(position), rank, CLAIMED);
+    words
+        .at(position)
+        .replace(claimed, free_again(words, position))
+}
+
+/// The word of the cell once its position has been used.
+fn free_again(words: &impl Words, position: u64) -> u64 {
+    word(words.lap(position) + 1, 0, FREE)
 }

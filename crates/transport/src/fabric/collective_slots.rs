@@ -1,18 +1,13 @@
 //! Collective slots: shared memory in which each rank leaves a short
-//! contribution to a collective.
-//!
-//! The operations on a set of slots are numbered from 1. A rank that enters
-//! operation k writes its contribution into its slot k mod 2, and then its count
-//! of entered operations. It may overwrite the contribution to operation k - 2
-//! because it first waits until all have entered k - 1, and so have finished
-//! k - 2; most collectives know that without a wait.
+//! contribution to a collective, by the protocol of [`operations`].
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::engine::Engine;
 use super::geometry::{INLINE_BYTES, SLOT_SETS};
+use super::operations::{self, Slots};
 use super::world::World;
-use crate::{Gathered, Rank, Result, Segment};
+use crate::{Gathered, Rank, Result, Segment, TransportError};
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
@@ -75,43 +70,25 @@ impl CollectiveSlots {
 
     /// Enters an operation with a contribution.
     pub(super) fn enter(self, engine: &Engine, operation: u64, bytes: &[u8]) -> Result<()> {
-        let world = &engine.world;
-        self.await_all(engine, operation - 1)?;
-        let slot = world.geometry.slot(self.0, engine.rank.index(), operation);
-        let length = world.memory.atomic_u64(slot);
-        length.store(bytes.len() as u64, Ordering::Relaxed);
-        if bytes.len() <= INLINE_BYTES {
-            world.memory.store_bytes(slot + size_of::<u64>(), bytes);
-        }
-        self.entered(world, engine.rank)
-            .store(operation, Ordering::Release);
-        world.notify_all();
-        Ok(())
+        operations::enter(&self.of(engine), operation, bytes)
     }
 
     /// Returns when all ranks have entered the operation, and fails as soon as
-    /// one never will. That is asked of every rank, not only of the first that
-    /// is missing: one that failed in an earlier operation has not entered it
-    /// and may not come again.
+    /// one never will.
     pub(super) fn await_all(self, engine: &Engine, operation: u64) -> Result<()> {
-        let ranks = engine.world.ranks;
-        let mut entered = 0;
-        engine.wait(|| {
-            while entered < ranks && self.has_entered(engine, Rank(entered), operation)? {
-                entered += 1;
-            }
-            if entered == ranks {
-                return Ok(Some(()));
-            }
-            let mut others = (entered + 1..ranks).map(Rank);
-            others.try_for_each(|rank| self.may_enter(engine, rank, operation))?;
-            Ok(None)
-        })
+        operations::await_all(&self.of(engine), operation)
     }
 
     /// Returns when one rank has entered the operation.
     pub(super) fn await_one(self, engine: &Engine, rank: Rank, operation: u64) -> Result<()> {
-        engine.wait(|| Ok(self.has_entered(engine, rank, operation)?.then_some(())))
+        operations::await_one(&self.of(engine), rank, operation)
+    }
+
+    fn of(self, engine: &Engine) -> SlotsOfRank<'_> {
+        SlotsOfRank {
+            slots: self,
+            engine,
+        }
     }
 
     /// What a rank gave to an operation that it has entered.
@@ -150,27 +127,6 @@ impl CollectiveSlots {
         true
     }
 
-    /// Whether the rank has entered the operation; fails if it never will.
-    fn has_entered(self, engine: &Engine, rank: Rank, operation: u64) -> Result<bool> {
-        let entered = self.entered(&engine.world, rank);
-        if entered.load(Ordering::Acquire) >= operation {
-            return Ok(true);
-        }
-        engine.poll();
-        self.may_enter(engine, rank, operation)?;
-        Ok(entered.load(Ordering::Acquire) >= operation)
-    }
-
-    /// Fails if the rank has not entered the operation and never will.
-    fn may_enter(self, engine: &Engine, rank: Rank, operation: u64) -> Result<()> {
-        match engine.world.absence(rank) {
-            Some(lost) if self.entered(&engine.world, rank).load(Ordering::Acquire) < operation => {
-                Err(lost)
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn state(self, world: &World) -> &AtomicU32 {
         world.memory.atomic_u32(world.geometry.slot_set(self.0))
     }
@@ -179,5 +135,55 @@ impl CollectiveSlots {
     fn entered(self, world: &World, rank: Rank) -> &AtomicU64 {
         let place = world.geometry.place(self.0, rank.index());
         world.memory.atomic_u64(place)
+    }
+}
+
+/// A set of slots, used by one rank.
+struct SlotsOfRank<'a> {
+    slots: CollectiveSlots,
+    engine: &'a Engine,
+}
+
+impl Slots for SlotsOfRank<'_> {
+    type Word = AtomicU64;
+
+    fn ranks(&self) -> u32 {
+        self.engine.world.ranks
+    }
+
+    fn own_rank(&self) -> Rank {
+        self.engine.rank
+    }
+
+    fn entered(&self, rank: Rank) -> &AtomicU64 {
+        self.slots.entered(&self.engine.world, rank)
+    }
+
+    fn write(&self, operation: u64, bytes: &[u8]) {
+        let World {
+            memory, geometry, ..
+        } = &self.engine.world;
+        let slot = geometry.slot(self.slots.0, self.engine.rank.index(), operation);
+        let length = memory.atomic_u64(slot);
+        length.store(bytes.len() as u64, Ordering::Relaxed);
+        if bytes.len() <= INLINE_BYTES {
+            memory.store_bytes(slot + size_of::<u64>(), bytes);
+        }
+    }
+
+    fn absence(&self, rank: Rank) -> Option<TransportError> {
+        self.engine.world.absence(rank)
+    }
+
+    fn poll(&self) {
+        self.engine.poll();
+    }
+
+    fn wait(&self, ready: impl FnMut() -> Result<Option<()>>) -> Result<()> {
+        self.engine.wait(ready)
+    }
+
+    fn notify_all(&self) {
+        self.engine.world.notify_all();
     }
 }

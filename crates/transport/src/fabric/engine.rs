@@ -387,7 +387,9 @@ impl Engine {
             }
             match consumer.take(|from, header, payload| arrived.accept(from, header, payload)) {
                 Next::Taken => {}
-                Next::Unfinished(from) if self.world.is_ended(from) => consumer.skip(),
+                Next::Unfinished(from) if self.world.is_ended(from) => {
+                    consumer.skip_unfinished(from);
+                }
                 Next::Unfinished(_) => break Drained::Part,
                 Next::Nothing => break Drained::All,
             }

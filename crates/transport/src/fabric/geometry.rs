@@ -1,5 +1,7 @@
 //! Where everything stands in the shared memory of a world.
 
+use super::operations;
+
 /// Words that different ranks write keep this far apart, so that they do not
 /// pull each other's cache lines away (two lines: processors fetch pairs).
 pub(super) const LINE: usize = 128;
@@ -18,8 +20,8 @@ const SCRATCH_RANK_BYTES: usize = 64;
 
 /// A contribution: its length, then its bytes.
 const SLOT_BYTES: usize = size_of::<u64>() + INLINE_BYTES;
-/// What a rank has in a set of slots: its count of operations, and two slots.
-const PLACE_BYTES: usize = LINE + 2 * SLOT_BYTES;
+/// What a rank has in a set of slots: its count of operations, and its slots.
+const PLACE_BYTES: usize = LINE + operations::SLOTS * SLOT_BYTES;
 
 /// A line for event and state, then the senders that wait for the rank.
 const RANK_BYTES: usize = LINE + (super::RANKS_MAX as usize / 8).next_multiple_of(LINE);
@@ -106,8 +108,7 @@ impl Geometry {
     }
 
     pub(super) fn slot(&self, set: usize, rank: usize, operation: u64) -> usize {
-        let parity = (operation % 2) as usize;
-        self.place(set, rank) + LINE + parity * SLOT_BYTES
+        self.place(set, rank) + LINE + operations::slot(operation) * SLOT_BYTES
     }
 
     /// The queue that leads to a rank.

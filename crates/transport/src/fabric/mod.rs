@@ -26,6 +26,7 @@ mod collective_slots;
 mod endpoint;
 mod engine;
 mod geometry;
+mod operations;
 mod packet_queue;
 mod process_watch;
 mod progress_hook;

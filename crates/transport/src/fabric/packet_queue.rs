@@ -187,14 +187,18 @@ impl Consumer {
             slice::from_raw_parts(start, length)
         };
         accept(from, header, payload);
-        self.skip();
+        cells::release(&self.queue, self.head);
+        self.head += 1;
         Next::Taken
     }
 
-    /// Passes over the packet at the head, which its producer will not finish.
-    pub(super) fn skip(&mut self) {
-        cells::release(&self.queue, self.head);
-        self.head += 1;
+    /// Passes over the packet at the head, which this rank had not finished when
+    /// it was looked at, and which it will not finish, because it has ended. A
+    /// packet that it finished in between stays, and can be taken.
+    pub(super) fn skip_unfinished(&mut self, from: Rank) {
+        if cells::pass_over(&self.queue, self.head, from.0) {
+            self.head += 1;
+        }
     }
 }
 
@@ -285,6 +289,20 @@ mod tests {
         assert_eq!(take(&mut consumer), Some((Rank(1023), data, vec![7; 3])));
     }
 
+    /// A producer fills its cell and ends after the consumer has looked, and
+    /// before the consumer asks whether it has ended.
+    #[test]
+    fn a_packet_that_was_finished_in_between_is_not_passed_over() {
+        let (queue, mut consumer) = queue();
+        let position = cells::claim(&queue, 2).expect("there is space");
+        let next = consumer.take(|_, _, _| panic!("it is not finished"));
+        assert_eq!(next, Next::Unfinished(Rank(2)));
+        cells::fill(&queue, position, 2);
+        consumer.skip_unfinished(Rank(2));
+        assert_eq!(take(&mut consumer).map(|(from, ..)| from), Some(Rank(2)));
+        assert_eq!(consumer.take(|_, _, _| {}), Next::Nothing);
+    }
+
     /// A producer that is killed with a claim leaves one cell, and nothing that
     /// others have sent before or after is lost.
     #[test]
@@ -297,7 +315,7 @@ mod tests {
         assert_eq!(take(&mut consumer).map(|(from, ..)| from), Some(Rank(1)));
         let next = consumer.take(|_, _, _| panic!("it is not finished"));
         assert_eq!(next, Next::Unfinished(Rank(2)));
-        consumer.skip();
+        consumer.skip_unfinished(Rank(2));
         assert_eq!(take(&mut consumer).map(|(from, ..)| from), Some(Rank(3)));
         assert_eq!(consumer.take(|_, _, _| {}), Next::Nothing);
         // The cell is used again.

@@ -1,5 +1,8 @@
 //! Ranks as threads, driven through the trait.
 
+#[cfg(loom)]
+mod models;
+
 use std::time::Duration;
 
 use crate::{Loss, Rank, Tag, TransportError, threads};

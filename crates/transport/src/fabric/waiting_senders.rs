@@ -2,8 +2,9 @@
 //! sender.
 
 use std::iter;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::cells::Word;
 use crate::{Rank, Segment};
 
 const BITS: u32 = u64::BITS;
@@ -28,34 +29,44 @@ impl WaitingSenders {
     /// Notes that a sender waits. It is woken if space is made after this call,
     /// so it has to look for space once more.
     pub(super) fn add(&self, sender: Rank) {
-        let bit = 1 << (sender.0 % BITS);
         let word = self.word((sender.0 / BITS) as usize);
-        word.fetch_or(bit, Ordering::Relaxed);
-        // Pairs with `take`: either the space is seen by the sender, or the
-        // sender by whoever made the space.
-        fence(Ordering::SeqCst);
+        add_to(word, 1 << (sender.0 % BITS));
     }
 
     /// The senders that wait, who are forgotten. Called after space was made.
     pub(super) fn take(&self) -> impl Iterator<Item = Rank> {
-        fence(Ordering::SeqCst);
-        (0..self.words).flat_map(|index| {
-            let word = self.word(index);
-            let mut waiting = match word.load(Ordering::Relaxed) {
-                0 => 0,
-                _ => word.swap(0, Ordering::Relaxed),
-            };
-            iter::from_fn(move || {
-                let bit = waiting.checked_ilog2()?;
-                waiting &= !(1 << bit);
-                Some(Rank(index as u32 * BITS + bit))
-            })
-        })
+        take_from((0..self.words).map(|index| self.word(index)))
     }
 
     fn word(&self, index: usize) -> &AtomicU64 {
         self.memory.atomic_u64(self.base + index * size_of::<u64>())
     }
+}
+
+/// Adds the sender that a bit stands for.
+pub(super) fn add_to<W: Word>(word: &W, bit: u64) {
+    word.set_bits(bit);
+    // Pairs with `take_from`: either the space is seen by the sender, or the
+    // sender by whoever made the space.
+    W::fence();
+}
+
+/// The senders that these words stand for, which become zero.
+pub(super) fn take_from<'a, W: Word + 'a>(
+    words: impl Iterator<Item = &'a W>,
+) -> impl Iterator<Item = Rank> {
+    W::fence();
+    words.enumerate().flat_map(|(index, word)| {
+        let mut waiting = match word.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => word.take_bits(),
+        };
+        iter::from_fn(move || {
+            let bit = waiting.checked_ilog2()?;
+            waiting &= !(1 << bit);
+            Some(Rank(index as u32 * BITS + bit))
+        })
+    })
 }
 
 #[cfg(test)]

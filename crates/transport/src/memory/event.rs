@@ -1,9 +1,8 @@
 //! A place to sleep until something in shared memory changes.
 
-use std::sync::atomic::{AtomicU32, Ordering, fence};
-use std::time::Duration;
+use std::sync::atomic::AtomicU32;
 
-use super::futex;
+use super::sleepers::Sleepers;
 
 /// Two words of shared memory on which ranks sleep, threads or processes.
 ///
@@ -31,40 +30,19 @@ impl<'a> Event<'a> {
 
     /// Wakes those who sleep, to look at their conditions again.
     pub fn notify(&self) {
-        // Pairs with the fence in `sleep_unless`: either the sleeper sees the
-        // condition that was stored before this fence, or it is seen here.
-        fence(Ordering::SeqCst);
-        self.wake();
+        self.sleepers().notify();
     }
 
     /// Notifies many at the price of one fence.
     pub(crate) fn notify_each<'e>(events: impl Iterator<Item = Event<'e>>) {
-        fence(Ordering::SeqCst);
-        events.for_each(|event| event.wake());
+        Sleepers::notify_each(events.map(|event| event.sleepers()));
     }
 
-    fn wake(&self) {
-        if self.sleepers.load(Ordering::Relaxed) > 0 {
-            self.count.fetch_add(1, Ordering::Release);
-            futex::wake_all(self.count);
+    /// The protocol on the words of the event.
+    pub(super) fn sleepers(&self) -> Sleepers<'a, AtomicU32> {
+        Sleepers {
+            count: self.count,
+            sleepers: self.sleepers,
         }
-    }
-
-    /// Sleeps until notified, but not beyond `bound` and not at all if `ready`
-    /// has something; returns what it has.
-    pub(super) fn sleep_unless<T>(
-        &self,
-        bound: Duration,
-        ready: impl FnOnce() -> Option<T>,
-    ) -> Option<T> {
-        self.sleepers.fetch_add(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        let seen = self.count.load(Ordering::Acquire);
-        let found = ready();
-        if found.is_none() {
-            futex::wait(self.count, seen, bound);
-        }
-        self.sleepers.fetch_sub(1, Ordering::Relaxed);
-        found
     }
 }

@@ -4,7 +4,11 @@ mod cores;
 mod event;
 mod futex;
 mod mapping;
+#[cfg(test)]
+#[cfg(loom)]
+pub(crate) mod models;
 mod segment;
+mod sleepers;
 mod wait;
 
 pub use event::Event;
@@ -12,3 +16,5 @@ pub use segment::Segment;
 pub use wait::{Backoff, Waiter};
 
 pub(crate) use mapping::Mapping;
+#[cfg(all(test, loom))]
+pub(crate) use sleepers::Sleepers;

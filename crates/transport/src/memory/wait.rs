@@ -5,6 +5,7 @@ use std::hint;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::sleepers::{SleepWord, Sleepers};
 use super::{Event, cores};
 use crate::{Result, TransportError};
 
@@ -90,9 +91,13 @@ impl<'a> Waiter<'a> {
 
     /// Returns what `ready` finds, calling it until it finds something or
     /// fails. `event` must be notified after each change that may make it so.
-    pub fn wait<T>(
+    pub fn wait<T>(&self, event: Event<'_>, ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+        self.wait_on(&event.sleepers(), ready)
+    }
+
+    pub(crate) fn wait_on<T>(
         &self,
-        event: Event<'_>,
+        sleepers: &Sleepers<'_, impl SleepWord>,
         mut ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
         if let Some(found) = ready()? {
@@ -117,7 +122,7 @@ impl<'a> Waiter<'a> {
                 // What the lost rank did before it was lost still counts.
                 return ready()?.ok_or(error);
             }
-            let found = event.sleep_unless(sleep, || ready().transpose());
+            let found = sleepers.sleep_unless(sleep, || ready().transpose());
             if let Some(found) = found {
                 return found;
             }
