@@ -47,6 +47,7 @@ pub use memory::{Backoff, Event, Segment, Waiter};
 pub use posted::{DataTag, Posted, Sent, Traffic};
 pub use process::Process;
 pub use rank::{Node, Rank, Tag};
+pub use sharing::available_memory;
 pub use transport::{SEND_HEADROOM, Transport};
 
 /// Collectives and segments made by means of messages, for transports that have

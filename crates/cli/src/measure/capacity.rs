@@ -46,7 +46,7 @@ impl Need {
     /// memory.
     pub(crate) fn check(&self, folder: &Path) -> Result<(), Failure> {
         self.check_space(machine::free_space(folder)?, folder)?;
-        self.check_memory(machine::free_memory())
+        self.check_memory(pario_transport::available_memory())
     }
 
     fn check_space(&self, free: Option<u64>, folder: &Path) -> Result<(), Failure> {
