@@ -43,7 +43,7 @@ pub mod unexpected;
 pub use error::{Loss, Result, TransportError};
 pub use fabric::ProgressHook;
 pub use gathered::Gathered;
-pub use memory::{Backoff, Event, Segment, Waiter};
+pub use memory::{Backoff, BackoffState, Event, Segment, Waiter};
 pub use posted::{DataTag, Posted, Sent, Traffic};
 pub use process::Process;
 pub use rank::{Node, Rank, Tag};

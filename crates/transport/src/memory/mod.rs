@@ -9,6 +9,6 @@ mod wait;
 
 pub use event::Event;
 pub use segment::Segment;
-pub use wait::{Backoff, Waiter};
+pub use wait::{Backoff, BackoffState, Waiter};
 
 pub(crate) use mapping::Mapping;
