@@ -9,7 +9,7 @@ use crate::bench::options::{Subject, Target};
 use crate::facts;
 use crate::failure::Failure;
 use crate::measure::{DIRECTIONS, Direction};
-use crate::output::{check_folder, save};
+use crate::output::{check_directory, save};
 
 /// The options of `pario explain`.
 #[derive(clap::Args)]
@@ -62,11 +62,11 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
             nodes: nodes.clone(),
             ..Facts::one_node(nodes.len())
         },
-        Some(folder) => facts::of_folder(folder, &nodes)?,
+        Some(directory) => facts::of_directory(directory, &nodes)?,
     };
     let facts = facts.with_assumptions(&hints);
-    let folder = arguments.svg.as_deref();
-    folder.map_or(Ok(()), |folder| check_folder(folder, &[]))?;
+    let directory = arguments.svg.as_deref();
+    directory.map_or(Ok(()), |directory| check_directory(directory, &[]))?;
     let call = arguments.call;
     for target in subject.targets().map_err(Failure::Arguments)? {
         let (sizes, accesses) = accesses(&target, call).map_err(Failure::Arguments)?;
@@ -78,8 +78,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
             let explanation = Explanation::of(&case);
             writeln!(out, "{name}, call {call}: {sizes}\n{explanation}\n")
                 .map_err(Failure::Output)?;
-            if let Some(folder) = &arguments.svg {
-                let path = folder.join(format!("{name}-{call}-{}.svg", direction.name()));
+            if let Some(directory) = &arguments.svg {
+                let path = directory.join(format!("{name}-{call}-{}.svg", direction.name()));
                 save(&path, picture::svg(&case, explanation.plan()).as_bytes())?;
                 writeln!(out, "plot: {}", path.display()).map_err(Failure::Output)?;
             }

@@ -9,8 +9,8 @@ use crate::failure::Failure;
 use crate::measure::Scratch;
 
 /// Facts about the files of a directory for ranks on these nodes.
-pub(crate) fn of_folder(folder: &Path, nodes: &[u32]) -> Result<Facts, Failure> {
-    let scratch = Scratch::unguarded(Some(folder))?;
+pub(crate) fn of_directory(directory: &Path, nodes: &[u32]) -> Result<Facts, Failure> {
+    let scratch = Scratch::unguarded(Some(directory))?;
     Ok(pario::internal::plan_facts(scratch.facts(), nodes.to_vec()))
 }
 

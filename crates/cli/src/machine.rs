@@ -32,10 +32,8 @@ impl Machine {
         let model = field(&text("/proc/cpuinfo"), "model name", ':');
         let model = model.unwrap_or_else(|| std::env::consts::ARCH.to_owned());
         let mut facts = vec![("Processors", format!("{processors} of {model}"))];
-        if let Some(bytes) = memory("MemTotal") {
-            let gibibytes = bytes as f64 / f64::from(1 << 30);
-            facts.push(("Memory", format!("{gibibytes:.1} GiB")));
-        }
+        let gibibytes = total_memory() as f64 / f64::from(1 << 30);
+        facts.push(("Memory", format!("{gibibytes:.1} GiB")));
         if let Some(system) = field(&text("/etc/os-release"), "PRETTY_NAME", '=') {
             facts.push(("System", system.trim_matches('"').to_owned()));
         }
@@ -56,24 +54,16 @@ fn field(text: &str, name: &str, separator: char) -> Option<String> {
     Some(value.trim().to_owned())
 }
 
-/// Bytes of memory that the kernel reports under a name, if it does.
-fn memory(name: &str) -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let kibibytes = field(&text, name, ':')?;
-    let kibibytes: u64 = kibibytes.strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes.saturating_mul(1024))
-}
-
-/// Bytes of memory available without swapping; `None` if the kernel does
-/// not report it.
-pub(crate) fn free_memory() -> Option<u64> {
-    memory("MemAvailable")
+/// Bytes of memory that the kernel manages.
+fn total_memory() -> u64 {
+    let found = rustix::system::sysinfo();
+    found.totalram.saturating_mul(u64::from(found.mem_unit))
 }
 
 /// Free bytes in a directory; `None` if the file system does not report them.
-pub(crate) fn free_space(folder: &Path) -> Result<Option<u64>, Failure> {
-    let found = rustix::fs::statvfs(folder);
-    let failed = Failure::storage("determine the free space of", folder);
+pub(crate) fn free_space(directory: &Path) -> Result<Option<u64>, Failure> {
+    let found = rustix::fs::statvfs(directory);
+    let failed = Failure::storage("determine the free space of", directory);
     Ok(available(&found.map_err(|errno| failed(errno.into()))?))
 }
 
@@ -138,10 +128,11 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_says_what_is_free() {
-        assert!(free_memory().is_some_and(|bytes| bytes > 0));
-        let folder = tempfile::tempdir().unwrap();
-        assert!(free_space(folder.path()).unwrap() != Some(0));
-        assert!(free_space(&folder.path().join("missing")).is_err());
+    fn free_memory_and_space_are_reported() {
+        let free = pario_transport::available_memory().unwrap();
+        assert!((1..total_memory()).contains(&free), "{free} bytes");
+        let directory = tempfile::tempdir().unwrap();
+        assert!(free_space(directory.path()).unwrap() != Some(0));
+        assert!(free_space(&directory.path().join("missing")).is_err());
     }
 }

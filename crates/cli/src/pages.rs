@@ -17,7 +17,8 @@ pub(crate) struct Completions {
 #[derive(clap::Args)]
 pub(crate) struct Manual {
     /// Directory for the pages, one page per command; created if necessary
-    folder: PathBuf,
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
 }
 
 /// Prints a completion script.
@@ -38,9 +39,9 @@ pub(crate) fn manual(
     command: clap::Command,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let folder = &arguments.folder;
-    fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(command, folder))
-        .map_err(Failure::file("write pages to", folder))?;
-    writeln!(out, "manual pages: {}", folder.display()).map_err(Failure::Output)
+    let directory = &arguments.directory;
+    fs::create_dir_all(directory)
+        .and_then(|()| clap_mangen::generate_to(command, directory))
+        .map_err(Failure::file("write pages to", directory))?;
+    writeln!(out, "manual pages: {}", directory.display()).map_err(Failure::Output)
 }

@@ -14,10 +14,11 @@ use std::thread;
 use std::time::Duration;
 
 use engine::internal::{Environment, Job, Process};
+use pario_mpi::host::symbols;
 use pario_mpi::{Comm, Host};
 
 use crate::failure::Failure;
-use crate::{policy, symbols};
+use crate::policy;
 
 /// More ranks than this are not named in a warning.
 const NAMED_MAX: usize = 8;

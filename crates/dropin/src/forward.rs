@@ -1,13 +1,14 @@
 //! The host's own MPI-IO, for files that pario leaves to it.
 
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
+use pario_mpi::host::symbols;
 use pario_mpi::{ErrorClass, Host};
 
 use crate::failure::Failure;
 use crate::files::FileId;
-use crate::{call, policy, symbols};
+use crate::{call, policy};
 
 /// A function of the host, looked up when it is first needed.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl HostFunction {
         let look_up = || {
             let address = match Host::current() {
                 Ok(host) => host.function(self.name.strip_prefix("MPI_")?)?.cast_const(),
-                Err(_) => symbols::next(&CString::new(self.name).ok()?)?,
+                Err(_) => symbols::next(self.name)?,
             };
             Some(address as usize)
         };

@@ -25,5 +25,4 @@ mod notice;
 mod pattern;
 mod policy;
 mod requests;
-mod symbols;
 mod verbose;

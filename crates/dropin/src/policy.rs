@@ -12,11 +12,12 @@ use std::sync::{Arc, OnceLock};
 use engine::Info;
 use pario_driver::{Coherence, file_system_of};
 use pario_hints::{Hints, Sources};
+use pario_mpi::host::symbols;
 use pario_mpi::{Comm, Host, MpiTransport, PRETENDED_NODES};
 use pario_transport::Transport;
 
 use crate::failure::Failure;
-use crate::{company, notice, pattern, symbols};
+use crate::{company, notice, pattern};
 
 /// `1` leaves every file to the host; any other value is a list of path
 /// patterns, separated by colons, of the files to leave.

@@ -80,8 +80,8 @@ fn allocations(
     offsets: Offsets,
     call: impl Fn(&File, u64, &mut [u8]) -> pario::Result<Status> + Sync,
 ) -> u64 {
-    let folder = common::folder();
-    let path = folder.path().join("allocations");
+    let directory = common::directory();
+    let path = directory.path().join("allocations");
     let results = pario_transport::threads::run(ranks, |comm| -> pario::Result<u64> {
         let file = File::open(&comm, &path, common::NEW, &Info::new())?;
         let rank = u64::from(comm.rank().0);

@@ -18,7 +18,7 @@ fn four(work: impl Fn(std::sync::Arc<dyn pario_transport::Transport>) -> pario::
     }
 }
 
-fn folder() -> tempfile::TempDir {
+fn directory() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
@@ -28,8 +28,8 @@ fn bytes_of(path: &Path) -> Vec<u8> {
 
 #[test]
 fn ranks_write_columns_and_read_rows() {
-    let folder = folder();
-    let path = folder.path().join("table");
+    let directory = directory();
+    let path = directory.path().join("table");
     four(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let rank = u64::from(comm.rank().0);
@@ -56,8 +56,8 @@ fn ranks_write_columns_and_read_rows() {
 
 #[test]
 fn a_read_at_the_end_tells_what_it_got_and_touches_nothing_else() {
-    let folder = folder();
-    let path = folder.path().join("short");
+    let directory = directory();
+    let path = directory.path().join("short");
     std::fs::write(&path, [7u8; 1000]).unwrap();
     four(|comm| {
         let file = File::open(&comm, &path, Mode::READ_ONLY, &Info::new())?;
@@ -78,8 +78,8 @@ fn a_read_at_the_end_tells_what_it_got_and_touches_nothing_else() {
 
 #[test]
 fn shared_and_ordered_accesses_never_overlap() {
-    let folder = folder();
-    let path = folder.path().join("log");
+    let directory = directory();
+    let path = directory.path().join("log");
     four(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let line = [comm.rank().0 as u8 + 1; 10];
@@ -114,8 +114,8 @@ fn shared_and_ordered_accesses_never_overlap() {
 
 #[test]
 fn nonblocking_accesses_run_side_by_side() {
-    let folder = folder();
-    let path = folder.path().join("async");
+    let directory = directory();
+    let path = directory.path().join("async");
     four(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let base = u64::from(comm.rank().0) << 20;
@@ -137,8 +137,8 @@ fn nonblocking_accesses_run_side_by_side() {
 
 #[test]
 fn scattered_memory_meets_a_scattered_view() {
-    let folder = folder();
-    let path = folder.path().join("both");
+    let directory = directory();
+    let path = directory.path().join("both");
     four(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let rank = u64::from(comm.rank().0);
@@ -160,8 +160,8 @@ fn scattered_memory_meets_a_scattered_view() {
 
 #[test]
 fn external32_is_big_endian_on_disk() {
-    let folder = folder();
-    let path = folder.path().join("portable");
+    let directory = directory();
+    let path = directory.path().join("portable");
     four(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let rank = u64::from(comm.rank().0);
@@ -184,8 +184,8 @@ fn external32_is_big_endian_on_disk() {
 
 #[test]
 fn sizes_are_set_together_and_preallocation_keeps_data() {
-    let folder = folder();
-    let path = folder.path().join("sized");
+    let directory = directory();
+    let path = directory.path().join("sized");
     std::fs::write(&path, [5u8; 3000]).unwrap();
     four(|comm| {
         let file = File::open(&comm, &path, Mode::READ_WRITE, &Info::new())?;
@@ -203,13 +203,13 @@ fn sizes_are_set_together_and_preallocation_keeps_data() {
 
 #[test]
 fn a_sequential_file_knows_only_its_shared_pointer() {
-    let folder = folder();
-    let path = folder.path().join("tape");
+    let directory = directory();
+    let path = directory.path().join("tape");
     four(|comm| {
         let mode = Mode::CREATE | Mode::WRITE_ONLY | Mode::SEQUENTIAL;
         let file = File::open(&comm, &path, mode, &Info::new())?;
-        let refused = file.write_at(0, &[1u8]).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::UnsupportedOperation);
+        let rejected = file.write_at(0, &[1u8]).unwrap_err();
+        assert_eq!(rejected.kind(), ErrorKind::UnsupportedOperation);
         file.write_ordered(&[1u8; 8])?;
         assert!(file.set_view(&View::bytes()).is_err());
         let int = Datatype::basic(Basic::Int32);
@@ -228,8 +228,8 @@ fn a_sequential_file_knows_only_its_shared_pointer() {
 
 #[test]
 fn appending_starts_at_the_end_and_delete_on_close_deletes() {
-    let folder = folder();
-    let path = folder.path().join("more");
+    let directory = directory();
+    let path = directory.path().join("more");
     std::fs::write(&path, b"0123456789").unwrap();
     four(|comm| {
         let mode = Mode::READ_WRITE | Mode::APPEND | Mode::DELETE_ON_CLOSE;
@@ -251,8 +251,8 @@ fn appending_starts_at_the_end_and_delete_on_close_deletes() {
 
 #[test]
 fn atomic_mode_is_agreed_and_works_in_both_directions() {
-    let folder = folder();
-    let path = folder.path().join("atomic");
+    let directory = directory();
+    let path = directory.path().join("atomic");
     four(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         file.set_atomicity(Atomicity::Atomic)?;
@@ -266,9 +266,9 @@ fn atomic_mode_is_agreed_and_works_in_both_directions() {
 }
 
 #[test]
-fn an_argument_refused_on_one_rank_fails_on_all_of_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("refused");
+fn an_argument_rejected_on_one_rank_fails_on_all_of_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("rejected");
     let results = threads::run(3, |comm| {
         let mode = Mode::CREATE | Mode::READ_WRITE;
         let file = File::open(&comm, &path, mode, &Info::new())?;
@@ -317,8 +317,8 @@ fn behind_a_page(room: &mut [u8], distance: usize, len: usize) -> &mut [u8] {
 #[test]
 fn memory_just_behind_a_page_gets_and_gives_the_same_bytes() {
     const LEN: usize = 300_001;
-    let folder = folder();
-    let path = folder.path().join("trailing");
+    let directory = directory();
+    let path = directory.path().join("trailing");
     let stored: Vec<u8> = (0..LEN).map(|at| (at * 31 / 7) as u8).collect();
     let results = threads::run(1, |comm| -> pario::Result<()> {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
@@ -353,8 +353,8 @@ fn memory_just_behind_a_page_gets_and_gives_the_same_bytes() {
 /// PnetCDF opens its second handle with the hints that the first one reports.
 #[test]
 fn a_file_opens_with_the_hints_that_another_reports() {
-    let folder = folder();
-    let path = folder.path().join("again");
+    let directory = directory();
+    let path = directory.path().join("again");
     four(|comm| {
         let first = File::open(&comm, &path, NEW, &Info::new())?;
         let told = first.info();

@@ -13,8 +13,8 @@ const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
 fn interleaved(nodes: &[u32], block: u64, gap: u64, blocks: u64, mode: Mode, info: &Info) {
     let ranks = nodes.len() as u32;
     let world = World::new(ranks).nodes(nodes);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("interleaved");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("interleaved");
     let stride = u64::from(ranks) * block + gap;
     let expected: Vec<u8> = {
         let len = stride * blocks - gap;
@@ -92,8 +92,8 @@ fn blocks_cross_nodes_by_messages_and_by_node_leaders() {
 
 /// Four ranks, each its own file contents: `work` gets the file and the rank.
 fn four(work: impl Fn(&File, u64) -> pario::Result<()> + Sync) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("four");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("four");
     let results = World::new(4).run(|comm| -> pario::Result<()> {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let rank = u64::from(comm.rank().0);
@@ -176,10 +176,11 @@ fn one_split_call_at_a_time() {
 
 #[test]
 fn files_do_not_wait_for_each_other() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let results = World::new(2).run(|comm| -> pario::Result<()> {
         let tiny = Info::from_pairs([("pario_inflight_bytes", "1")]).unwrap();
-        let [a, b] = ["a", "b"].map(|name| File::open(&comm, folder.path().join(name), NEW, &tiny));
+        let [a, b] =
+            ["a", "b"].map(|name| File::open(&comm, directory.path().join(name), NEW, &tiny));
         let (a, b) = (a?, b?);
         let data = || vec![7u8; 100_000];
         // One rank starts on a and then b, the other on b and then a.
@@ -205,8 +206,8 @@ fn files_do_not_wait_for_each_other() {
 fn views_that_move_show_what_they_would_if_they_were_new() {
     const RANKS: u64 = 3;
     const ROUNDS: u64 = 40;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("moving");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("moving");
     // Of each round and rank: where its view starts, and what it shows.
     let start = |round: u64, rank: u64| match round % 4 {
         0 | 1 => (round * RANKS + rank) * 1000,
@@ -263,8 +264,8 @@ fn views_that_move_show_what_they_would_if_they_were_new() {
 /// are these: two ranks, pieces of 8 bytes, `gap` bytes after each round.
 fn places(operation: Operation, gap: u64, hints: &[(&str, &str)]) -> Vec<(u64, u64)> {
     const PIECES: u64 = 16;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("traced");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("traced");
     std::fs::write(&path, vec![7; ((16 + gap) * PIECES) as usize]).unwrap();
     let log = Log::new();
     let mut info = Info::new();
@@ -319,8 +320,8 @@ fn windows_read_far_pieces_by_themselves() {
 
 #[test]
 fn mismatched_accesses_between_nodes_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("mismatched");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("mismatched");
     // Data that travels with the first message, and data that does not.
     for (bytes, nodes) in [(64, &[0, 0, 1][..]), (1 << 20, &[0, 1, 1])] {
         let results = World::new(3).nodes(nodes).run(|comm| -> pario::Result<()> {

@@ -8,7 +8,7 @@ mod seeds;
 
 use std::sync::{Arc, Mutex};
 
-use common::{NEW, byte, folder};
+use common::{NEW, byte, directory};
 use pario::{Datatype, File, Info, Result, View, set_warning_handler};
 use pario_hints::{Hints, Sources};
 use pario_transport::threads;
@@ -140,12 +140,12 @@ fn program(
 
 /// Runs the program under hints, and returns the warnings.
 fn run(pairs: &[(&str, &str)], warnings: &Mutex<Vec<String>>) -> Vec<String> {
-    let folder = folder();
+    let directory = directory();
     let Ok(hints) = Info::from_pairs(pairs.iter().copied()) else {
         return Vec::new();
     };
     for (number, nodes) in PLACEMENTS.iter().enumerate() {
-        let path = folder.path().join(number.to_string());
+        let path = directory.path().join(number.to_string());
         let threads = threads::World::new(nodes.len() as u32).nodes(nodes);
         for (rank, result) in threads
             .run(|comm| program(&comm, &path, &hints))
@@ -160,7 +160,7 @@ fn run(pairs: &[(&str, &str)], warnings: &Mutex<Vec<String>>) -> Vec<String> {
     std::mem::take(&mut *warnings.lock().unwrap())
 }
 
-fn is_refused(hint: &str, value: &str) -> bool {
+fn is_rejected(hint: &str, value: &str) -> bool {
     let Ok(info) = Info::from_pairs([(hint, value)]) else {
         return true;
     };
@@ -180,11 +180,11 @@ fn gather_warnings() -> Arc<Mutex<Vec<String>>> {
 fn whatever_hints_say_the_program_works() {
     let warnings = gather_warnings();
     for hint in Hints::DEFINITIONS {
-        // Values that are refused are all the same; one is enough.
-        let (refused, taken): (Vec<&str>, Vec<&str>) = HOSTILE
+        // Values that are rejected are all the same; one is enough.
+        let (rejected, taken): (Vec<&str>, Vec<&str>) = HOSTILE
             .iter()
-            .partition(|value| is_refused(hint.name, value));
-        for value in taken.into_iter().chain(refused.into_iter().take(1)) {
+            .partition(|value| is_rejected(hint.name, value));
+        for value in taken.into_iter().chain(rejected.into_iter().take(1)) {
             run(&[(hint.name, value)], &warnings);
         }
     }

@@ -211,6 +211,6 @@ fn assert_calls_are_seen(path: &Path) -> pario::Result<()> {
 /// One test: the counters are the program's.
 #[test]
 fn rule_27_libraries_in_front_of_libc_see_every_call() {
-    let folder = tempfile::tempdir().unwrap();
-    assert_calls_are_seen(&folder.path().join("seen")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    assert_calls_are_seen(&directory.path().join("seen")).unwrap();
 }

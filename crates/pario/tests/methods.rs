@@ -79,8 +79,8 @@ fn check(nodes: &[u32], blocks: Blocks, mode: Mode, info: &Info, what: &str) {
     let ranks = nodes.len() as u64;
     let world = World::new(nodes.len() as u32).nodes(nodes);
     let (stride, calls) = (blocks.stride(ranks), 2);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("data");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
     let half = stride * blocks.each;
     std::fs::write(&path, vec![7u8; (calls * half) as usize]).unwrap();
     let results = world.run(|comm| -> pario::Result<()> {
@@ -249,8 +249,8 @@ fn ranks_that_read_the_same_bytes_all_get_those_before_the_end() {
     const SIZE: usize = 3259;
     const FIRST: usize = SIZE - 26;
     const ASKED: usize = 640;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("data");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
     let data: Vec<u8> = (0..SIZE).map(|byte| 1 + (byte % 251) as u8).collect();
     std::fs::write(&path, &data).unwrap();
     for algorithm in ALGORITHMS {

@@ -8,7 +8,7 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{NEW, alone, every, folder, info};
+use common::{NEW, alone, directory, every, info};
 use pario::{File, set_warning_handler};
 use pario_driver::require_uring;
 
@@ -58,8 +58,8 @@ fn what_asks_for_io_uring_works_without_it() {
     let warnings = Arc::new(Mutex::new(Vec::new()));
     let seen = warnings.clone();
     set_warning_handler(move |warning| seen.lock().unwrap().push(warning.to_owned()));
-    let folder = folder();
-    let plain = folder.path().join("file").display().to_string();
+    let directory = directory();
+    let plain = directory.path().join("file").display().to_string();
     let prefixed = format!("uring:{plain}");
     let cases: [Case<'_>; 5] = [
         (&plain, &[], 0),

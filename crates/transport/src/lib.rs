@@ -43,10 +43,11 @@ pub mod unexpected;
 pub use error::{Loss, Result, TransportError};
 pub use fabric::ProgressHook;
 pub use gathered::Gathered;
-pub use memory::{Backoff, Event, Segment, Waiter};
+pub use memory::{Backoff, BackoffState, Event, Segment, Waiter};
 pub use posted::{DataTag, Posted, Sent, Traffic};
 pub use process::Process;
 pub use rank::{Node, Rank, Tag};
+pub use sharing::available_memory;
 pub use transport::{SEND_HEADROOM, Transport};
 
 /// Collectives and segments made by means of messages, for transports that have

@@ -144,10 +144,10 @@ fn copies(out: &mut impl Write) -> Result<(), Failure> {
 /// Times of memcpy, pack and unpack. Memory is page-aligned, like most large arrays:
 /// where a 64-byte piece starts within a cache line determines how many lines it touches.
 fn time_copies(length: u64) -> Result<[Samples; 3], Failure> {
-    let refused = |error: String| Failure::Arguments(error);
+    let rejected = |error: String| Failure::Arguments(error);
     let count = COPY_BYTES as u64 / length;
     let vector = Datatype::vector(count, length, 2 * length.cast_signed(), &Basic::Byte.into());
-    let layout = vector.map_err(|error| refused(error.to_string()))?;
+    let layout = vector.map_err(|error| rejected(error.to_string()))?;
     let layout = layout.layout().clone();
     let mut memory = Buffer::new(2 * COPY_BYTES as u64, 1, 0)?;
     let mut packed = Buffer::new(COPY_BYTES as u64, 2, 0)?;
@@ -162,11 +162,11 @@ fn time_copies(length: u64) -> Result<[Samples; 3], Failure> {
         let done = sample(&mut pack, || {
             layout.pack_slice(black_box(memory), 0, 0..layout.size(), packed)
         });
-        done.map_err(|error| refused(error.to_string()))?;
+        done.map_err(|error| rejected(error.to_string()))?;
         let done = sample(&mut unpack, || {
             layout.unpack_slice(black_box(packed), memory, 0, 0..layout.size())
         });
-        done.map_err(|error| refused(error.to_string()))?;
+        done.map_err(|error| rejected(error.to_string()))?;
         black_box(&*memory);
     }
     Ok([memcpy, pack, unpack])

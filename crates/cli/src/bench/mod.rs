@@ -36,7 +36,7 @@ use world::{Kind, World};
 use crate::failure::Failure;
 use crate::measure::capacity::Kept;
 use crate::measure::{Samples, Scratch, print_doubts, progress_bar};
-use crate::output::{self, check_folder};
+use crate::output::{self, check_directory};
 use crate::workload::WORKLOADS;
 
 /// The command line of `pario bench`.
@@ -177,8 +177,8 @@ fn measure_in(world: &World, options: &Options, out: &mut impl Write) -> Result<
 fn check_outputs(options: &Options, targets: &[Target]) -> Result<(), Failure> {
     options.json.check()?;
     let names: Vec<_> = targets.iter().map(report::plot_name).collect();
-    let folder = options.svg.as_deref();
-    folder.map_or(Ok(()), |folder| check_folder(folder, &names))
+    let directory = options.svg.as_deref();
+    directory.map_or(Ok(()), |directory| check_directory(directory, &names))
 }
 
 /// Prints what follows all measurements.
@@ -208,7 +208,7 @@ fn finish(
     options.json.save(&report::documents(comparisons))?;
     match &options.svg {
         None => Ok(()),
-        Some(folder) => report::plots(comparisons, folder, out),
+        Some(directory) => report::plots(comparisons, directory, out),
     }
 }
 

@@ -42,12 +42,12 @@ pub(crate) struct SecondJob {
 
 impl SecondJob {
     /// Starts it as a separate program.
-    pub(crate) fn start(folder: &Path, ranks: u32, pause_ms: u64) -> Result<Self, Failure> {
+    pub(crate) fn start(directory: &Path, ranks: u32, pause_ms: u64) -> Result<Self, Failure> {
         let started = std::env::current_exe().and_then(|program| {
             Command::new(program)
                 .args(["bench", "second-job", "--ranks", &ranks.to_string()])
                 .args(["--pause", &pause_ms.to_string(), "--dir"])
-                .arg(folder)
+                .arg(directory)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()

@@ -44,7 +44,7 @@ impl<'a> Session<'a> {
     pub(crate) fn new(
         job: &'a dyn Job,
         world: &'a World,
-        folder: &Path,
+        directory: &Path,
         kept: Kept,
         options: &Options,
     ) -> Result<Self, Failure> {
@@ -56,14 +56,14 @@ impl<'a> Session<'a> {
             memory.share = Share::new(rank, world.ranks(), bytes);
         }
         // All ranks check before one of them allocates any.
-        world.agree(need(&memories, world, kept).check(folder))?;
+        world.agree(need(&memories, world, kept).check(directory))?;
         let mut held = (0..).zip(&mut memories).filter(|it| world.holds(it.0));
         world.agree(held.try_for_each(|(_, memory)| memory.allocate()))?;
         Ok(Session {
             job,
             world,
             memories: memories.into_iter().map(Mutex::new).collect(),
-            path: folder.join("data"),
+            path: directory.join("data"),
             cache: options.cache(),
             stored: None,
         })

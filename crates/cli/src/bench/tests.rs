@@ -18,9 +18,9 @@ fn options(line: &str) -> Options {
 
 /// Runs the comparison and returns its output.
 fn bench(line: &str) -> Result<String, Failure> {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut options = options(line);
-    options.dir = Some(folder.path().to_owned());
+    options.dir = Some(directory.path().to_owned());
     let mut out = Vec::new();
     measure(&options, &mut out)?;
     Ok(String::from_utf8(out).unwrap())

@@ -104,7 +104,7 @@ impl Row {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Section {
     /// The directory, as the user named it.
-    pub(crate) folder: String,
+    pub(crate) directory: String,
     pub(crate) file_system: String,
     pub(crate) ranks: u32,
     pub(crate) mode: Mode,
@@ -115,7 +115,7 @@ pub(crate) struct Section {
 impl Section {
     /// A section without figures.
     pub(crate) fn new(
-        (folder, file_system): (String, String),
+        (directory, file_system): (String, String),
         ranks: u32,
         mode: Mode,
         patterns: impl Iterator<Item = &'static str>,
@@ -131,7 +131,7 @@ impl Section {
             })
         });
         Section {
-            folder,
+            directory,
             file_system,
             ranks,
             mode,
@@ -153,7 +153,7 @@ impl Section {
             "{} ranks, {}, {} ({})",
             self.ranks,
             self.mode.words(),
-            self.folder,
+            self.directory,
             self.file_system
         )
     }

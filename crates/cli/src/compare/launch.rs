@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::protocol::Line;
 use crate::child::Running;
 use crate::measure::Scratch;
-use crate::run::program_folders;
+use crate::run::program_directories;
 
 /// Time limit of a rank that describes its MPI.
 pub(crate) const DESCRIBE_TIME_MAX: Duration = Duration::from_secs(60);
@@ -74,8 +74,8 @@ impl Launch<'_> {
         }
         // Some launchers are scripts that start other programs of their MPI by name.
         let own = self.launcher.parent().map(Path::to_owned);
-        let folders = own.into_iter().chain(program_folders());
-        if let Ok(path) = env::join_paths(folders) {
+        let directories = own.into_iter().chain(program_directories());
+        if let Ok(path) = env::join_paths(directories) {
             command.env("PATH", path);
         }
         Ok(command)

@@ -131,8 +131,8 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     let patterns = patterns::named(&arguments.workload).map_err(Failure::Arguments)?;
     arguments.output.as_deref().map_or(Ok(()), check_file)?;
     arguments.options.json.check()?;
-    let folders = arguments.folders()?;
-    arguments.check_capacity(&patterns, &folders)?;
+    let directories = arguments.directories()?;
+    arguments.check_capacity(&patterns, &directories)?;
     let found = arguments.options.mpis()?;
     let mut comparison = Comparison {
         machine: Machine::this(),
@@ -150,13 +150,13 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
             measure(
                 arguments,
                 &library,
-                &folders,
+                &directories,
                 &mut comparison,
                 &mut io::sink(),
             )?;
             output::json(&Document::from(&comparison), out).map_err(Failure::Output)?;
         }
-        false => measure(arguments, &library, &folders, &mut comparison, out)?,
+        false => measure(arguments, &library, &directories, &mut comparison, out)?,
     }
     if let Some(path) = &arguments.output {
         save(path, page::page(&comparison).as_bytes())?;
@@ -172,18 +172,18 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
 fn measure(
     arguments: &Arguments,
     library: &Path,
-    folders: &[Scratch],
+    directories: &[Scratch],
     comparison: &mut Comparison,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     introduce(comparison, out).map_err(Failure::Output)?;
-    for folder in folders {
+    for directory in directories {
         for &mode in &arguments.mode {
             for &ranks in &arguments.options.ranks {
                 let case = Case {
                     arguments,
                     library,
-                    folder,
+                    directory,
                     mode,
                     ranks,
                 };
@@ -215,7 +215,7 @@ fn introduce(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
 
 impl Arguments {
     /// A scratch directory in each directory that is measured.
-    fn folders(&self) -> Result<Vec<Scratch>, Failure> {
+    fn directories(&self) -> Result<Vec<Scratch>, Failure> {
         match self.dir.is_empty() {
             true => Ok(vec![Scratch::new(None)?]),
             false => self.dir.iter().map(|it| Scratch::new(Some(it))).collect(),
@@ -225,7 +225,11 @@ impl Arguments {
     /// Fails unless memory and directories suffice for every pattern. The need of all ranks on this
     /// machine is estimated from the first and the last rank: in some patterns only the first ones
     /// have data.
-    fn check_capacity(&self, patterns: &[&Pattern], folders: &[Scratch]) -> Result<(), Failure> {
+    fn check_capacity(
+        &self,
+        patterns: &[&Pattern],
+        directories: &[Scratch],
+    ) -> Result<(), Failure> {
         let cases = patterns
             .iter()
             .flat_map(|it| self.options.ranks.iter().map(move |n| (it, *n)));
@@ -236,14 +240,14 @@ impl Arguments {
             let all = |bytes: fn(&Memory) -> u64| {
                 (bytes(&first) + bytes(&last[0])).saturating_mul(u64::from(ranks)) / 2
             };
-            for folder in folders {
+            for directory in directories {
                 let need = Need {
                     memory: all(Memory::footprint),
                     files: all(Memory::bytes).max(file_space(&last)),
-                    kept: Kept::of(folder),
+                    kept: Kept::of(directory),
                     size_option: "--scale",
                 };
-                need.check(folder.path())?;
+                need.check(directory.path())?;
             }
         }
         Ok(())
@@ -254,7 +258,7 @@ impl Arguments {
 struct Case<'a> {
     arguments: &'a Arguments,
     library: &'a Path,
-    folder: &'a Scratch,
+    directory: &'a Scratch,
     mode: Mode,
     ranks: u32,
 }
@@ -263,8 +267,8 @@ impl Case<'_> {
     /// Runs all contenders, interleaved.
     fn measure(&self, comparison: &mut Comparison) -> Section {
         let place = (
-            self.folder.parent().display().to_string(),
-            self.folder.facts().file_system.to_string(),
+            self.directory.parent().display().to_string(),
+            self.directory.facts().file_system.to_string(),
         );
         let mpis = comparison.mpis.len();
         let patterns = comparison.patterns.iter().map(|it| it.name);
@@ -306,7 +310,7 @@ impl Case<'_> {
             worker: worker::NAME,
             arguments: self.worker_arguments(mpi, contender.side, repeat),
             time_max: self.arguments.options.time_max(),
-            scratch: Some(self.folder),
+            scratch: Some(self.directory),
         };
         let contest = Contest {
             launch,
@@ -337,7 +341,7 @@ impl Case<'_> {
     fn worker_arguments(&self, mpi: &Mpi, side: Side, repeat: u32) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec![
             "--dir".into(),
-            self.folder.path().into(),
+            self.directory.path().into(),
             "--mode".into(),
             self.mode.name().into(),
             "--scale".into(),

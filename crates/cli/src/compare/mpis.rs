@@ -285,8 +285,8 @@ mod tests {
     fn what_is_named_must_exist() {
         let error = named_candidate(&"/nowhere/at/all".into()).unwrap_err();
         assert!(error.contains("neither a directory"), "{error}");
-        let folder = tempfile::tempdir().unwrap();
-        let error = named_candidate(&folder.path().into()).unwrap_err();
+        let directory = tempfile::tempdir().unwrap();
+        let error = named_candidate(&directory.path().into()).unwrap_err();
         assert!(error.contains("no bin/mpirun"), "{error}");
         assert!(is_common_launcher("mpirun.mpich") && !is_common_launcher("mpirun_rsh_helper"));
     }

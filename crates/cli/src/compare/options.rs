@@ -18,7 +18,7 @@ pub(crate) struct Options {
     /// Number of times each contender is run; the best counts
     #[arg(long, value_name = "NUMBER", aliases = ["repeat", "rounds"], default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeats: u32,
-    /// An additional MPI: a folder that has bin/mpirun, or a launcher; may be repeated
+    /// An additional MPI: a directory that has bin/mpirun, or a launcher; may be repeated
     #[arg(long, value_name = "PREFIX")]
     mpi: Vec<OsString>,
     /// Do not search for MPIs: measure only those of --mpi

@@ -114,12 +114,12 @@ fn machine(comparison: &Comparison) -> String {
     };
     let facts = comparison.machine.facts.iter();
     let facts = facts.map(|(name, value)| entry((name, value)));
-    let mut folders: Vec<_> = comparison
+    let mut directories: Vec<_> = comparison
         .sections
         .iter()
-        .map(|it| format!("{} ({})", it.folder, it.file_system))
+        .map(|it| format!("{} ({})", it.directory, it.file_system))
         .collect();
-    folders.dedup();
+    directories.dedup();
     let mpis = comparison.mpis.iter().map(|mpi| {
         let mut version: String = mpi.described.version.chars().take(VERSION_MAX).collect();
         if version.len() < mpi.described.version.len() {
@@ -132,7 +132,7 @@ fn machine(comparison: &Comparison) -> String {
     });
     std::iter::once(entry(("Date", &comparison.machine.date)))
         .chain(facts)
-        .chain([entry(("File systems", &folders.join(", ")))])
+        .chain([entry(("File systems", &directories.join(", ")))])
         .chain(mpis)
         .collect()
 }

@@ -113,7 +113,8 @@ struct MpiDocument<'a> {
 
 #[derive(Serialize)]
 struct SectionDocument<'a> {
-    folder: &'a str,
+    #[serde(rename = "folder")]
+    directory: &'a str,
     file_system: &'a str,
     ranks: u32,
     mode: &'static str,
@@ -149,7 +150,7 @@ impl<'a> From<&'a Comparison> for Document<'a> {
             version: &mpi.described.version,
         });
         let sections = comparison.sections.iter().map(|section| SectionDocument {
-            folder: &section.folder,
+            directory: &section.directory,
             file_system: &section.file_system,
             ranks: section.ranks,
             mode: section.mode.name(),

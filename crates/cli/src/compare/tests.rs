@@ -46,7 +46,7 @@ fn workers_get_what_the_user_wants() {
     let case = Case {
         arguments: &arguments,
         library: Path::new("/lib/libpario.so"),
-        folder: &Scratch::new(Some(parent.path())).unwrap(),
+        directory: &Scratch::new(Some(parent.path())).unwrap(),
         mode: Mode::Indep,
         ranks: 4,
     };

@@ -8,14 +8,14 @@ use super::report::Finding;
 use crate::measure::Scratch;
 
 /// Findings about one directory.
-pub(super) fn findings(folder: &Path) -> Vec<Finding> {
-    let name = folder
+pub(super) fn findings(directory: &Path) -> Vec<Finding> {
+    let name = directory
         .canonicalize()
-        .unwrap_or_else(|_| folder.to_owned())
+        .unwrap_or_else(|_| directory.to_owned())
         .display()
         .to_string();
     // Creates and removes a file: some facts are known for open files only.
-    let probe = match Scratch::unguarded(Some(folder)) {
+    let probe = match Scratch::unguarded(Some(directory)) {
         Ok(probe) => probe,
         Err(failure) => return vec![Finding::missing(name, failure.to_string())],
     };
@@ -27,7 +27,7 @@ pub(super) fn findings(folder: &Path) -> Vec<Finding> {
             direct(facts)
         ))
         .remark(striping(facts));
-    if let Some(space) = space(folder) {
+    if let Some(space) = space(directory) {
         finding = finding.remark(space);
     }
     if let Ok(resolved) = pario_driver::resolve(probe.path().join("data"), None) {
@@ -68,8 +68,8 @@ fn striping(facts: &Facts) -> String {
     }
 }
 
-fn space(folder: &Path) -> Option<String> {
-    let found = rustix::fs::statvfs(folder).ok()?;
+fn space(directory: &Path) -> Option<String> {
+    let found = rustix::fs::statvfs(directory).ok()?;
     let gigabytes = |blocks: u64| blocks as f64 * found.f_frsize as f64 / 1e9;
     Some(format!(
         "{:.1} GB free of {:.1} GB",
@@ -83,14 +83,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_described_and_left_as_it_was() {
-        let folder = tempfile::tempdir().unwrap();
-        let found = format!("{:?}", findings(folder.path()));
+    fn a_directory_is_described_and_left_as_it_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let found = format!("{:?}", findings(directory.path()));
         assert!(
             found.contains("blocks of") && found.contains("driver posix"),
             "{found}"
         );
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
         let found = format!("{:?}", findings(Path::new("/nowhere/at/all")));
         assert!(found.contains("Missing"), "{found}");
     }

@@ -63,9 +63,9 @@ fn locked_memory() -> Finding {
 
 fn io_uring() -> Finding {
     let tried = || {
-        let folder = tempfile::tempdir()?;
+        let directory = tempfile::tempdir()?;
         let how = OpenHow::new(Access::ReadWrite).create(Create::Exclusive);
-        Uring.open(&folder.path().join("probe"), &how)?.close()
+        Uring.open(&directory.path().join("probe"), &how)?.close()
     };
     match tried() {
         Ok(()) => Finding::good("io_uring", "available"),

@@ -20,7 +20,7 @@ use report::{Report, Section};
 pub(crate) struct Arguments {
     /// Directories whose files will be read and written [default: the current one]
     #[arg(value_name = "DIR")]
-    folders: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
     /// Print JSON instead of text
     #[arg(long)]
     json: bool,
@@ -35,9 +35,9 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         return probe::report(library, out);
     }
     let library = library::find();
-    let folders = match arguments.folders.as_slice() {
+    let directories = match arguments.directories.as_slice() {
         [] => vec![PathBuf::from(".")],
-        folders => folders.to_vec(),
+        directories => directories.to_vec(),
     };
     let report = Report::new(vec![
         Section::new("Drop-in library", library::findings(&library)),
@@ -45,7 +45,10 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         Section::new("Launchers", mpis::launchers()),
         Section::new(
             "File systems",
-            folders.iter().flat_map(|it| files::findings(it)).collect(),
+            directories
+                .iter()
+                .flat_map(|it| files::findings(it))
+                .collect(),
         ),
         Section::new("Machine", machine::findings()),
         Section::new("Environment", environment::findings()),

@@ -26,7 +26,7 @@ const LIBRARIES: [&str; 6] = [
 const LAUNCHERS: [&str; 5] = ["orterun", "prterun", "srun", "jsrun", "aprun"];
 
 /// Variables that name the directory of an MPI.
-const FOLDER_VARIABLES: [&str; 6] = [
+const DIRECTORY_VARIABLES: [&str; 6] = [
     "I_MPI_ROOT",
     "MPI_HOME",
     "MPI_ROOT",
@@ -36,7 +36,7 @@ const FOLDER_VARIABLES: [&str; 6] = [
 ];
 
 /// Library directories below such a directory.
-const LIBRARY_FOLDERS: [&str; 3] = ["lib", "lib64", "lib/release"];
+const LIBRARY_DIRECTORIES: [&str; 3] = ["lib", "lib64", "lib/release"];
 
 /// Where the dynamic linker's cache can be read.
 const LDCONFIG: [&str; 3] = ["ldconfig", "/sbin/ldconfig", "/usr/sbin/ldconfig"];
@@ -84,8 +84,8 @@ fn finding(library: &Path, probed: Result<Probed, String>, dropin: Option<&Path>
 fn candidates() -> BTreeSet<PathBuf> {
     let named = env::var_os(pario_mpi::LIBRARY_VARIABLE).map(PathBuf::from);
     let mut files: Vec<PathBuf> = named.into_iter().chain(cached()).collect();
-    for folder in folders() {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for directory in directories() {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         files.extend(
             entries
                 .map(|entry| entry.path())
@@ -105,19 +105,19 @@ fn is_library(path: &Path) -> bool {
 }
 
 /// Directories that may contain MPI libraries outside the linker's cache.
-fn folders() -> Vec<PathBuf> {
-    let mut prefixes: Vec<PathBuf> = FOLDER_VARIABLES
+fn directories() -> Vec<PathBuf> {
+    let mut prefixes: Vec<PathBuf> = DIRECTORY_VARIABLES
         .iter()
         .filter_map(|name| env::var_os(name).map(PathBuf::from))
         .collect();
     let launchers = programs().into_iter();
     prefixes.extend(launchers.filter_map(|it| Some(it.parent()?.parent()?.to_owned())));
-    let below = |prefix: PathBuf| LIBRARY_FOLDERS.map(|folder| prefix.join(folder));
-    let mut folders: Vec<_> = prefixes.into_iter().flat_map(below).collect();
+    let below = |prefix: PathBuf| LIBRARY_DIRECTORIES.map(|directory| prefix.join(directory));
+    let mut directories: Vec<_> = prefixes.into_iter().flat_map(below).collect();
     if let Some(path) = env::var_os("LD_LIBRARY_PATH") {
-        folders.extend(env::split_paths(&path).filter(|it| !it.as_os_str().is_empty()));
+        directories.extend(env::split_paths(&path).filter(|it| !it.as_os_str().is_empty()));
     }
-    folders
+    directories
 }
 
 /// MPI libraries of the dynamic linker's cache.

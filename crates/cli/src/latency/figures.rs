@@ -101,7 +101,7 @@ impl Section {
 pub(super) struct Latencies {
     pub(super) machine: Machine,
     /// The directory, as the user named it.
-    pub(super) folder: String,
+    pub(super) directory: String,
     pub(super) file_system: String,
     pub(super) repeats: u32,
     pub(super) sections: Vec<Section>,
@@ -145,7 +145,7 @@ pub(super) mod tests {
                 pario: "0",
                 facts: vec![("Kernel", "Linux".to_owned())],
             },
-            folder: "/data".to_owned(),
+            directory: "/data".to_owned(),
             file_system: "tmpfs".to_owned(),
             repeats: 3,
             sections: vec![section],
@@ -167,7 +167,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn times_of_other_files_and_other_calls_are_refused() {
+    fn times_of_other_files_and_other_calls_are_rejected() {
         let section = &mut latencies().sections[0];
         let before = section.clone();
         let fault = Some("not its file".to_owned());

@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     let found = arguments.options.mpis()?;
     let mut latencies = Latencies {
         machine: Machine::this(),
-        folder: scratch.parent().display().to_string(),
+        directory: scratch.parent().display().to_string(),
         file_system: scratch.facts().file_system.to_string(),
         repeats: arguments.options.repeats,
         sections: Vec::new(),

@@ -30,7 +30,7 @@ pub(super) fn section(
         out,
         "\n{} in {} ({})",
         section.title(),
-        latencies.folder,
+        latencies.directory,
         latencies.file_system
     )?;
     section_table(section).print(out)?;
@@ -121,7 +121,8 @@ fn record<'a>(section: &'a Section, figure: &Figure, side: Side) -> Record<'a> {
 pub(super) struct Document<'a> {
     #[serde(flatten)]
     machine: &'a Machine,
-    folder: &'a str,
+    #[serde(rename = "folder")]
+    directory: &'a str,
     file_system: &'a str,
     repeats: u32,
     notes: &'a [String],
@@ -163,7 +164,7 @@ impl<'a> From<&'a Latencies> for Document<'a> {
         });
         Document {
             machine: &latencies.machine,
-            folder: &latencies.folder,
+            directory: &latencies.directory,
             file_system: &latencies.file_system,
             repeats: latencies.repeats,
             notes: &latencies.notes,

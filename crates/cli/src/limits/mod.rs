@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
 struct Limits {
     machine: Machine,
     /// The directory that was measured.
-    folder: PathBuf,
+    directory: PathBuf,
     file_system: String,
     size: usize,
     repeats: u32,
@@ -128,7 +128,7 @@ fn measure(arguments: &Arguments, scratch: &Scratch) -> Result<Limits, Failure> 
         .extend(huge_pages.map(|setting| ("Huge pages", setting)));
     Ok(Limits {
         machine,
-        folder: scratch.parent().to_owned(),
+        directory: scratch.parent().to_owned(),
         file_system: scratch.facts().file_system.to_string(),
         size: session.size(),
         repeats: arguments.repeats,
@@ -175,7 +175,7 @@ mod tests {
                 pario: "0",
                 facts: vec![("Kernel", "Linux".to_owned())],
             },
-            folder: PathBuf::from("/data"),
+            directory: PathBuf::from("/data"),
             file_system: "tmpfs".to_owned(),
             size: 8 << 20,
             repeats: 1,
@@ -207,8 +207,8 @@ mod tests {
             ("99999999999G", "exceeds"),
             ("many", "not a number"),
         ] {
-            let refused = parse_size(text).unwrap_err();
-            assert!(refused.contains(reason), "{text}: {refused}");
+            let rejected = parse_size(text).unwrap_err();
+            assert!(rejected.contains(reason), "{text}: {rejected}");
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn table(limits: &Limits, out: &mut impl Write) -> io::Result<()> {
         out,
         "one file of {} MiB in {} ({}), best of {}",
         limits.size >> 20,
-        limits.folder.display(),
+        limits.directory.display(),
         limits.file_system,
         limits.repeats
     )?;
@@ -84,7 +84,8 @@ fn remark(limits: &Limits, row: &Row) -> String {
 pub(super) struct Document<'a> {
     #[serde(flatten)]
     machine: &'a Machine,
-    folder: String,
+    #[serde(rename = "folder")]
+    directory: String,
     file_system: &'a str,
     size: usize,
     repeats: u32,
@@ -128,7 +129,7 @@ impl<'a> From<&'a Limits> for Document<'a> {
         };
         Document {
             machine: &limits.machine,
-            folder: limits.folder.display().to_string(),
+            directory: limits.directory.display().to_string(),
             file_system: &limits.file_system,
             size: limits.size,
             repeats: limits.repeats,

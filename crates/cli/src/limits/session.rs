@@ -67,17 +67,17 @@ enum Purpose {
 
 impl Session {
     /// Fills the memory and writes the file to be read.
-    pub(super) fn new(size: u64, folder: &Path) -> Result<Self, Failure> {
+    pub(super) fn new(size: u64, directory: &Path) -> Result<Self, Failure> {
         let mut source = Buffer::new(size, 0, 0)?;
         content::fill(source.bytes_mut(), 0, ROUND);
         let target = Buffer::new(size.saturating_add(PAGE as u64), 0, 0)?;
-        let read = folder.join("read");
+        let read = directory.join("read");
         fs::write(&read, source.bytes()).map_err(Failure::storage("write", &read))?;
         Ok(Session {
             size: source.bytes().len(),
             source,
             target,
-            written: folder.join("written"),
+            written: directory.join("written"),
             read,
         })
     }
@@ -214,8 +214,8 @@ mod tests {
 
     #[test]
     fn every_contender_moves_the_right_bytes_and_leaves_no_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut session = Session::new(SIZE, folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let mut session = Session::new(SIZE, directory.path()).unwrap();
         let mut rows: Vec<_> = CONTENDERS.iter().map(Row::new).collect();
         for row in &mut rows {
             session.check(row).unwrap();
@@ -262,8 +262,8 @@ mod tests {
             pattern: CONTENDERS[0].pattern,
             method,
         }));
-        let folder = tempfile::tempdir().unwrap();
-        let mut session = Session::new(SIZE, folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let mut session = Session::new(SIZE, directory.path()).unwrap();
         session.check(&mut Row::new(contender)).unwrap_err()
     }
 

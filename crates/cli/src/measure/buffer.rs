@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_memory_is_refused() {
+    fn too_much_memory_is_rejected() {
         for bytes in [1 << 62, u64::MAX] {
             let failure = Buffer::new(bytes, 0, 0).unwrap_err();
             assert!(failure.to_string().contains("smaller sizes"));

@@ -44,18 +44,18 @@ pub(crate) struct Need {
 impl Need {
     /// Fails unless a directory has space for the files, and the machine for all that stays in
     /// memory.
-    pub(crate) fn check(&self, folder: &Path) -> Result<(), Failure> {
-        self.check_space(machine::free_space(folder)?, folder)?;
-        self.check_memory(machine::free_memory())
+    pub(crate) fn check(&self, directory: &Path) -> Result<(), Failure> {
+        self.check_space(machine::free_space(directory)?, directory)?;
+        self.check_memory(pario_transport::available_memory())
     }
 
-    fn check_space(&self, free: Option<u64>, folder: &Path) -> Result<(), Failure> {
+    fn check_space(&self, free: Option<u64>, directory: &Path) -> Result<(), Failure> {
         match free {
             Some(free) if self.files > free => Err(Failure::Arguments(format!(
                 "the files need {} MiB, but {} has {} MiB free: choose a smaller {} or another \
                  --dir",
                 mebibytes(self.files),
-                folder.display(),
+                directory.display(),
                 free >> 20,
                 self.size_option,
             ))),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_is_refused_with_both_numbers() {
+    fn too_little_is_rejected_with_both_numbers() {
         let on_storage = Need {
             memory: 3 << 20,
             files: (2 << 20) - 1,
@@ -141,11 +141,11 @@ mod tests {
             ..on_storage
         };
         let said = |checked: Result<(), Failure>| checked.unwrap_err().to_string();
-        let folder = Path::new("/data");
-        assert!(on_storage.check_space(None, folder).is_ok());
-        assert!(on_storage.check_space(Some(2 << 20), folder).is_ok());
+        let directory = Path::new("/data");
+        assert!(on_storage.check_space(None, directory).is_ok());
+        assert!(on_storage.check_space(Some(2 << 20), directory).is_ok());
         assert_eq!(
-            said(on_storage.check_space(Some(1 << 20), folder)),
+            said(on_storage.check_space(Some(1 << 20), directory)),
             "the files need 2 MiB, but /data has 1 MiB free: choose a smaller --scale or another \
              --dir"
         );
@@ -166,18 +166,18 @@ mod tests {
 
     #[test]
     fn the_machine_is_asked() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let little = Need {
             memory: 1,
             files: 1,
             kept: Kept::InMemory,
             size_option: "--size",
         };
-        little.check(folder.path()).unwrap();
+        little.check(directory.path()).unwrap();
         let much = Need {
             memory: u64::MAX,
             ..little
         };
-        assert!(much.check(folder.path()).is_err());
+        assert!(much.check(directory.path()).is_err());
     }
 }

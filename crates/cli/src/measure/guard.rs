@@ -22,10 +22,10 @@ for attempt in 1 2 3 4 5 6 7 8 9; do rm -rf -- "$1" && break; sleep 1; done
 pub(super) struct Guard(Child);
 
 impl Guard {
-    pub(super) fn start(folder: &Path) -> io::Result<Guard> {
+    pub(super) fn start(directory: &Path) -> io::Result<Guard> {
         let shell = Command::new("sh")
             .args(["-c", SCRIPT, "sh"])
-            .arg(folder)
+            .arg(directory)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

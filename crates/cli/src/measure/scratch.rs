@@ -86,12 +86,12 @@ impl Scratch {
 }
 
 /// The driver's facts about files in a directory.
-fn facts(folder: &Path) -> io::Result<Facts> {
+fn facts(directory: &Path) -> io::Result<Facts> {
     let how = OpenHow::new(Access::ReadWrite).create(Create::Exclusive);
     // Ranks of several nodes may probe at once.
     let node = rustix::system::uname();
     let node = node.nodename().to_string_lossy();
-    let probe = folder.join(format!("probe-{}-{node}", std::process::id()));
+    let probe = directory.join(format!("probe-{}-{node}", std::process::id()));
     let handle = Posix::new().open(&probe, &how)?;
     let facts = handle.facts().clone();
     handle.close()?;
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_used_is_named() {
+    fn a_directory_that_cannot_be_used_is_named() {
         let failure = Scratch::new(Some(Path::new("/nowhere/at/all"))).unwrap_err();
         assert_eq!(
             failure.to_string(),

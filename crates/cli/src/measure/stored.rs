@@ -278,11 +278,15 @@ mod tests {
         let job = test_job("small:calls=3", 2, 1.0);
         let mut stored = Stored::new(&*job, 2, Holes::Zero);
         assert_eq!((stored.bytes, stored.pieces), (6 * 4096, 3));
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         std::fs::write(&path, file(&stored)).unwrap();
         assert_eq!(stored.check(&path, ROUND).unwrap(), None);
         assert!(stored.check(&path, ROUND + 1).unwrap().is_some());
-        assert!(stored.check(&folder.path().join("other"), ROUND).is_err());
+        assert!(
+            stored
+                .check(&directory.path().join("other"), ROUND)
+                .is_err()
+        );
     }
 }

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
 
-pub(crate) use save::{JsonOption, check_file, check_folder, save};
+pub(crate) use save::{JsonOption, check_directory, check_file, save};
 pub(crate) use table::{Align, Table, or_dash};
 
 /// Prints one JSON value.

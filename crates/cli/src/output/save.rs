@@ -49,8 +49,8 @@ impl JsonOption {
 /// Fails if a file cannot be written; its directory is created, and the file left unchanged.
 pub(crate) fn check_file(path: &Path) -> Result<(), Failure> {
     let try_to_open = || {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
         }
         let existed = path.exists();
         OpenOptions::new()
@@ -67,18 +67,18 @@ pub(crate) fn check_file(path: &Path) -> Result<(), Failure> {
 }
 
 /// Fails if files of these names cannot be written to a directory, which is created.
-pub(crate) fn check_folder(folder: &Path, names: &[String]) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(Failure::file("create", folder))?;
+pub(crate) fn check_directory(directory: &Path, names: &[String]) -> Result<(), Failure> {
+    fs::create_dir_all(directory).map_err(Failure::file("create", directory))?;
     names
         .iter()
-        .try_for_each(|name| check_file(&folder.join(name)))
+        .try_for_each(|name| check_file(&directory.join(name)))
 }
 
 /// Writes a file.
 pub(crate) fn save(path: &Path, text: &[u8]) -> Result<(), Failure> {
     let write = || -> io::Result<()> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
         }
         fs::write(path, text)
     };
@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn checks_leave_no_file_and_change_none() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("new/figures.json");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new/figures.json");
         check_file(&path).unwrap();
         assert!(!path.exists());
         save(&path, b"[]").unwrap();
@@ -102,6 +102,6 @@ mod tests {
         let failure = check_file(&below).unwrap_err().to_string();
         assert!(failure.starts_with("cannot write /"), "{failure}");
         let long = "x".repeat(300);
-        assert!(check_folder(folder.path(), &[long]).is_err());
+        assert!(check_directory(directory.path(), &[long]).is_err());
     }
 }

@@ -37,8 +37,8 @@ pub(crate) fn find(asked: Option<&Path>) -> Result<PathBuf, Failure> {
 
 /// Places of the library that belongs to a program.
 fn beside(program: &Path) -> Vec<PathBuf> {
-    let folder = program.parent().unwrap_or(Path::new("."));
-    let places = PLACES.iter().map(|place| folder.join(place).join(NAME));
+    let directory = program.parent().unwrap_or(Path::new("."));
+    let places = PLACES.iter().map(|place| directory.join(place).join(NAME));
     places.collect()
 }
 
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_installation_and_a_build_folder_are_looked_at() {
+    fn an_installation_and_a_build_directory_are_looked_at() {
         let places = beside(Path::new("/opt/pario/bin/pario"));
         assert!(places.contains(&PathBuf::from("/opt/pario/bin/../lib/libpario.so")));
         assert!(places.contains(&PathBuf::from("/opt/pario/bin/./libpario.so")));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_cannot_be_preloaded_are_refused() {
+    fn names_that_cannot_be_preloaded_are_rejected() {
         assert!(check_name(Path::new("/a b/libpario.so")).is_err());
         assert!(check_name(Path::new("/a:b/libpario.so")).is_err());
         assert!(check_name(Path::new("/a-b/libpario.so")).is_ok());

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(crate) use search::{
-    find as find_program, find_all as find_programs, folders as program_folders,
+    directories as program_directories, find as find_program, find_all as find_programs,
 };
 
 use crate::facts;

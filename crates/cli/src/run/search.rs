@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The directories of PATH, in order.
-pub(crate) fn folders() -> Vec<PathBuf> {
+pub(crate) fn directories() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into());
     env::split_paths(&path).collect()
 }
@@ -22,7 +22,9 @@ pub(crate) fn find(name: &OsStr) -> Option<PathBuf> {
     if path.components().count() > 1 || path.is_absolute() {
         return is_executable(path).then(|| path.to_owned());
     }
-    let mut files = folders().into_iter().map(|folder| folder.join(name));
+    let mut files = directories()
+        .into_iter()
+        .map(|directory| directory.join(name));
     files.find(|file| is_executable(file))
 }
 
@@ -30,12 +32,12 @@ pub(crate) fn find(name: &OsStr) -> Option<PathBuf> {
 pub(crate) fn find_all(is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut seen = BTreeSet::new();
     let mut programs = Vec::new();
-    for folder in folders() {
-        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+    for directory in directories() {
+        let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
         names.retain(|name| is_wanted(&name.to_string_lossy()));
         names.sort();
-        for program in names.into_iter().map(|name| folder.join(name)) {
+        for program in names.into_iter().map(|name| directory.join(name)) {
             let file = program.canonicalize();
             if is_executable(&program) && file.is_ok_and(|it| seen.insert(it)) {
                 programs.push(program);

@@ -57,7 +57,7 @@ fn measure(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
         machine: Machine::this(),
         workload: arguments.workload(),
         method: &method.name,
-        folder: scratch.parent().display().to_string(),
+        directory: scratch.parent().display().to_string(),
         file_system: scratch.facts().file_system.to_string(),
         repeats: arguments.repeats,
         rows,

@@ -215,8 +215,8 @@ mod tests {
             (&[8], &[0], "cannot occupy"),
             (&[0], &[], "cannot occupy"),
         ] {
-            let refused = pairs(ranks, nodes).unwrap_err();
-            assert!(refused.contains(reason), "{refused}");
+            let rejected = pairs(ranks, nodes).unwrap_err();
+            assert!(rejected.contains(reason), "{rejected}");
         }
     }
 }

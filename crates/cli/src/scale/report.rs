@@ -18,7 +18,8 @@ pub(super) struct Measured<'a> {
     pub(super) machine: Machine,
     pub(super) workload: &'a str,
     pub(super) method: &'a str,
-    pub(super) folder: String,
+    #[serde(rename = "folder")]
+    pub(super) directory: String,
     pub(super) file_system: String,
     pub(super) repeats: u32,
     pub(super) rows: Vec<Row>,
@@ -50,7 +51,11 @@ pub(super) fn table(measured: &Measured<'_>, out: &mut impl Write) -> io::Result
     writeln!(
         out,
         "{}, {}, in {} ({}); thread ranks on simulated nodes, median of {}",
-        measured.workload, measured.method, measured.folder, measured.file_system, measured.repeats
+        measured.workload,
+        measured.method,
+        measured.directory,
+        measured.file_system,
+        measured.repeats
     )?;
     for (name, value) in &measured.machine.facts {
         writeln!(out, "{name}: {value}")?;

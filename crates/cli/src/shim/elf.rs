@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_refused() {
+    fn other_files_are_rejected() {
         assert!(Kind::of(b"#!/bin/sh").is_err());
         let file = library(
             Kind {

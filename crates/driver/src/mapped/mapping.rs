@@ -1,27 +1,25 @@
 //! A writable mapping of a range of a file.
 //!
-//! This file may contain `unsafe`: it maps memory and stores to it.
+//! This file may contain `unsafe`: it stores to mapped memory.
 #![allow(unsafe_code)]
 
 use std::{
     io,
     ops::Range,
     os::fd::{AsRawFd, BorrowedFd},
-    ptr::NonNull,
 };
+
+use memmap2::{Advice, MmapOptions, MmapRaw};
 
 use crate::{Batch, Direction, Piece, posix::sys};
 
 /// Pages of a file, or of what it may grow to; unmapped when dropped.
 #[derive(Debug)]
 pub(super) struct Mapping {
-    address: NonNull<u8>,
+    memory: MmapRaw,
     /// The mapped range of the file, starting at a page boundary.
     range: Range<u64>,
 }
-
-// SAFETY: a mapping is memory of the process, not of a thread.
-unsafe impl Send for Mapping {}
 
 /// How pages are made resident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,27 +35,11 @@ impl Mapping {
     /// Maps the pages of a range, which may reach beyond the end of the file.
     pub(super) fn new(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<Self> {
         let start = range.start - range.start % sys::page_size();
-        let offset = i64::try_from(start).map_err(|_| io::ErrorKind::FileTooLarge)?;
         let bytes = usize::try_from(range.end - start).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let fd = file.as_raw_fd();
-        // SAFETY: a new mapping at an address chosen by the kernel affects no
-        // existing memory.
-        let address = unsafe {
-            libc::mmap64(
-                std::ptr::null_mut(),
-                bytes,
-                protection,
-                libc::MAP_SHARED,
-                fd,
-                offset,
-            )
-        };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let mut options = MmapOptions::new();
+        let memory = options.offset(start).len(bytes).map_raw(file.as_raw_fd())?;
         Ok(Mapping {
-            address: NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
+            memory,
             range: start..range.end,
         })
     }
@@ -74,25 +56,13 @@ impl Mapping {
     /// If the range lies outside the mapping.
     pub(super) fn populate(&self, range: &Range<u64>, how: Populate) -> io::Result<()> {
         assert!(self.covers(range), "the range lies outside the mapping");
-        let start = range.start - range.start % sys::page_size();
         let advice = match how {
-            Populate::Read => libc::MADV_POPULATE_READ,
-            Populate::Write => libc::MADV_POPULATE_WRITE,
+            Populate::Read => Advice::PopulateRead,
+            Populate::Write => Advice::PopulateWrite,
         };
-        let bytes = (range.end - start) as usize;
-        // SAFETY: the range is mapped, as the mapping starts at a page
-        // boundary; its contents are unchanged.
-        let result = unsafe {
-            let address = self
-                .address
-                .as_ptr()
-                .add((start - self.range.start) as usize);
-            libc::madvise(address.cast(), bytes, advice)
-        };
-        match result {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        let start = (range.start - self.range.start) as usize;
+        let bytes = (range.end - range.start) as usize;
+        self.memory.advise_range(advice, start, bytes)
     }
 
     /// Stores a range of the pieces of a batch that writes, in order.
@@ -128,14 +98,6 @@ impl Mapping {
         );
         let at = (piece.offset - self.range.start) as usize;
         // SAFETY: inside the mapping.
-        unsafe { self.address.as_ptr().add(at) }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        let bytes = (self.range.end - self.range.start) as usize;
-        // SAFETY: the range is the mapped one, and nothing refers to it.
-        unsafe { libc::munmap(self.address.as_ptr().cast(), bytes) };
+        unsafe { self.memory.as_mut_ptr().add(at) }
     }
 }

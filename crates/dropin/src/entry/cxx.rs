@@ -5,25 +5,23 @@
 //! functions: see [`Dispatch`].
 #![allow(unsafe_code)] // functions of the hosts' C++ bindings
 
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 use std::mem;
 
+use pario_mpi::host::symbols;
 use pario_mpi::{Errhandler, ErrorClass};
 
 use super::{Raw, errors};
 use crate::errhandler::{self, Dispatch, Function};
 use crate::failure::Failure;
-use crate::{call, policy, symbols};
+use crate::{call, policy};
 
 type SetCxx = unsafe extern "C-unwind" fn(Raw, *const c_void);
 type CreateFile = unsafe extern "C-unwind" fn(*const c_void) -> u64;
 
 /// The address of an intercepted function: in a library after this one, or in the host.
 fn next(name: &str) -> Option<*const c_void> {
-    let after = CString::new(name)
-        .ok()
-        .and_then(|name| symbols::next(&name));
-    after.or_else(|| Some(call::host().ok()?.symbol(name)?.cast_const()))
+    symbols::next(name).or_else(|| Some(call::host().ok()?.symbol(name)?.cast_const()))
 }
 
 /// Exports the function that MPICH's bindings call after they have created a handler, under its

@@ -10,10 +10,11 @@
 //! whose handles are structures with one integer.
 #![allow(unsafe_code)] // functions of C's and Fortran's calling conventions
 
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::mem;
 
 use pario_mpi::host::abi::Slot;
+use pario_mpi::host::symbols;
 use pario_mpi::{Errhandler, ErrorClass, Flavour, Host};
 
 use super::{HandlePointer, errors, representation};
@@ -22,7 +23,7 @@ use crate::conversion::{Extent, Functions, Item};
 use crate::errhandler::{self, Function};
 use crate::failure::Failure;
 use crate::files::FileId;
-use crate::{forward, memory, policy, symbols};
+use crate::{forward, memory, policy};
 
 type CreateErrhandler = unsafe extern "C-unwind" fn(*const c_void, *mut c_int, *mut c_int);
 type RegisterDatarep = unsafe extern "C-unwind" fn(
@@ -77,8 +78,7 @@ macro_rules! subroutine {
 /// `Type` is the type of a function pointer, and the subroutine's.
 unsafe fn next<Type: Copy>(name: &str) -> Option<Type> {
     const { assert!(size_of::<Type>() == size_of::<*const c_void>()) };
-    let name = CString::new(name).ok()?;
-    let address = symbols::next(&name)?;
+    let address = symbols::next(name)?;
     // SAFETY: of the same size, and promised by the caller.
     Some(unsafe { mem::transmute_copy::<*const c_void, Type>(&address) })
 }

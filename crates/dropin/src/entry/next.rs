@@ -1,11 +1,12 @@
 //! The functions that pario intercepts, for calls that do not concern it.
 
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
 use pario_mpi::Host;
+use pario_mpi::host::symbols;
 
-use crate::{notice, symbols};
+use crate::notice;
 
 /// The function of that name which a program would call without pario: that of a tool, if one
 /// is loaded after pario, or the host's.
@@ -40,8 +41,7 @@ impl Next {
 
     /// The host may not be visible to the dynamic linker.
     fn look_up(&self) -> Option<*const c_void> {
-        let next = symbols::next(&CString::new(self.name).ok()?);
-        next.or_else(|| {
+        symbols::next(self.name).or_else(|| {
             let bare = self.name.trim_start_matches('P').strip_prefix("MPI_")?;
             Some(Host::current().ok()?.function(bare)?.cast_const())
         })

@@ -7,7 +7,7 @@ use std::thread;
 
 use pario_mpi::{ErrorClass, Host, Moved, Request, is_weak, progress_registered};
 
-use super::backoff::Backoff;
+use super::backoff::BACKOFF;
 use super::started::Started;
 use super::table;
 use crate::call::SUCCESS;
@@ -92,17 +92,17 @@ impl ParioRequests {
 
     /// Makes progress and backs off until `look` has a result.
     pub(crate) fn poll<T>(&self, mut look: impl FnMut() -> Option<T>) -> Result<T, Failure> {
-        let mut backoff = Backoff::new();
+        let mut state = BACKOFF.start();
         loop {
             let moved = self.advance()?;
             if let Some(result) = look() {
                 return Ok(result);
             }
             if moved == Moved::Something {
-                backoff.restart();
+                state.restart();
             }
             let running = self.found.iter().find(|(_, started)| !started.is_over());
-            backoff.rest(|bound| match running {
+            state.rest(|bound| match running {
                 Some((_, started)) => {
                     started.wait_for(bound);
                 }

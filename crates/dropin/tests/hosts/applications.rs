@@ -15,7 +15,7 @@ use crate::job::{self, Line};
 use crate::matrix::{LIMIT, has_checked, is_served, preloaded};
 use crate::place::{Ground, Place};
 use crate::program::Program;
-use crate::run::{Effort, Run, Verdict, trial};
+use crate::run::{Effort, Run, TestResult, trial};
 
 /// Enough for a tool that reads a small file.
 const QUICK: Duration = Duration::from_secs(30);
@@ -35,7 +35,7 @@ enum Comparison {
 #[derive(Clone, Copy)]
 enum Kind {
     /// A C program, and how its library is found.
-    Compiled(fn(&Host) -> Verdict<Vec<String>>),
+    Compiled(fn(&Host) -> TestResult<Vec<String>>),
     /// A script for the host's Python.
     Script,
 }
@@ -109,7 +109,7 @@ enum Server {
 }
 
 impl Application {
-    fn round_trips(&self, run: &Run, host: &Host, ranks: u32) -> Verdict {
+    fn round_trips(&self, run: &Run, host: &Host, ranks: u32) -> TestResult {
         let command = self.command(host)?;
         let place = Place::new(Ground::Memory)?;
         let [ours, theirs] = ["pario", "host"].map(|name| place.path().join(name));
@@ -134,7 +134,7 @@ impl Application {
     }
 
     /// What is put behind the launcher.
-    fn command(&self, host: &Host) -> Verdict<Line> {
+    fn command(&self, host: &Host) -> TestResult<Line> {
         match self.kind {
             Kind::Compiled(flags) => {
                 let program = Program::find("applications", self.name)?;
@@ -152,7 +152,7 @@ fn script(name: &str) -> PathBuf {
 }
 
 impl Comparison {
-    fn compare(self, ours: &Path, theirs: &Path) -> Verdict {
+    fn compare(self, ours: &Path, theirs: &Path) -> TestResult {
         match self {
             Comparison::Bytes => {
                 let read = |path| fs::read(path).map_err(|error| format!("no file: {error}"));
@@ -182,18 +182,18 @@ impl Comparison {
     }
 }
 
-fn hdf5_flags(host: &Host) -> Verdict<Vec<String>> {
+fn hdf5_flags(host: &Host) -> TestResult<Vec<String>> {
     let package = format!("hdf5-{}", host.name);
     let mut flags = pkg_config(&["--cflags", "--libs", &package])?;
     flags.push("-lhdf5".into());
     Ok(flags)
 }
 
-fn pnetcdf_flags(_: &Host) -> Verdict<Vec<String>> {
+fn pnetcdf_flags(_: &Host) -> TestResult<Vec<String>> {
     pkg_config(&["--cflags", "--libs", "pnetcdf"])
 }
 
-fn netcdf_flags(_: &Host) -> Verdict<Vec<String>> {
+fn netcdf_flags(_: &Host) -> TestResult<Vec<String>> {
     let mut flags = pkg_config(&["--cflags", "--libs", "netcdf-mpi"])?;
     // Debian's file names the headers of the library without MPI.
     let prefix = pkg_config(&["--variable=prefix", "netcdf-mpi"])?.concat();
@@ -201,7 +201,7 @@ fn netcdf_flags(_: &Host) -> Verdict<Vec<String>> {
     Ok(flags)
 }
 
-fn pkg_config(arguments: &[&str]) -> Verdict<Vec<String>> {
+fn pkg_config(arguments: &[&str]) -> TestResult<Vec<String>> {
     let ended = job::run(&Line::new("pkg-config").words(arguments), QUICK)?.success()?;
     let words = ended.stdout.split_whitespace();
     Ok(words.map(str::to_owned).collect())

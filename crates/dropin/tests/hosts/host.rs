@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::job::{self, Line};
-use crate::library::target_folder;
+use crate::library::target_directory;
 use crate::program::Need;
-use crate::run::Verdict;
+use crate::run::TestResult;
 
 /// Enough to ask a program for its version.
 const QUICK: Duration = Duration::from_secs(30);
@@ -51,7 +51,7 @@ pub(crate) struct Host {
 
 impl Host {
     /// Whether it is installed.
-    pub(crate) fn check(&self) -> Verdict {
+    pub(crate) fn check(&self) -> TestResult {
         if self.launch.exists() {
             return Ok(());
         }
@@ -95,13 +95,13 @@ impl Host {
         }
     }
 
-    /// The folder of its libraries, for a host of PyPI.
+    /// The directory of its libraries, for a host of PyPI.
     pub(crate) fn libraries(&self) -> Option<PathBuf> {
         Some(environment(self.environment?).join("lib"))
     }
 
     /// The version of the installed package.
-    pub(crate) fn version(&self) -> Verdict<String> {
+    pub(crate) fn version(&self) -> TestResult<String> {
         let line = match self.environment {
             Some(name) => Line::new(environment(name).join("bin/python")).words([
                 "-c",
@@ -270,9 +270,9 @@ fn impi_abi() -> Host {
 }
 
 fn linked_with_intel(libraries: &[&str]) -> Vec<String> {
-    let folder = environment("impi-rt").join("lib");
-    let folder = folder.display();
-    let mut words = vec![format!("-L{folder}"), format!("-Wl,-rpath,{folder}")];
+    let directory = environment("impi-rt").join("lib");
+    let directory = directory.display();
+    let mut words = vec![format!("-L{directory}"), format!("-Wl,-rpath,{directory}")];
     words.extend(libraries.iter().map(|library| format!("-l{library}")));
     words
 }
@@ -296,5 +296,5 @@ fn open_mpi_variables() -> Vec<(&'static str, String)> {
 
 /// A virtual environment that `cargo xtask hosts` made.
 fn environment(name: &str) -> PathBuf {
-    Path::new(target_folder()).join("hosts").join(name)
+    Path::new(target_directory()).join("hosts").join(name)
 }

@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use crate::place::{Ground, Place};
-use crate::run::Verdict;
+use crate::run::TestResult;
 
 /// How many bytes of a failed command's output are shown, of each stream.
 const SHOWN: usize = 6000;
@@ -62,7 +62,7 @@ pub(crate) struct Ended {
 }
 
 /// Runs a command. It is ended when the time is up, which shows in its status.
-pub(crate) fn run(line: &Line, limit: Duration) -> Verdict<Ended> {
+pub(crate) fn run(line: &Line, limit: Duration) -> TestResult<Ended> {
     // Files rather than pipes: a process that is left behind could keep a pipe open for ever.
     let logs = Place::new(Ground::Disk)?;
     let [stdout, stderr] = ["stdout", "stderr"].map(|name| logs.path().join(name));
@@ -88,7 +88,7 @@ pub(crate) fn run(line: &Line, limit: Duration) -> Verdict<Ended> {
 
 impl Ended {
     /// Fails unless the command succeeded.
-    pub(crate) fn success(self) -> Verdict<Self> {
+    pub(crate) fn success(self) -> TestResult<Self> {
         if self.status.success() {
             return Ok(self);
         }

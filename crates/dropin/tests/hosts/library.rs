@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::run::Verdict;
+use crate::run::TestResult;
 
 /// The library that is to be preloaded, or why there is none.
-pub(crate) fn find() -> Verdict<PathBuf> {
+pub(crate) fn find() -> TestResult<PathBuf> {
     let path = match std::env::var_os("PARIO_LIBRARY") {
         Some(path) => PathBuf::from(path),
-        None => target_folder().join("release/libpario.so"),
+        None => target_directory().join("release/libpario.so"),
     };
     path.canonicalize().map_err(|error| {
         let path = path.display();
@@ -17,8 +17,8 @@ pub(crate) fn find() -> Verdict<PathBuf> {
 }
 
 /// Where cargo puts what it builds.
-pub(crate) fn target_folder() -> &'static Path {
+pub(crate) fn target_directory() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
-        .expect("cargo's folder for tests is below its target folder")
+        .expect("cargo's directory for tests is below its target directory")
 }

@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::job::{self, Ended, Line};
 use crate::place::Place;
 use crate::program::{self, Need, Program};
-use crate::run::{Effort, Run, Skip, Verdict, skipped, trial};
+use crate::run::{Effort, Run, Skip, TestResult, skipped, trial};
 use crate::scenarios::mounts;
 
 /// More than a program's own watchdog, which says more about a hang.
@@ -113,7 +113,7 @@ pub(crate) fn self_checking(
     program: &Program,
     ranks: u32,
     setting: &Setting,
-) -> Verdict {
+) -> TestResult {
     let binary = program.compile(host, &[])?;
     let place = Place::new(program.ground())?;
     let count = ranks.to_string();
@@ -130,14 +130,14 @@ pub(crate) fn self_checking(
 }
 
 /// Lets the words that follow be run with the library preloaded.
-pub(crate) fn preloaded(run: &Run, line: Line) -> Verdict<Line> {
+pub(crate) fn preloaded(run: &Run, line: Line) -> TestResult<Line> {
     let mut preload = std::ffi::OsString::from("LD_PRELOAD=");
     preload.push(run.library()?);
     Ok(line.word("env").word(preload).word("PARIO_VERBOSE=1"))
 }
 
 /// Fails unless the program says how many of its checks passed.
-pub(crate) fn has_checked(ended: &Ended, name: &str) -> Verdict {
+pub(crate) fn has_checked(ended: &Ended, name: &str) -> TestResult {
     let prefix = format!("{name}: ");
     let passed = ended.stdout.lines().find_map(|line| {
         let start = line.find(&prefix)?;
@@ -153,7 +153,7 @@ pub(crate) fn has_checked(ended: &Ended, name: &str) -> Verdict {
 
 /// Fails unless pario says that it opened a file: neither a preload that did nothing nor files left to
 /// the host may look like success.
-pub(crate) fn is_served(ended: &Ended) -> Verdict {
+pub(crate) fn is_served(ended: &Ended) -> TestResult {
     if ended
         .stderr
         .lines()
@@ -166,7 +166,7 @@ pub(crate) fn is_served(ended: &Ended) -> Verdict {
 }
 
 /// Fails unless a program says that this one served its file: pario, or the host.
-pub(crate) fn served_by(ended: &Ended, program: &str, server: &str) -> Verdict {
+pub(crate) fn served_by(ended: &Ended, program: &str, server: &str) -> TestResult {
     if ended.says(&format!("{program}: served by {server}\n")) {
         return Ok(());
     }
@@ -174,7 +174,7 @@ pub(crate) fn served_by(ended: &Ended, program: &str, server: &str) -> Verdict {
 }
 
 /// Fails unless pario left the file of the program `who` to the host, and warned once of it.
-pub(crate) fn is_left_to_host(ended: &Ended) -> Verdict {
+pub(crate) fn is_left_to_host(ended: &Ended) -> TestResult {
     let lines = ended.stderr.lines();
     let warnings = lines.filter(|line| line.starts_with("pario: warning: "));
     match warnings.count() {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use crate::run::{Entry, Run, Verdict, left_out};
+use crate::run::{Entry, Run, TestResult, left_out};
 
 const HEAD: &str = "\
 # Hosts
@@ -20,13 +20,13 @@ Debian builds the library for one MPI only.
 ";
 
 /// Writes the page from the results of this run.
-pub(crate) fn write(run: &Run) -> Verdict {
+pub(crate) fn write(run: &Run) -> TestResult {
     let text = page(run, &run.entries())?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     fs::write(root.join("docs/hosts.md"), text).map_err(|error| error.to_string())
 }
 
-fn page(run: &Run, entries: &[Entry]) -> Verdict<String> {
+fn page(run: &Run, entries: &[Entry]) -> TestResult<String> {
     let mut text = HEAD.to_owned();
     text.push_str("\n| host | version | passed |\n|---|---|---|\n");
     for host in &run.hosts {

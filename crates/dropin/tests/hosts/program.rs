@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::host::{Host, Language};
 use crate::job::{self, Line};
-use crate::library::target_folder;
+use crate::library::target_directory;
 use crate::place::Ground;
-use crate::run::Verdict;
+use crate::run::TestResult;
 
 /// The lines of a program that may say what it needs.
 const HEADER_LINES: usize = 20;
@@ -19,7 +19,7 @@ const COMPILE_LIMIT: Duration = Duration::from_secs(120);
 /// What a program needs from its surroundings, as its `needs:` line says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Need {
-    /// Its folder is on a disk.
+    /// Its directory is on a disk.
     Disk,
     /// A small file system, which it fills.
     FullFileSystem,
@@ -62,12 +62,12 @@ pub(crate) struct Program {
     pub(crate) needs: Vec<Need>,
 }
 
-/// All programs of a folder below `tests`, by name. One that says nonsense about itself does not
+/// All programs of a directory below `tests`, by name. One that says nonsense about itself does not
 /// keep the others from running.
-pub(crate) fn all(folder: &str) -> Verdict<Vec<Verdict<Program>>> {
-    let folder = folder_of(folder);
-    let entries = fs::read_dir(&folder)
-        .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
+pub(crate) fn all(directory: &str) -> TestResult<Vec<TestResult<Program>>> {
+    let directory = directory_of(directory);
+    let entries = fs::read_dir(&directory)
+        .map_err(|error| format!("cannot read {}: {error}", directory.display()))?;
     let mut sources = Vec::new();
     for entry in entries {
         let source = entry.map_err(|error| error.to_string())?.path();
@@ -82,7 +82,7 @@ pub(crate) fn all(folder: &str) -> Verdict<Vec<Verdict<Program>>> {
         .collect())
 }
 
-fn folder_of(name: &str) -> PathBuf {
+fn directory_of(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests")
         .join(name)
@@ -98,24 +98,24 @@ fn language(source: &Path) -> Option<Language> {
 }
 
 impl Program {
-    /// A C program of a folder below `tests`.
-    pub(crate) fn find(folder: &str, name: &str) -> Verdict<Program> {
-        Program::find_file(folder, &format!("{name}.c"))
+    /// A C program of a directory below `tests`.
+    pub(crate) fn find(directory: &str, name: &str) -> TestResult<Program> {
+        Program::find_file(directory, &format!("{name}.c"))
     }
 
-    /// The program of a source file in a folder below `tests`.
-    pub(crate) fn find_file(folder: &str, file: &str) -> Verdict<Program> {
-        let source = folder_of(folder).join(file);
+    /// The program of a source file in a directory below `tests`.
+    pub(crate) fn find_file(directory: &str, file: &str) -> TestResult<Program> {
+        let source = directory_of(directory).join(file);
         let language = language(&source).ok_or_else(|| format!("{file} is no program"))?;
         Program::read(source, language)
     }
 
     /// The C program of a source file anywhere.
-    pub(crate) fn at(source: PathBuf) -> Verdict<Program> {
+    pub(crate) fn at(source: PathBuf) -> TestResult<Program> {
         Program::read(source, Language::C)
     }
 
-    fn read(source: PathBuf, language: Language) -> Verdict<Self> {
+    fn read(source: PathBuf, language: Language) -> TestResult<Self> {
         let text = fs::read_to_string(&source)
             .map_err(|error| format!("cannot read {}: {error}", source.display()))?;
         let name = source.file_stem().expect("it has an extension");
@@ -148,10 +148,10 @@ impl Program {
     }
 
     /// The program compiled for a host. `flags` are those of libraries it is linked with.
-    pub(crate) fn compile(&self, host: &Host, flags: &[String]) -> Verdict<PathBuf> {
-        let folder = target_folder().join("programs").join(host.name);
-        fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-        let binary = folder.join(&self.name);
+    pub(crate) fn compile(&self, host: &Host, flags: &[String]) -> TestResult<PathBuf> {
+        let directory = target_directory().join("programs").join(host.name);
+        fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+        let binary = directory.join(&self.name);
         let compiler = host
             .compiler(self.language)
             .ok_or_else(|| format!("{} has no compiler for {}", host.name, self.name))?;
@@ -168,8 +168,8 @@ impl Program {
             Language::C => line.words(["-std=gnu11", "-pthread", "-ldl", "-lm"]),
             Language::Cxx => line.words(["-std=gnu++11", "-pthread", "-ldl"]),
             Language::Fortran => {
-                // A folder for each program: their modules may have the same names.
-                let modules = folder.join(format!("{}.modules", self.name));
+                // A directory for each program: their modules may have the same names.
+                let modules = directory.join(format!("{}.modules", self.name));
                 fs::create_dir_all(&modules).map_err(|error| error.to_string())?;
                 // mpif.h has no interfaces, so buffers of several types meet one function.
                 line.words(["-fallow-argument-mismatch", "-J"])
@@ -180,7 +180,7 @@ impl Program {
             line = line.words(["-shared", "-fPIC"]);
         }
         let inputs = self.inputs(&line)?;
-        let stamp = folder.join(format!("{}.inputs", self.name));
+        let stamp = directory.join(format!("{}.inputs", self.name));
         if binary.exists() && fs::read(&stamp).is_ok_and(|stored| stored == inputs) {
             return Ok(binary);
         }
@@ -190,15 +190,15 @@ impl Program {
     }
 
     /// All that the compiled program depends on: it is made anew when this changes.
-    fn inputs(&self, line: &Line) -> Verdict<Vec<u8>> {
+    fn inputs(&self, line: &Line) -> TestResult<Vec<u8>> {
         let mut inputs = Vec::new();
         for word in &line.words {
             inputs.extend_from_slice(word.as_encoded_bytes());
             inputs.push(b'\n');
         }
-        let folder = self.source.parent().expect("a file is in a folder");
+        let directory = self.source.parent().expect("a file is in a directory");
         let mut sources = vec![self.source.clone()];
-        let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
+        let entries = fs::read_dir(directory).map_err(|error| error.to_string())?;
         let mut headers: Vec<PathBuf> = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|path| {
@@ -216,7 +216,7 @@ impl Program {
 }
 
 /// The `ranks:` and `needs:` lines at the top of a program.
-fn header(text: &str) -> Verdict<(Vec<u32>, Vec<Need>)> {
+fn header(text: &str) -> TestResult<(Vec<u32>, Vec<Need>)> {
     let (mut ranks, mut needs) = (Vec::new(), Vec::new());
     for line in text.lines().take(HEADER_LINES) {
         if let Some(words) = words_after(line, "ranks:") {

@@ -10,7 +10,7 @@ use crate::host::{self, Host};
 use crate::library;
 
 /// How a trial ends; the error is a text for the reader of the log.
-pub(crate) type Verdict<T = ()> = Result<T, String>;
+pub(crate) type TestResult<T = ()> = Result<T, String>;
 
 const UNPOISONED: &str = "no trial panics while it holds the list";
 
@@ -61,7 +61,7 @@ impl Skip {
 pub(crate) struct Run {
     pub(crate) effort: Effort,
     pub(crate) hosts: Vec<Host>,
-    library: Verdict<PathBuf>,
+    library: TestResult<PathBuf>,
     entries: Mutex<Vec<Entry>>,
     skips: Mutex<Vec<Skip>>,
 }
@@ -78,7 +78,7 @@ impl Run {
     }
 
     /// The library under test.
-    pub(crate) fn library(&self) -> Verdict<&Path> {
+    pub(crate) fn library(&self) -> TestResult<&Path> {
         self.library.as_deref().map_err(Clone::clone)
     }
 
@@ -106,19 +106,19 @@ pub(crate) fn trial(
     host: &'static str,
     suite: &str,
     detail: &str,
-    body: impl FnOnce(&Run, &Host) -> Verdict + Send + 'static,
+    body: impl FnOnce(&Run, &Host) -> TestResult + Send + 'static,
 ) -> Trial {
     let run = Arc::clone(run);
     let suite = suite.to_owned();
     Trial::test(format!("{host}/{suite}/{detail}"), move || {
         let under = run.host(host);
-        let verdict = under.check().and_then(|()| body(&run, under));
+        let result = under.check().and_then(|()| body(&run, under));
         run.entries().push(Entry {
             host,
             suite,
-            has_passed: verdict.is_ok(),
+            has_passed: result.is_ok(),
         });
-        verdict.map_err(Failed::from)
+        result.map_err(Failed::from)
     })
 }
 

@@ -1,10 +1,12 @@
-//! The dynamic linker: libraries that are loaded, and their symbols.
+//! The dynamic linker: the libraries of this process.
 
-#![allow(unsafe_code)] // dlopen, dlsym and dl_iterate_phdr.
+#![allow(unsafe_code)] // dlopen and dl_iterate_phdr.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ops::Range;
 use std::ptr;
+
+use super::symbols;
 
 /// A library that stays loaded until the process exits.
 #[derive(Debug)]
@@ -65,8 +67,9 @@ impl Library {
 
     /// The address of a symbol of this library or of those it depends on.
     pub fn symbol(&self, name: &str) -> Option<*mut c_void> {
+        let name = CString::new(name).ok()?;
         // SAFETY: the handle is open for the life of the process.
-        unsafe { symbol(self.handle, name) }
+        unsafe { symbols::find(self.handle, &name) }
     }
 
     /// The address of MPI function `name`, given without its prefix: the `PMPI_` entry, which
@@ -79,20 +82,10 @@ impl Library {
     /// The address of a variable as the program sees it: an executable that is not position
     /// independent owns a copy of the variables it names.
     pub(super) fn variable(&self, name: &str) -> Option<u64> {
-        // SAFETY: the pseudo handle is always valid.
-        let copy = unsafe { symbol(libc::RTLD_DEFAULT, name) };
+        let copy = symbols::visible(&CString::new(name).ok()?);
         let address = copy.or_else(|| self.symbol(name))?;
         Some(address.addr() as u64)
     }
-}
-
-/// # Safety
-/// `handle` must be open or a pseudo handle.
-unsafe fn symbol(handle: *mut c_void, name: &str) -> Option<*mut c_void> {
-    let name = CString::new(name).ok()?;
-    // SAFETY: the caller vouches for the handle; the name is a C string.
-    let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
-    (!address.is_null()).then_some(address)
 }
 
 fn last_error() -> String {

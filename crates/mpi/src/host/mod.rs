@@ -6,6 +6,7 @@ pub mod constants;
 pub mod functions;
 pub mod loader;
 pub mod named_types;
+pub mod symbols;
 
 mod attributes;
 mod collective;

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pario_transport::node::WakeUp;
 use pario_transport::unexpected::{ContextId, UnexpectedQueue};
@@ -286,25 +286,23 @@ impl MpiEndpoint {
                 return Ok(());
             }
         }
-        let start = Instant::now();
-        let mut sleep = backoff.first_sleep;
+        let mut state = backoff.start();
         loop {
             let seen = lock(&self.incoming).events;
             self.progress();
             if ready() {
                 return Ok(());
             }
-            if start.elapsed() < backoff.yield_for {
-                thread::yield_now();
-                continue;
-            }
-            if let Err(error) = self.check() {
+            let checked = state.rest(|bound| {
+                self.check()?;
+                progress::progress_registered();
+                self.sleep(bound, seen);
+                Ok(())
+            });
+            if let Some(Err(error)) = checked {
                 // What the lost rank did before it was lost still counts.
                 return ready().then_some(()).ok_or(error);
             }
-            progress::progress_registered();
-            self.sleep(sleep, seen);
-            sleep = (sleep * 2).min(backoff.longest_sleep);
         }
     }
 

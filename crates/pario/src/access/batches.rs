@@ -1,4 +1,4 @@
-//! What direct and list access share: pieces handed to the driver in batches.
+//! Batches of pieces for the driver, as used by direct and list access.
 
 use std::{io, ops::Range};
 
@@ -6,16 +6,16 @@ use pario_driver::{Batch, Direction, LockMode, Outcome};
 
 use super::{Job, Locking, span::Pieces};
 
-/// Pieces a batch may hold, even of one contiguous piece of the file: memory
-/// may be in small pieces there.
+/// The maximum number of pieces per batch in direct access: one contiguous
+/// piece of the file may consist of many small pieces of memory.
 const BATCH_PIECES_MAX: usize = 1024;
 
 /// Where a batch ends.
 #[derive(Clone, Copy)]
 pub(super) enum Batching {
-    /// Where the file's contiguous piece ends.
+    /// At the end of each contiguous piece of the file.
     EachFilePiece,
-    /// After so many pieces.
+    /// After this number of pieces.
     Pieces(usize),
 }
 
@@ -91,7 +91,7 @@ fn move_batch(job: &Job<'_>, batch: &Batch<'_>, range: Range<u64>) -> Flow {
     }
 }
 
-/// The lock that a write needs where someone may read-modify-write.
+/// The lock that a write needs if other ranks may read-modify-write.
 pub(super) fn lock_for_write(
     job: &Job<'_>,
     range: Range<u64>,

@@ -1,4 +1,4 @@
-//! Direct access: one call for each contiguous piece of the file.
+//! Direct access: one call per contiguous piece of the file.
 
 use pario_driver::Outcome;
 

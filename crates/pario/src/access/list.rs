@@ -1,4 +1,4 @@
-//! List access: many pieces a call. The driver joins neighbours into vectored
+//! List access: many pieces per call. The driver joins neighbours into vectored
 //! calls or submits the batch at once.
 
 use pario_driver::Outcome;

@@ -1,8 +1,8 @@
-//! Moving data between memory and a view of the file, for one rank.
+//! Independent access: data moved between the memory of one rank and its view.
 //!
-//! A [`Transfer`] is the whole of it: it looks at the pattern, chooses a way
-//! and runs it, in chunks through a staging buffer where memory is scattered
-//! or data is stored in another representation.
+//! A [`Transfer`] selects an access method from the access pattern and runs it.
+//! If memory is scattered or the file has another data representation, the data
+//! passes through a staging buffer in chunks.
 
 mod batches;
 mod direct;
@@ -26,22 +26,22 @@ use pario_driver::{Direction, Handle, Outcome};
 use pario_hints::Hints;
 pub(crate) use span::{FileSpan, MemorySpan, Pieces, Shared, WindowBuffer};
 
-/// What an access locks. Staging memory is always taken first: an access that
-/// waited for memory with a lock in hand, and one that waited for a lock with
-/// memory in hand, would wait for each other.
+/// The bytes that an access locks. Staging memory is always acquired before the
+/// lock: in mixed order, two accesses could deadlock, each holding what the
+/// other waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Locking {
-    /// Nothing: no one read-modify-writes this file.
+    /// None: this file is not subject to read-modify-write.
     None,
-    /// The range of each write: someone may read-modify-write (semantics
+    /// The range of each write, because others may read-modify-write (semantics
     /// rule 1).
     EachWrite,
-    /// All bytes from the first to the last, from its start to its end:
-    /// atomic mode.
+    /// All bytes from the first to the last, for the whole duration of the
+    /// access: atomic mode.
     Whole,
 }
 
-/// What a way is given: both sides, of the same length, and its means.
+/// The input of an access method. `file` and `memory` have the same length.
 pub(crate) struct Job<'a> {
     handle: &'a dyn Handle,
     direction: Direction,
@@ -51,10 +51,10 @@ pub(crate) struct Job<'a> {
     locking: Locking,
 }
 
-/// A way to move data that is not contiguous in the file.
+/// An access method for data that is not contiguous in the file.
 trait Method {
-    /// Moves all it can, with the help of a buffer of the size it asked for;
-    /// the outcome counts data bytes from the first on.
+    /// Moves as much as possible. `buffer` is the window of a sieve. The outcome
+    /// counts data bytes from the first one on.
     fn run(&self, job: &Job<'_>, buffer: &mut [u8]) -> Outcome;
 }
 

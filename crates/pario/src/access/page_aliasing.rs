@@ -1,23 +1,23 @@
-//! Copies whose target lies just behind their source, counted within a page.
+//! Copies whose target is a few bytes past their source, modulo the page size.
 //!
-//! Processors tell by the low bits of addresses whether a load may pass an
-//! earlier store. If the target trails the source by a few bytes within a page,
-//! every load seems to need what has just been stored, though page and memory
-//! are far apart, and the copy runs at half the speed or less. Large blocks of
-//! `malloc` start 16 bytes behind a page, so this is what a program meets that
-//! reads a file from a page's start on.
+//! Processors use the low bits of addresses to decide whether a load may be
+//! reordered before an earlier store. If, modulo the page size, the target starts
+//! a few bytes past the source, every load appears to depend on a recent store,
+//! although the addresses are far apart, and the copy runs at half the speed or
+//! less ("4K aliasing"). Large blocks of `malloc` start 16 bytes past a page
+//! boundary, so reading a file from a page boundary into such a block is affected.
 
 use pario_driver::Direction;
 
-/// Addresses that are equal within this many bytes look alike.
+/// Addresses that are equal modulo this many bytes alias.
 pub(super) const PAGE_BYTES: usize = 4096;
-/// From this distance on the target does not hinder the copy.
+/// From this distance on, the copy is not slowed down.
 const CLEAR_BYTES: u64 = 32;
-/// Shorter copies are over before it matters.
+/// For shorter copies the effect is negligible.
 const LONG_BYTES: u64 = 1024;
 
-/// Whether the kernel's copy between a byte of the file and memory is slowed
-/// down so much that a copy more, through a buffer elsewhere, is faster.
+/// Whether aliasing slows down the kernel's copy between the file and memory so
+/// much that an additional copy through another buffer is faster.
 pub(super) fn aliases(direction: Direction, file: u64, memory: usize, len: u64) -> bool {
     let (source, target) = match direction {
         Direction::Read => (file, memory as u64),
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_of_malloc_trails_a_page_that_is_read() {
+    fn large_blocks_of_malloc_alias_pages_that_are_read() {
         let (page, malloced) = (5 << 12, (7 << 12) + 16);
         assert!(aliases(Direction::Read, page, malloced, 4096));
         assert!(!aliases(Direction::Read, page, malloced, 100));

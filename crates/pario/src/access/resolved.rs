@@ -1,4 +1,4 @@
-//! An access of one rank with everything derived from its arguments, once.
+//! An access of one rank, with everything that is derived from its arguments.
 
 use std::{ops::Range, sync::Arc};
 
@@ -7,8 +7,8 @@ use pario_driver::Direction;
 
 use crate::{Error, Result, buffer::Memory, view::FlattenedView};
 
-/// Which bytes of memory go where in the file. Everything that carries out a
-/// call reads this value and derives nothing again.
+/// The memory of an access and its place in the file. It is derived once per
+/// call; all later steps only read it.
 #[derive(Debug)]
 pub(crate) struct ResolvedAccess {
     pub(crate) direction: Direction,
@@ -16,17 +16,18 @@ pub(crate) struct ResolvedAccess {
     /// First data byte of the view.
     pub(crate) first: u64,
     pub(crate) memory: Memory,
-    /// How the file stores the elements, if not as they are in memory.
+    /// Converts the elements, if the file does not store them as they are in memory.
     pub(crate) converter: Option<Converter>,
-    /// Bytes that the data takes in the file.
+    /// The size of the data in the file, in bytes.
     pub(crate) file_bytes: u64,
     /// From the first byte of the file to the end of the last; empty if the
-    /// access touches none.
+    /// access touches no byte.
     pub(crate) range: Range<u64>,
 }
 
 impl ResolvedAccess {
-    /// The access at an offset of the view, in etypes, all of which lies within reach.
+    /// An access at an offset of the view, in etypes. Fails if it reaches past the
+    /// largest possible file offset.
     pub(crate) fn new(
         direction: Direction,
         view: Arc<FlattenedView>,
@@ -55,13 +56,13 @@ impl ResolvedAccess {
         })
     }
 
-    /// Its data bytes, counted in the view.
+    /// Its data bytes of the view.
     pub(crate) fn data(&self) -> Range<u64> {
         self.first..self.first + self.file_bytes
     }
 }
 
-/// The memory of an access and how the file stores its elements.
+/// The memory of an access and the converter of its elements.
 #[derive(Debug)]
 pub(crate) struct MemoryData {
     memory: Memory,
@@ -81,13 +82,13 @@ impl MemoryData {
         })
     }
 
-    /// Bytes that the data takes in the file.
+    /// The size of the data in the file, in bytes.
     pub(crate) fn file_bytes(&self) -> u64 {
         self.file_bytes
     }
 }
 
-/// How a view stores a memory's elements, where that is not as they are.
+/// The converter between memory and view; `None` if no conversion is needed.
 fn converter(view: &FlattenedView, memory: &Memory) -> Result<Option<Converter>> {
     if view.representation().is_identity() {
         return Ok(None);
@@ -107,8 +108,8 @@ fn file_bytes(converter: Option<&Converter>, memory: &Memory) -> Result<u64> {
 }
 
 /// From the first byte of the file that an access touches to the end of the
-/// last; empty if it touches none, as in a view without data, and `None` past
-/// the last byte that a file can have.
+/// last. Empty if it touches no byte, as in a view without data; `None` if it
+/// reaches past the largest possible file offset.
 pub(crate) fn file_range(view: &FlattenedView, first: u64, bytes: u64) -> Option<Range<u64>> {
     let end = first
         .checked_add(bytes)

@@ -1,5 +1,5 @@
-//! The choice between direct, list and sieving access, made for each access
-//! from its pattern, the hints and the rules of safety, and able to say why.
+//! Selects direct, list or sieving access, per access, from the pattern, the
+//! hints and the safety of read-modify-write, and explains the selection.
 
 use std::fmt;
 
@@ -9,27 +9,27 @@ use pario_hints::{AccessMethod, Hints, Sieving};
 /// Whether a window with holes may be written back (semantics rule 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadModifyWrite {
-    /// No: someone may be writing into the holes.
+    /// No, for the given reason: others may be writing to the holes.
     Forbidden(&'static str),
-    /// Yes: nobody else can be writing.
+    /// Yes: there is no other writer.
     Alone,
     /// Yes: every writer locks what it writes.
     Locked,
 }
 
-/// What the choice looks at.
+/// The properties of an access on which the selection depends.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     pub(crate) direction: Direction,
-    /// Contiguous pieces of the file.
+    /// The number of contiguous pieces of the file.
     pub(crate) pieces: u64,
-    /// Data bytes.
+    /// The number of data bytes.
     pub(crate) bytes: u64,
     /// From the first byte to the end of the last.
     pub(crate) span: u64,
     /// Whether the pieces ascend without overlap.
     pub(crate) increasing: bool,
-    /// Whether every piece is whole blocks of the file system.
+    /// Whether every piece consists of whole blocks of the file system.
     pub(crate) block_aligned: bool,
     /// Whether the driver would write a list of these pieces through a mapping.
     pub(crate) stored: bool,
@@ -37,8 +37,8 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// A piece and the gap behind it, on average: the "extent" that Coloma 2006
-    /// (section 6.3) found to decide.
+    /// The average length of a piece and the gap after it: the "extent", which is
+    /// decisive according to Coloma 2006 (section 6.3).
     fn extent(&self) -> u64 {
         self.span / self.pieces.max(1)
     }
@@ -48,7 +48,7 @@ impl Pattern {
     }
 }
 
-/// Why a way was taken or not.
+/// Why a method was selected or rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Reason {
     OnePiece,
@@ -82,9 +82,11 @@ impl fmt::Display for Reason {
             ),
             Reason::TooSparse { percent, limit } => write!(
                 f,
-                "{percent} % of the bytes are wanted, less than the {limit} % of pario_sieve_density"
+                "{percent} % of the bytes are data, less than the {limit} % of pario_sieve_density"
             ),
-            Reason::WholeBlocks => write!(f, "every piece is whole blocks of the file system"),
+            Reason::WholeBlocks => {
+                write!(f, "every piece consists of whole blocks of the file system")
+            }
             Reason::NotIncreasing => write!(f, "the view's bytes do not strictly ascend"),
             Reason::Unsafe(why) => write!(f, "bytes in the holes could be lost: {why}"),
             Reason::Disabled(hint) => write!(f, "the hint {hint} disables it"),
@@ -100,7 +102,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A way and why it was chosen: prints as a short explanation.
+/// The selected access method with the reasons, which `Display` prints.
 #[derive(Clone, Debug)]
 pub struct Selection {
     method: AccessMethod,
@@ -110,17 +112,17 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The way taken.
+    /// The selected method.
     pub fn method(&self) -> AccessMethod {
         self.method
     }
 
-    /// Why, as a sentence.
+    /// The reason, as a sentence.
     pub fn reason(&self) -> String {
         self.reason.to_string()
     }
 
-    /// The other ways, each with the reason against it.
+    /// The other methods, each with the reason against it.
     pub fn rejected(&self) -> impl Iterator<Item = (AccessMethod, String)> {
         self.rejected
             .iter()
@@ -153,7 +155,7 @@ impl fmt::Display for Selection {
     }
 }
 
-/// Chooses, with all reasons: for those who ask.
+/// Selects a method and gives all reasons, for explanations.
 pub(crate) fn explain(pattern: Pattern, hints: &Hints) -> Selection {
     let (method, reason) = select(&pattern, hints);
     let rejected = AccessMethod::ALL
@@ -169,7 +171,7 @@ pub(crate) fn explain(pattern: Pattern, hints: &Hints) -> Selection {
     }
 }
 
-/// Chooses: what each access does.
+/// Selects a method, as every access does.
 pub(super) fn method(pattern: &Pattern, hints: &Hints) -> AccessMethod {
     select(pattern, hints).0
 }
@@ -199,7 +201,7 @@ fn select(pattern: &Pattern, hints: &Hints) -> (AccessMethod, Reason) {
     }
 }
 
-/// Why a list is better than one call after the other.
+/// Why a list is better than one call per piece.
 fn list_reason(pattern: &Pattern) -> Reason {
     let pieces = pattern.pieces;
     match pattern.stored {
@@ -211,7 +213,7 @@ fn list_reason(pattern: &Pattern) -> Reason {
     }
 }
 
-/// The way that a hint names for this direction.
+/// The method that a hint requests for this direction, and the hint.
 pub(super) fn asked(direction: Direction, hints: &Hints) -> Option<(AccessMethod, &'static str)> {
     let (method, hint, sieving, sieving_hint) = match direction {
         Direction::Read => (
@@ -233,7 +235,7 @@ pub(super) fn asked(direction: Direction, hints: &Hints) -> Option<(AccessMethod
     }
 }
 
-/// What speaks against sieving whatever a hint says.
+/// The reason why sieving is impossible, even if a hint requests it.
 fn sieving_forbidden(pattern: &Pattern) -> Option<Reason> {
     if !pattern.increasing {
         return Some(Reason::NotIncreasing);
@@ -244,7 +246,7 @@ fn sieving_forbidden(pattern: &Pattern) -> Option<Reason> {
     }
 }
 
-/// What speaks against sieving by itself.
+/// The reason against sieving if no hint requests it.
 fn sieving_objection(pattern: &Pattern, hints: &Hints) -> Option<Reason> {
     let (setting, hint) = match pattern.direction {
         Direction::Read => (hints.romio_ds_read, "romio_ds_read"),
@@ -275,7 +277,7 @@ fn sieving_objection(pattern: &Pattern, hints: &Hints) -> Option<Reason> {
     }
 }
 
-/// Why a way was not taken.
+/// Why a method was not selected.
 fn objection(method: AccessMethod, pattern: &Pattern, hints: &Hints) -> Reason {
     match method {
         AccessMethod::Sieve => sieving_objection(pattern, hints).unwrap_or(Reason::AnotherAsked),
@@ -359,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn an_explanation_says_who_copies_a_list() {
+    fn an_explanation_mentions_that_the_kernel_copies_a_list() {
         let mut pattern = pattern(Direction::Write, 100, 8, 16);
         pattern.stored = true;
         let text = explain(pattern, &Hints::default()).to_string();
@@ -378,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn an_explanation_gives_a_reason_against_every_other_way() {
+    fn an_explanation_gives_a_reason_against_every_other_method() {
         let selection = explain(pattern(Direction::Read, 100, 8, 16), &Hints::default());
         let text = selection.to_string();
         assert!(

@@ -1,9 +1,10 @@
 //! Data sieving: a large contiguous window instead of many small pieces.
 //!
-//! Reading, the window's useful bytes are kept. Writing, a window with holes
-//! is read, changed and written back, which is safe only where no one else
-//! writes meanwhile: the choice of this way has made sure of that, by
-//! exclusive use or by locks that every writer takes (semantics rule 1).
+//! A read copies the data out of the window. A write of a window with holes reads
+//! the window, modifies it and writes it back, which is safe only if no other
+//! write occurs in between. The selection of this method ensures that, by
+//! exclusive use of the file or by locks that every writer takes (semantics
+//! rule 1).
 
 use std::io;
 
@@ -41,8 +42,8 @@ impl Method for Sieve {
     }
 }
 
-/// A stretch of the file from one data byte to another, at most as long as
-/// the buffer.
+/// A range of the file from one data byte to another, at most as long as the
+/// buffer.
 struct Window<'a> {
     start: u64,
     end: u64,
@@ -69,7 +70,7 @@ impl<'a> Window<'a> {
     }
 
     fn has_holes(&self) -> bool {
-        // The layout increases strictly, so equal lengths leave no hole.
+        // The layout is strictly increasing, so there are no holes if the lengths are equal.
         self.file.len < self.end - self.start
     }
 
@@ -112,7 +113,7 @@ impl<'a> Window<'a> {
             if let Some(error) = error {
                 return Err(error);
             }
-            // Past the end of the file, holes are zeros once it grows.
+            // Past the end of the file, holes become zeros when the file grows.
             bytes[got as usize..].fill(0);
         }
         self.memory.exchange(

@@ -1,9 +1,9 @@
-//! The two sides of a transfer, each some data bytes of a tiled layout, and
-//! what may be done with them: the pieces both sides share, and copies.
+//! The two sides of a transfer, file and memory, each a range of data bytes of a
+//! tiled layout; the pieces that are contiguous in both, and copies.
 //!
-//! `unsafe` lives here because the memory side is an address. Whoever makes a
-//! `MemorySpan` promised that its bytes may be used for `'a`: a slice, or
-//! `Memory`, whose makers promise the same.
+//! This file may contain `unsafe`, because the memory side is an address. The
+//! bytes of a `MemorySpan` are valid for `'a`: it is created from a slice, or
+//! from a `Memory`, whose constructors require the same.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -32,7 +32,7 @@ impl<'a> FileSpan<'a> {
         }
     }
 
-    /// The byte of the file where data byte `index` of this span lies.
+    /// The file offset of data byte `index` of this span.
     pub(crate) fn file_byte(&self, index: u64) -> u64 {
         let offset = self.layout.offset_of(self.first + index);
         offset
@@ -40,8 +40,8 @@ impl<'a> FileSpan<'a> {
             .expect("the reach of an access is checked before it starts")
     }
 
-    /// How many of this span's data bytes lie below a byte of the file. Only
-    /// for layouts that increase.
+    /// The number of this span's data bytes below a file offset. Only for
+    /// increasing layouts.
     pub(crate) fn bytes_below(&self, file_byte: u64) -> u64 {
         let reach = i64::try_from(file_byte.saturating_sub(self.displacement)).unwrap_or(i64::MAX);
         self.layout
@@ -72,7 +72,7 @@ impl<'a> MemorySpan<'a> {
         }
     }
 
-    /// A slice as it lies: `dense` is the layout of a byte.
+    /// All bytes of a slice; `dense` is the layout of a byte.
     pub(crate) fn dense(slice: &'a mut [u8], dense: &'a Layout) -> MemorySpan<'a> {
         debug_assert!(dense.is_dense());
         let (origin, len) = (slice.as_mut_ptr(), slice.len() as u64);
@@ -85,8 +85,7 @@ impl<'a> MemorySpan<'a> {
         }
     }
 
-    /// Data bytes that lie one after the other in a buffer: `dense` is the layout
-    /// of a byte.
+    /// Contiguous data bytes in a buffer; `dense` is the layout of a byte.
     pub(crate) fn packed(buffer: WindowBuffer<'a>, dense: &'a Layout) -> MemorySpan<'a> {
         debug_assert!(dense.is_dense());
         MemorySpan {
@@ -115,8 +114,7 @@ impl<'a> MemorySpan<'a> {
         self.first..self.first + self.len
     }
 
-    /// All of it as one piece of the file, which starts at `offset`; `None` if it
-    /// has gaps.
+    /// The whole span as one piece of the file at `offset`; `None` if it has gaps.
     pub(crate) fn at(&self, offset: u64) -> Option<Shared<'a>> {
         self.layout.is_dense().then(|| Shared {
             offset,
@@ -129,7 +127,7 @@ impl<'a> MemorySpan<'a> {
     /// Gathers all its data bytes into `packed`, which has their length.
     pub(crate) fn pack_into(&self, packed: &mut [u8]) {
         assert_eq!(packed.len() as u64, self.len);
-        // SAFETY: the span's memory is valid, and `packed` takes its length.
+        // SAFETY: the span's memory is valid, and `packed` has its length.
         unsafe {
             self.layout
                 .pack(self.origin, self.data(), packed.as_mut_ptr())
@@ -144,8 +142,8 @@ impl<'a> MemorySpan<'a> {
         unsafe { self.layout.unpack(packed.as_ptr(), self.origin, data) }
     }
 
-    /// Copies between this memory and a buffer that holds its data bytes one
-    /// after the other.
+    /// Copies between this memory and a buffer in which its data bytes are
+    /// contiguous.
     pub(crate) fn exchange_packed(&self, direction: Direction, packed: WindowBuffer<'_>) {
         assert_eq!(self.len, packed.len as u64);
         // SAFETY: both sides are valid and have the same length.
@@ -172,12 +170,12 @@ impl<'a> MemorySpan<'a> {
         }
         assert!(file.file_byte(0) >= base);
         assert!(file.file_byte(file.len - 1) - base < window.len as u64);
-        // The window as if it reached back to the view's displacement; only
-        // bytes within the window are touched.
+        // The address that the view's displacement would have; only bytes within
+        // the window are accessed.
         let shift = base as i64 - file.displacement as i64;
         let origin = window.start.wrapping_offset(-shift as isize);
-        // SAFETY: the memory side is valid; the layout increases and its
-        // first and last byte lie in the window, so all of its bytes do.
+        // SAFETY: the memory side is valid; the layout is increasing,
+        // and its first and last byte are in the window, so all of its bytes are.
         unsafe {
             match direction {
                 Direction::Read => Layout::copy(
@@ -195,8 +193,8 @@ impl<'a> MemorySpan<'a> {
     }
 }
 
-/// Bytes that hold a stretch of the file: a buffer of this rank, or a slot
-/// that ranks share, of which each touches its own bytes only.
+/// Memory that holds a range of the file: a buffer of this rank, or a slot that
+/// ranks share, in which each rank accesses only its own bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WindowBuffer<'a> {
     start: *mut u8,
@@ -241,25 +239,25 @@ impl<'a> WindowBuffer<'a> {
         unsafe { batch.push_raw(offset, self.start, self.len) }
     }
 
-    /// Copies bytes of another buffer, which does not overlap, over it.
+    /// Overwrites it with another buffer, which does not overlap.
     pub(crate) fn copy_from(self, other: WindowBuffer<'_>) {
         assert_eq!(self.len, other.len);
         // SAFETY: both are valid for their length.
         unsafe { std::ptr::copy_nonoverlapping(other.start, self.start, self.len) }
     }
 
-    /// Makes all of it zeros.
+    /// Fills it with zeros.
     pub(crate) fn clear(self) {
         // SAFETY: valid for its length.
         unsafe { std::ptr::write_bytes(self.start, 0, self.len) }
     }
 }
 
-/// The contiguous pieces of a layout, which can be taken in parts.
+/// The contiguous pieces of a layout, which can be consumed in parts.
 struct Cursor<'a> {
     runs: Runs<'a>,
     run: Option<Run>,
-    /// Bytes taken of the run's first remaining piece.
+    /// Bytes consumed of the run's first remaining piece.
     taken: u64,
 }
 
@@ -273,7 +271,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What is left of the current piece.
+    /// The rest of the current piece.
     fn peek(&self) -> Option<(i64, u64)> {
         self.run
             .as_ref()
@@ -305,7 +303,7 @@ pub(crate) struct Pieces<'a> {
     lifetime: PhantomData<&'a mut [u8]>,
 }
 
-/// One of them.
+/// A piece that is contiguous on both sides.
 pub(crate) struct Shared<'a> {
     pub(crate) offset: u64,
     memory: *mut u8,
@@ -314,14 +312,14 @@ pub(crate) struct Shared<'a> {
 }
 
 impl<'a> Shared<'a> {
-    /// Where the piece lies in memory.
+    /// The address of the piece in memory.
     pub(crate) fn address(&self) -> usize {
         self.memory.addr()
     }
 
     /// Adds the piece to a batch that lives no longer than the memory.
     pub(crate) fn push(&self, batch: &mut Batch<'a>) {
-        // SAFETY: the piece lies in the span's memory, valid for `'a`.
+        // SAFETY: the piece is in the span's memory, valid for `'a`.
         unsafe { batch.push_raw(self.offset, self.memory, self.len as usize) }
     }
 }
@@ -338,15 +336,15 @@ impl<'a> Pieces<'a> {
     }
 
     /// All pieces as a batch for the background; `None` if there are more
-    /// than `most`. The operation that this belongs to keeps the memory until
-    /// the batch is done.
+    /// than `most`. The operation keeps the memory alive until the batch is
+    /// complete.
     pub(crate) fn detached(self, direction: Direction, most: u64) -> Option<Batch<'static>> {
         let mut batch = Batch::new(direction);
         for piece in self {
             if batch.pieces().len() as u64 >= most {
                 return None;
             }
-            // SAFETY: the piece lies in the span's memory, which the request
+            // SAFETY: the piece is in the span's memory, which the request
             // owns, or its scope keeps, until the operation has completed.
             unsafe { batch.push_raw(piece.offset, piece.memory, piece.len as usize) }
         }

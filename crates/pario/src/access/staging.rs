@@ -1,4 +1,4 @@
-//! Staging memory: reused between accesses, bounded for each file.
+//! Staging memory: reused between accesses, bounded per file.
 
 use std::{
     io,
@@ -9,23 +9,23 @@ use std::{
 use super::page_aliasing::PAGE_BYTES;
 use crate::condition::Condition;
 
-/// Idle buffers a file keeps: one for each of the two steps of an access
-/// (conversion and sieving) is what a rank uses again and again.
+/// The maximum number of idle buffers per file: one for each of the two steps of
+/// an access, conversion and sieving.
 const IDLE_BUFFERS_MAX: usize = 2;
-/// Larger buffers are given back to the system.
+/// Larger buffers are freed.
 const IDLE_BYTES_MAX: usize = 8 << 20;
 
-/// Buffers start so far behind the start of a page. What they are copied to
-/// and from mostly starts at a page or shortly behind one, as pages of the
-/// file and large allocations do: neither [aliases] the other.
+/// Buffers start this many bytes past a page boundary. The other side of a copy
+/// usually starts at a page boundary (pages of the file) or shortly after one
+/// (large allocations): with this offset, neither [aliases] the other.
 ///
 /// [aliases]: super::page_aliasing::aliases
 const PHASE: usize = PAGE_BYTES / 4;
-/// Room to start there.
+/// The additional bytes that this offset requires.
 const SLACK: usize = PAGE_BYTES + PHASE;
 
-/// The staging memory of one open file. Takers wait while the bound is
-/// reached, except that one taker always gets what it needs.
+/// The staging memory of one open file. Requests beyond the bound wait, unless no
+/// other buffer is in use.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     state: Mutex<State>,
@@ -40,7 +40,7 @@ struct State {
 }
 
 impl State {
-    /// One taker always gets what it needs.
+    /// The first request always succeeds, whatever its size.
     fn has_room(&self, bytes: u64) -> bool {
         self.used == 0 || self.used.saturating_add(bytes) <= self.bound
     }
@@ -68,12 +68,12 @@ impl Buffers {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a taker of so many bytes would not wait.
+    /// Whether a request for this many bytes would succeed without waiting.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         self.state().has_room(bytes)
     }
 
-    /// A buffer of at least so many bytes, with any content.
+    /// A buffer of at least this many bytes, with unspecified contents.
     pub(crate) fn take(&self, bytes: u64) -> io::Result<Staging<'_>> {
         let len = usize::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let mut state = self
@@ -97,7 +97,7 @@ impl Buffers {
     }
 }
 
-/// Memory of a size that a user gave: refused, not aborted on.
+/// Allocates memory of a size that the user chose: fails instead of aborting.
 fn zeroed(len: usize) -> io::Result<Vec<u8>> {
     let mut memory = Vec::new();
     memory
@@ -111,7 +111,7 @@ fn zeroed(len: usize) -> io::Result<Vec<u8>> {
 #[derive(Debug)]
 pub(crate) struct Staging<'a> {
     memory: Vec<u8>,
-    /// Where the buffer starts in it.
+    /// The offset of the buffer in `memory`.
     start: usize,
     bytes: u64,
     owner: &'a Buffers,

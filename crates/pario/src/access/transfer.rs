@@ -1,4 +1,4 @@
-//! A whole access: pattern, choice, staging, and the count at the end.
+//! An access from start to end: pattern, selection, staging and the amount moved.
 
 use std::{io, ops::Range};
 
@@ -17,15 +17,15 @@ use super::{
 use crate::{Error, ErrorKind, Result};
 
 /// Scattered memory is gathered into a staging buffer if its pieces are
-/// smaller than this on average: copying them costs less than handing each to
+/// smaller than this on average: copying them costs less than passing each to
 /// the kernel.
 const GATHER_BELOW_BYTES: u64 = 4096;
-/// The most data that is staged at once: small enough to stay in the cache
+/// The maximum amount of data that is staged at once: small enough to stay in the cache
 /// between the copy and the transfer.
 const STAGE_BYTES: u64 = 64 << 10;
 
-/// The most bytes that one element may have in a file: room for it is kept
-/// beyond what is staged at once.
+/// The maximum size of an element in a file; staging buffers have space for one
+/// more.
 const ELEMENT_BYTES_MAX: u64 = 4096;
 
 /// An access of one rank, ready to run.
@@ -38,20 +38,21 @@ pub(crate) struct Transfer<'a> {
     pub(crate) buffers: &'a Buffers,
 }
 
-/// What was moved: bytes of memory, and why no more.
+/// The number of bytes of memory that were moved, and the error that ended the
+/// transfer, if any.
 #[derive(Debug)]
 pub(crate) struct Moved {
     pub(crate) bytes: u64,
     pub(crate) error: Option<Error>,
 }
 
-/// How memory meets the file.
+/// What happens to the data between memory and file.
 enum Staging<'a> {
-    /// The file takes pieces of memory as they are.
+    /// Nothing: pieces of memory are passed to the driver.
     None,
-    /// Memory is gathered and scattered.
+    /// It is packed or unpacked.
     Packed,
-    /// Elements are converted.
+    /// Its elements are converted.
     Converted(&'a Converter),
 }
 
@@ -104,7 +105,7 @@ impl Transfer<'_> {
             (AccessMethod::Sieve, Direction::Write) => self.hints.ind_wr_buffer_size,
             _ => 0,
         };
-        // No larger than what it is for.
+        // No larger than the access.
         let window_bytes = match window_bytes {
             0 => 0,
             most => most.min(self.access.range.end - self.access.range.start),
@@ -121,9 +122,9 @@ impl Transfer<'_> {
         }
     }
 
-    /// The access as one piece, where neither side has gaps, nothing is to be
-    /// done on the way and no hint asks for another one. Small accesses are mostly so, and are no longer than what
-    /// it takes to choose.
+    /// The access as one piece, if neither side has gaps, the data is neither
+    /// converted nor locked and no hint requests a method. Most small accesses are
+    /// of this kind, and the selection would take as long as the access.
     fn straight(&self) -> Option<Batch<'_>> {
         let plain = select::asked(self.access.direction, self.hints).is_none()
             && self.locking == Locking::None
@@ -147,7 +148,8 @@ impl Transfer<'_> {
         Some(batch)
     }
 
-    /// A view without data: a read is at its end, a write has no place.
+    /// An access to a view without data: a read is at the end of the file, a write
+    /// fails.
     fn run_without_file(&self) -> Result<Moved> {
         match self.access.direction {
             Direction::Read => Ok(Moved {
@@ -155,13 +157,13 @@ impl Transfer<'_> {
                 error: None,
             }),
             Direction::Write => Err(Error::argument(
-                "the view shows no bytes of the file: there is no place to write",
+                "the view contains no bytes of the file: there is nowhere to write",
             )),
         }
     }
 
-    /// The access as one batch that the driver can carry in the background:
-    /// if it needs neither staging, nor sieving, nor locks, nor many pieces.
+    /// The access as one batch that the driver can carry out in the background;
+    /// `None` if it needs staging, sieving, locks or many pieces.
     pub(crate) fn as_batch(&self) -> Option<Batch<'static>> {
         let plain = self.access.memory.bytes() > 0
             && self.access.view.layout().size() > 0
@@ -175,7 +177,7 @@ impl Transfer<'_> {
         Pieces::new(&file, &memory).detached(self.access.direction, self.hints.pario_list_pieces)
     }
 
-    /// What the outcome of that batch means.
+    /// Translates the outcome of that batch.
     pub(crate) fn moved(&self, outcome: Outcome) -> Moved {
         let error = outcome
             .error
@@ -204,8 +206,9 @@ impl Transfer<'_> {
         stats.pieces > 1 && stats.bytes / stats.pieces < GATHER_BELOW_BYTES
     }
 
-    /// Whether a copy more is faster than the kernel's copy to or from memory
-    /// as it lies. Pieces mostly lie alike, so the first one tells.
+    /// Whether an additional copy is faster than the kernel's copy to or from the
+    /// user's memory. Pieces are usually aligned alike, so the first one is
+    /// representative.
     fn aliases(&self) -> bool {
         let mut pieces = Pieces::new(&self.file(), &MemorySpan::of(&self.access.memory));
         pieces.next().is_some_and(|piece| {
@@ -262,7 +265,7 @@ impl Transfer<'_> {
     }
 }
 
-/// A transfer with its choices made.
+/// A transfer with its method and the size of its window.
 struct Stage<'a> {
     transfer: &'a Transfer<'a>,
     method: AccessMethod,
@@ -285,8 +288,8 @@ impl Stage<'_> {
         method(self.method).run(&job, window)
     }
 
-    /// In atomic mode, the lock on all of the access. Only with the staging
-    /// memory in hand.
+    /// In atomic mode, the lock on the whole access. To be taken after the staging
+    /// memory.
     fn lock_whole(&self) -> Result<Option<RangeLock>> {
         let transfer = self.transfer;
         let mode = match transfer.access.direction {
@@ -349,8 +352,8 @@ impl Stage<'_> {
         })
     }
 
-    /// Elements are converted in pieces that fit the staging buffer, which
-    /// holds them as the file has them, and the window of a sieve.
+    /// Converts elements in chunks. The staging buffer holds a chunk in the file's
+    /// representation, and the window of a sieve.
     fn run_converted(&self, converter: &Converter) -> Result<Moved> {
         let transfer = self.transfer;
         let all = 0..converter
@@ -382,7 +385,7 @@ impl Stage<'_> {
         Ok(Moved { bytes, error: None })
     }
 
-    /// Converts and moves some elements; says how many went through.
+    /// Converts and moves some elements; returns how many were moved.
     fn move_elements(
         &self,
         converter: &Converter,

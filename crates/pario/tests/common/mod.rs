@@ -36,7 +36,7 @@ pub(crate) fn watchdog() -> watchdog::Watchdog {
     watchdog::Watchdog::new(HANG)
 }
 
-pub(crate) fn folder() -> tempfile::TempDir {
+pub(crate) fn directory() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 

@@ -1,5 +1,5 @@
 //! A driver that tells what is asked of the one below it, and lets a test
-//! delay or refuse it.
+//! delay or reject it.
 
 use std::{
     fmt, io,
@@ -39,7 +39,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Asks the hook first: what it refuses did not happen.
+    /// Asks the hook first: what it rejects did not happen.
     fn note(&self, event: Event) -> io::Result<()> {
         (self.hook)(&event)?;
         self.log.lock().unwrap().push(event);
@@ -57,7 +57,7 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// On POSIX files; `hook` is called before each call and may refuse it.
+    /// On POSIX files; `hook` is called before each call and may reject it.
     pub(crate) fn new(
         hook: impl Fn(&Event) -> io::Result<()> + Send + Sync + 'static,
     ) -> Arc<Probe> {

@@ -106,16 +106,16 @@ pub(crate) fn work(
     };
     player.plain.set_size(player.cells.end() as u64)?;
     player.file.set_atomicity(atomicity)?;
-    let mut verdict = None;
+    let mut finding = None;
     for round in 0..rounds {
-        verdict = player.round(round)?;
-        if verdict.is_some() {
+        finding = player.round(round)?;
+        if finding.is_some() {
             break;
         }
     }
     player.file.close()?;
     player.plain.close()?;
-    Ok(verdict)
+    Ok(finding)
 }
 
 impl Player<'_> {
@@ -130,7 +130,7 @@ impl Player<'_> {
         };
         let accesses = self.accesses(round)?;
         let told = self.comm.all_gather(&to_wire(&accesses))?;
-        let mut verdict = String::new();
+        let mut finding = String::new();
         if judge {
             let history = History {
                 before,
@@ -138,12 +138,12 @@ impl Player<'_> {
                 after: self.cells.stamps(&self.plain)?,
             };
             if history.serial_order().is_none() {
-                verdict = format!("seed {}, round {round}: {history:?}", self.seed);
+                finding = format!("seed {}, round {round}: {history:?}", self.seed);
             }
         }
-        let verdict = self.comm.broadcast(Rank(0), verdict.into_bytes())?;
-        let verdict = String::from_utf8_lossy(&verdict).into_owned();
-        Ok(Some(verdict).filter(|verdict| !verdict.is_empty()))
+        let finding = self.comm.broadcast(Rank(0), finding.into_bytes())?;
+        let finding = String::from_utf8_lossy(&finding).into_owned();
+        Ok(Some(finding).filter(|finding| !finding.is_empty()))
     }
 
     fn accesses(&mut self, round: u64) -> Result<Vec<Access>> {

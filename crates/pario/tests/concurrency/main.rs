@@ -49,8 +49,8 @@ fn complaint(
     mode: Mode,
     work: impl Fn(&Arc<dyn Transport>, disjoint::Open<'_>) -> pario::Result<Option<String>> + Sync,
 ) -> Option<String> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
     let open = |comm: &Arc<dyn Transport>, info: &Info| {
         File::open_with(comm, driver.clone(), Path::new(&path), mode, info)
     };

@@ -28,8 +28,8 @@ fn complaints(
 ) -> Vec<String> {
     // SAFETY: replaces the alarm of the case before; no handler is involved.
     unsafe { libc::alarm(CASE_SECONDS_MAX) };
-    let folder = tempfile::tempdir().unwrap();
-    let name = format!("{prefix}{}", folder.path().join("file").display());
+    let directory = tempfile::tempdir().unwrap();
+    let name = format!("{prefix}{}", directory.path().join("file").display());
     let open = |comm: &Arc<dyn Transport>, info: &Info| File::open(comm, &name, NEW, info);
     let results = processes::run(ranks, |comm| match work(&comm, &open) {
         Ok(None) => Vec::new(),
@@ -44,9 +44,9 @@ fn complaints(
         })
         .filter(|complaint| !complaint.is_empty())
         .collect();
-    let left = std::fs::read_dir(folder.path()).unwrap().count();
+    let left = std::fs::read_dir(directory.path()).unwrap().count();
     if left != 1 {
-        complaints.push(format!("{left} files are in the folder"));
+        complaints.push(format!("{left} files are in the directory"));
     }
     complaints
 }

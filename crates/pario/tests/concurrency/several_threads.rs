@@ -61,8 +61,8 @@ fn interleaved(rank: u64, ranks: u64) -> Result<View> {
 }
 
 fn sieved(ranks: u32, mode: Mode, rmw: &str, seed: u64) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
     let pairs = [
         ("pario_write_method", "sieve"),
         ("pario_rmw", rmw),
@@ -147,8 +147,8 @@ fn expected(ranks: u32) -> BTreeSet<Vec<u8>> {
 #[test]
 fn threads_get_different_places_from_the_individual_pointer() {
     let _watchdog = Watchdog::new(STEP_MAX);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
     let results = threads::run(1, |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         on_threads(|number| {
@@ -175,8 +175,8 @@ fn threads_of_all_ranks_get_different_places_from_the_shared_pointer() {
     const RANKS: u32 = 3;
     let _watchdog = Watchdog::new(STEP_MAX);
     for method in ["memory", "file"] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         let info = Info::from_pairs([("pario_shared_pointer", method)]).unwrap();
         let read = Mutex::new(Vec::new());
         let results = threads::run(RANKS, |comm| {
@@ -239,8 +239,8 @@ fn threads_of_one_rank_are_atomic_towards_each_other() {
     for seed in seeds(3) {
         for (name, make) in DRIVERS {
             watchdog.step(format!("seed {seed}: {name}"));
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("file");
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("file");
             let driver = make();
             let cells = Cells::new(&mut fastrand::Rng::with_seed(seed));
             let info = Info::from_pairs([("pario_write_method", "direct")]).unwrap();

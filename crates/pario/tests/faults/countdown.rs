@@ -14,7 +14,7 @@ use pario_driver::{Driver, Fault, Faults, Memory, Operation, Posix, Uring};
 use pario_transport::{Rank, threads};
 
 use crate::{
-    ground::folder,
+    ground::directory,
     methods,
     run::{Place, Run, Setting},
     scenario::{SCENARIOS, Scenario},
@@ -161,8 +161,8 @@ fn count_down_scenario(setting: &Setting<'_>, trouble: Trouble, watchdog: &Watch
 /// All scenarios with each kind of trouble on one driver.
 fn count_down(scenarios: &[Scenario], inner: Arc<dyn Driver>, place: Place, troubles: &[Trouble]) {
     let watchdog = Watchdog::new(RUN_MAX);
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     for trouble in troubles {
         let mut runs = 0;
         for scenario in scenarios {

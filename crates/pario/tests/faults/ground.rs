@@ -1,4 +1,4 @@
-//! Where runs take place: a folder, a file full of canaries, and looks at it
+//! Where runs take place: a directory, a file full of canaries, and looks at it
 //! past all faults.
 
 use std::{
@@ -20,8 +20,8 @@ pub(crate) fn canaries() -> Vec<u8> {
     (0..FILE_BYTES).map(|byte| (byte * 7 + 3) as u8).collect()
 }
 
-/// A folder in memory where there is one: thousands of files come and go.
-pub(crate) fn folder() -> tempfile::TempDir {
+/// A directory in memory where there is one: thousands of files come and go.
+pub(crate) fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
@@ -35,14 +35,14 @@ pub(crate) fn contents(driver: &dyn Driver, path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// No descriptor of this process leads to a file in the folder of this one,
+/// No descriptor of this process leads to a file in the directory of this one,
 /// deleted ones too. The thread that carried the last nonblocking operation
 /// may take a moment to let go.
 pub(crate) fn assert_no_descriptors(path: &Path, name: &str) {
-    let folder = path.parent().unwrap();
+    let directory = path.parent().unwrap();
     let leads_here = |entry: io::Result<DirEntry>| {
         let target = fs::read_link(entry.unwrap().path()).ok()?;
-        target.starts_with(folder).then_some(target)
+        target.starts_with(directory).then_some(target)
     };
     let give_up = Instant::now() + LETTING_GO_MAX;
     loop {

@@ -12,17 +12,17 @@ use std::{
 use pario::{Basic, Datatype, ErrorKind, File, Info, Mode, Result, View};
 use pario_transport::{Rank, Transport, threads};
 
-use crate::ground::folder;
+use crate::ground::directory;
 
 /// Prefixes of file names: each driver of the kernel's files.
 const DRIVERS: [&str; 3] = ["ufs:", "uring:", "mapped:"];
 const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
-/// Where the child finds its folder; it is set in children only.
-const FOLDER: &str = "PARIO_TEST_CHILD_FOLDER";
+/// Where the child finds its directory; it is set in children only.
+const DIRECTORY: &str = "PARIO_TEST_CHILD_DIRECTORY";
 
 /// Runs a test of this program as a child of a shell script, which gets the
-/// folder as `$FOLDER`.
-fn child(test: &str, script: &str, folder: &Path) -> Output {
+/// directory as `$DIRECTORY`.
+fn child(test: &str, script: &str, directory: &Path) -> Output {
     Command::new("sh")
         .args(["-c", &format!("{script} exec \"$0\" \"$@\"")])
         .arg(std::env::current_exe().unwrap())
@@ -33,7 +33,7 @@ fn child(test: &str, script: &str, folder: &Path) -> Output {
             "--nocapture",
             "--test-threads=1",
         ])
-        .env(FOLDER, folder)
+        .env(DIRECTORY, directory)
         .output()
         .unwrap()
 }
@@ -45,8 +45,8 @@ fn assert_passed(output: &Output) {
     assert!(text.contains("1 passed"), "the child ran no test: {text}");
 }
 
-fn child_folder() -> Option<PathBuf> {
-    std::env::var_os(FOLDER).map(PathBuf::from)
+fn child_directory() -> Option<PathBuf> {
+    std::env::var_os(DIRECTORY).map(PathBuf::from)
 }
 
 /// Runs ranks that must all succeed.
@@ -58,13 +58,13 @@ fn on_ranks(ranks: u32, work: impl Fn(&Arc<dyn Transport>) -> Result<()> + Sync)
 
 #[test]
 fn a_limit_on_the_size_of_files_is_no_space_and_says_what_was_written() {
-    let folder = folder();
+    let directory = directory();
     // The signal that would end the program is ignored, as programs that want
     // to hear of the limit do.
     let output = child(
         "limits::under_a_size_limit",
         "trap '' XFSZ; ulimit -f 16;",
-        folder.path(),
+        directory.path(),
     );
     assert_passed(&output);
 }
@@ -82,10 +82,12 @@ fn size_limit() -> u64 {
 #[test]
 #[ignore = "started by another test, with a limit on the size of files"]
 fn under_a_size_limit() {
-    let Some(folder) = child_folder() else { return };
+    let Some(directory) = child_directory() else {
+        return;
+    };
     let limit = size_limit();
     for prefix in DRIVERS {
-        let path = folder.join(prefix.trim_end_matches(':'));
+        let path = directory.join(prefix.trim_end_matches(':'));
         let name = format!("{prefix}{}", path.display());
         on_ranks(3, |comm| past_the_limit(comm, &name, limit));
         let bytes = std::fs::read(&path).unwrap();
@@ -140,11 +142,11 @@ fn past_the_limit(comm: &Arc<dyn Transport>, name: &str, limit: u64) -> Result<(
 
 #[test]
 fn a_full_disk_is_no_space_and_changes_nothing_else() {
-    let folder = folder();
-    let mount = "mount -t tmpfs -o size=256k none \"$PARIO_TEST_CHILD_FOLDER\"";
+    let directory = directory();
+    let mount = "mount -t tmpfs -o size=256k none \"$PARIO_TEST_CHILD_DIRECTORY\"";
     let possible = Command::new("unshare")
         .args(["-m", "sh", "-c", mount])
-        .env(FOLDER, folder.path())
+        .env(DIRECTORY, directory.path())
         .output();
     match possible {
         Ok(output) if output.status.success() => {}
@@ -158,21 +160,27 @@ fn a_full_disk_is_no_space_and_changes_nothing_else() {
     let script = format!(
         "[ -n \"$INSIDE\" ] || exec env INSIDE=1 unshare -m sh -c '{mount} && exec \"$0\" \"$@\"' \"$0\" \"$@\";"
     );
-    assert_passed(&child("limits::on_a_full_disk", &script, folder.path()));
+    assert_passed(&child("limits::on_a_full_disk", &script, directory.path()));
 }
 
 #[test]
 #[ignore = "started by another test, on a small file system"]
 fn on_a_full_disk() {
-    let Some(folder) = child_folder() else { return };
-    let path = folder.join("file");
+    let Some(directory) = child_directory() else {
+        return;
+    };
+    let path = directory.join("file");
     for prefix in DRIVERS {
         let name = format!("{prefix}{}", path.display());
         on_ranks(3, |comm| fill_the_disk(comm, &name));
         File::delete(&name, &Info::new()).unwrap();
         on_ranks(1, |comm| scatter_until_full(comm, &name));
         File::delete(&name, &Info::new()).unwrap();
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "leftovers");
+        assert_eq!(
+            std::fs::read_dir(&directory).unwrap().count(),
+            0,
+            "leftovers"
+        );
     }
 }
 

@@ -6,7 +6,7 @@ use pario::{Atomicity, Error, ErrorKind, File, Info, Mode, Result};
 use pario_driver::{Driver, Fault, Faults, Operation, Posix, WrappedDriver};
 use pario_transport::{Rank, Transport, threads};
 
-use crate::ground::{assert_no_descriptors, folder};
+use crate::ground::{assert_no_descriptors, directory};
 
 const RANKS: u32 = 3;
 const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
@@ -44,8 +44,8 @@ fn open_atomic(comm: &Arc<dyn Transport>, driver: Arc<dyn Driver>, path: &Path) 
 
 #[test]
 fn an_open_that_fails_on_one_rank_fails_on_all_and_leaves_no_descriptor() {
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     for faulty in 0..RANKS {
         let fault = Fault::Error(libc::EACCES);
         let errors = with_fault(faulty, &[Operation::Open], fault, |comm, driver| {
@@ -62,8 +62,8 @@ fn an_open_that_fails_on_one_rank_fails_on_all_and_leaves_no_descriptor() {
 
 #[test]
 fn a_size_that_cannot_be_had_at_an_appending_open_fails_it_on_all() {
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     for faulty in 0..RANKS {
         let fault = Fault::Error(libc::EIO);
         let errors = with_fault(faulty, &[Operation::Size], fault, |comm, driver| {
@@ -84,8 +84,8 @@ fn told(error: &Error) -> (ErrorKind, Option<u32>, u64) {
 
 #[test]
 fn in_a_failed_collective_access_every_rank_learns_what_it_moved_itself() {
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     let half = Fault::Partial(libc::ENOSPC);
     let errors = with_fault(1, &[Operation::Write], half, |comm, driver| {
         let file = open_atomic(comm, driver, &path).unwrap();
@@ -124,8 +124,8 @@ fn in_a_failed_collective_access_every_rank_learns_what_it_moved_itself() {
 #[test]
 fn a_file_that_deletes_itself_is_gone_even_if_closing_fails() {
     for faulty in 0..RANKS {
-        let folder = folder();
-        let path = folder.path().join("file");
+        let directory = directory();
+        let path = directory.path().join("file");
         let fault = Fault::Error(libc::EIO);
         let errors = with_fault(faulty, &[Operation::Close], fault, |comm, driver| {
             let mode = NEW | Mode::DELETE_ON_CLOSE;
@@ -141,8 +141,8 @@ fn a_file_that_deletes_itself_is_gone_even_if_closing_fails() {
 
 #[test]
 fn a_delete_that_fails_at_close_is_told_to_all() {
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     let fault = Fault::Error(libc::EBUSY);
     let kinds = with_fault(0, &[Operation::Delete], fault, |comm, driver| {
         let mode = NEW | Mode::DELETE_ON_CLOSE;
@@ -157,8 +157,8 @@ fn a_delete_that_fails_at_close_is_told_to_all() {
 
 #[test]
 fn a_sync_that_fails_before_closing_is_told_and_the_file_is_closed() {
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     let fault = Fault::Error(libc::EIO);
     let kinds = with_fault(2, &[Operation::Sync], fault, |comm, driver| {
         let info = Info::from_pairs([("pario_sync_on_close", "true")]).unwrap();
@@ -174,8 +174,8 @@ fn a_sync_that_fails_before_closing_is_told_and_the_file_is_closed() {
 /// releases it in any case.
 #[test]
 fn a_lock_that_cannot_be_released_is_told_to_all_at_the_next_call() {
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     for faulty in 0..RANKS {
         let results = threads::run(RANKS, |comm| {
             let faults = Faults::new();
@@ -191,12 +191,12 @@ fn a_lock_that_cannot_be_released_is_told_to_all_at_the_next_call() {
                 file.write_at(mine, &[1u8; 10])
             };
             assert_eq!(write()?.bytes(), 10, "the data is written");
-            let refused = [
+            let rejected = [
                 file.sync(),
                 file.set_size(30),
                 file.write_at_all(mine, &[2u8; 10]).map(drop),
             ];
-            for result in refused {
+            for result in rejected {
                 let error = result.unwrap_err();
                 assert_eq!((error.kind(), error.rank()), (ErrorKind::Io, Some(faulty)));
                 assert!(error.to_string().contains("released"), "{error}");
@@ -218,8 +218,8 @@ fn a_lock_that_cannot_be_released_is_told_to_all_at_the_next_call() {
 /// The error of a write whose request was dropped was lost.
 #[test]
 fn a_write_that_nobody_waits_for_fails_the_next_sync_or_close() {
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     for faulty in 0..RANKS {
         for at_close in [false, true] {
             let fault = Fault::Error(libc::ENOSPC);

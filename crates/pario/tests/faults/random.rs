@@ -7,7 +7,7 @@ use pario_driver::{Driver, Fault, Faults, Mapped, Memory, Operation, Posix, Urin
 use pario_transport::threads;
 
 use crate::{
-    ground::folder,
+    ground::directory,
     run::{Place, Run, Setting},
     scenario::SCENARIOS,
     seeds::seeds,
@@ -44,8 +44,8 @@ fn faults(rng: &mut fastrand::Rng) -> Faults {
 #[test]
 fn several_faults_in_a_run_keep_the_promises_too() {
     let watchdog = Watchdog::new(RUN_MAX);
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     let drivers: [(Arc<dyn Driver>, Place); 5] = [
         (Arc::new(Posix::new()), Place::WrappedDriver),
         (Arc::new(Posix::new()), Place::Below),

@@ -236,7 +236,7 @@ pub(crate) fn run_plan(file: &File, plan: &Plan, expected: &[Expected]) -> Check
 /// Makes a collective access, then compares.
 pub(crate) fn run_collective(file: &File, access: &Access, expected: &Expected) -> Check {
     let (before, prepared) = Prepared::new(access, expected);
-    // A call that is refused keeps the buffer it was given.
+    // A call that is rejected keeps the buffer it was given.
     let (result, buffer) = match prepared.collective(file, before.clone()) {
         Ok(done) => done,
         Err(error) => (Err(error), before),

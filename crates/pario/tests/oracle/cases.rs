@@ -38,10 +38,15 @@ pub(crate) fn seeds(count: u64) -> Range<u64> {
 
 /// Runs the case of a seed; the error says how to repeat it, and the fewest
 /// steps of it that fail.
-pub(crate) fn run_seed(seed: u64, carriers: &[Carrier], folder: &Path, world: &World<'_>) -> Check {
+pub(crate) fn run_seed(
+    seed: u64,
+    carriers: &[Carrier],
+    directory: &Path,
+    world: &World<'_>,
+) -> Check {
     representation::register_all();
     let scenario = generate::scenario(&mut Rng::with_seed(seed), carriers);
-    let path = folder.join(format!("PARIO_SEED={seed}"));
+    let path = directory.join(format!("PARIO_SEED={seed}"));
     let Err(why) = check(&scenario, &path, world) else {
         return Ok(());
     };

@@ -100,12 +100,12 @@ const WANTED: &[&str] = &[
     "large access",
     "scattered memory",
     "memory below its origin",
-    // What was refused.
-    "refused Argument",
-    "refused Access",
-    "refused ReadOnly",
-    "refused NotSame",
-    "refused UnsupportedOperation",
+    // What was rejected.
+    "rejected Argument",
+    "rejected Access",
+    "rejected ReadOnly",
+    "rejected NotSame",
+    "rejected UnsupportedOperation",
     // Types.
     "memory Basic",
     "memory Contiguous",
@@ -251,7 +251,7 @@ impl Tally {
         let unordered = !view.is_increasing();
         let reads = *direction == Direction::Read;
         match expected.result {
-            Err(kind) => self.note(format!("refused {kind:?}")),
+            Err(kind) => self.note(format!("rejected {kind:?}")),
             Ok(0) if reads && asked > 0 && view.is_empty() => self.note("read of an empty view"),
             Ok(0) => {}
             Ok(moved) => {

@@ -399,7 +399,7 @@ impl Draw {
     }
 
     fn together(&mut self, model: &Model) -> Step {
-        // Without equal views there is no order, only a refusal.
+        // Without equal views there is no order, only a rejection.
         let ordered_every = match (self.theme, model.same_views()) {
             (Theme::Together, false) => 40,
             _ => 4,

@@ -56,7 +56,7 @@ fn world(trial: &Trial<'_>) -> Vec<Check> {
 /// Cases run two at a time, so that they also disturb each other.
 #[test]
 fn every_call_does_what_the_model_says() {
-    let folder = tempfile::tempdir().expect("a folder for files");
+    let directory = tempfile::tempdir().expect("a directory for files");
     let seeds = cases::seeds(CASES);
     let next = AtomicU64::new(seeds.start);
     let failure = Mutex::new(None);
@@ -71,7 +71,7 @@ fn every_call_does_what_the_model_says() {
             if !seeds.contains(&seed) {
                 return;
             }
-            if let Err(report) = cases::run_seed(seed, &Carrier::ALL, folder.path(), &watched) {
+            if let Err(report) = cases::run_seed(seed, &Carrier::ALL, directory.path(), &watched) {
                 *failure.lock().expect("no worker panics") = Some(report);
             }
         }

@@ -412,7 +412,7 @@ impl Transfer<'_> {
         let mut next = self.first;
         let mut native_bytes = 0;
         if self.view.is_empty() && !buffer.elements.is_empty() {
-            // No place to write: refused, but the model does not say how.
+            // No place to write: rejected, but the model does not say how.
             return None;
         }
         for (basic, at) in &buffer.elements {

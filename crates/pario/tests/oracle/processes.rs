@@ -44,14 +44,14 @@ fn world(trial: &Trial<'_>) -> Vec<Check> {
 }
 
 fn main() -> ExitCode {
-    let folder = tempfile::tempdir().expect("a folder for files");
+    let directory = tempfile::tempdir().expect("a directory for files");
     // Several processes do not share memory; a trace stays in its process.
     let carriers: Vec<Carrier> = Carrier::ALL
         .into_iter()
         .filter(|carrier| !carrier.in_memory())
         .collect();
     for seed in cases::seeds(CASES) {
-        if let Err(report) = cases::run_seed(seed, &carriers, folder.path(), &world) {
+        if let Err(report) = cases::run_seed(seed, &carriers, directory.path(), &world) {
             eprintln!("{report}");
             return ExitCode::FAILURE;
         }

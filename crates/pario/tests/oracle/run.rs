@@ -58,7 +58,7 @@ impl Trial<'_> {
             let written = file.transfer(&Batch::write(0, &bytes)).into_result();
             assert_eq!(written.expect("memory can be written"), bytes.len() as u64);
         } else {
-            std::fs::write(self.path, bytes).expect("the folder can be written");
+            std::fs::write(self.path, bytes).expect("the directory can be written");
         }
     }
 

@@ -8,7 +8,7 @@ use pario::{Atomicity, Basic, Datatype, File, Info, Mode, Owned, Result, Source,
 use pario_transport::{Rank, threads};
 
 use crate::{
-    common::{NEW, every, folder, info},
+    common::{NEW, directory, every, info},
     harness::{Test, ranks},
 };
 
@@ -87,10 +87,10 @@ fn nothing_runs_at_load() {
         assert!(!target.contains("io_uring"), "{target}");
         assert!(!target.contains("eventfd"), "{target}");
     }
-    let folder = folder();
+    let directory = directory();
     ranks(2, |comm| {
         let before = descriptors();
-        let file = File::open(&comm, folder.path().join("data"), NEW, &Info::new())?;
+        let file = File::open(&comm, directory.path().join("data"), NEW, &Info::new())?;
         file.write_at(0, &[1u8; 100])?;
         assert_eq!(tasks(), 1, "blocking calls need no thread");
         file.iwrite_at(0, vec![1u8; 100])?.wait()?;
@@ -104,7 +104,7 @@ fn nothing_runs_at_load() {
 }
 
 fn descriptors_end_with_exec() {
-    let folder = folder();
+    let directory = directory();
     let inherited = descriptors();
     for driver in ["ufs", "uring"] {
         ranks(2, |comm| {
@@ -114,7 +114,7 @@ fn descriptors_end_with_exec() {
                 ("direct_read", "true"),
                 ("direct_write", "true"),
             ]);
-            let path = folder.path().join(driver);
+            let path = directory.path().join(driver);
             let direct = File::open(&comm, &path, NEW, &hints)?;
             let plain = File::open(&comm, &path, NEW, &Info::new())?;
             for file in [&direct, &plain] {
@@ -137,8 +137,8 @@ fn descriptors_end_with_exec() {
 }
 
 fn a_forked_child_unlinks_nothing() {
-    let folder = folder();
-    let path = folder.path().join("data");
+    let directory = directory();
+    let path = directory.path().join("data");
     ranks(2, |comm| {
         let hints = info(&[("pario_shared_pointer", "file")]);
         let file = File::open(&comm, &path, NEW | Mode::DELETE_ON_CLOSE, &hints)?;
@@ -172,8 +172,8 @@ fn handled_signals() -> u64 {
 }
 
 fn no_signal_is_handled() {
-    let folder = folder();
-    let path = folder.path().join("never-mapped");
+    let directory = directory();
+    let path = directory.path().join("never-mapped");
     ranks(2, |comm| {
         let before = handled_signals();
         let file = File::open(
@@ -229,8 +229,8 @@ fn assert_little(what: &str, seconds: f64) {
 }
 
 fn a_rank_that_waits_sleeps() {
-    let folder = folder();
-    let path = folder.path().join("data");
+    let directory = directory();
+    let path = directory.path().join("data");
     ranks(3, |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let spent = wait_for_the_last(&*comm, &|| file.write_at_all(0, &[1u8; 100]).map(drop))?;
@@ -312,7 +312,7 @@ fn memory_does_not_grow_with_pieces() {
     const SIEVED: u64 = 10_000_000;
     const CONVERTED: u64 = 2_000_000;
     const SEPARATE: u64 = 1_000_000;
-    let folder = folder();
+    let directory = directory();
     ranks(1, |comm| {
         let hints = info(&[
             ("pario_write_method", "sieve"),
@@ -320,7 +320,7 @@ fn memory_does_not_grow_with_pieces() {
         ]);
         let mode = NEW | Mode::UNIQUE_OPEN | Mode::DELETE_ON_CLOSE;
         for (count, representation) in [(SIEVED, "native"), (CONVERTED, "external32")] {
-            let path = folder.path().join("pieces");
+            let path = directory.path().join("pieces");
             let file = File::open(&comm, path, mode, &hints)?;
             write_bounded(&file, count, representation)?;
             assert_eq!(file.size()?, 16 * count - 8);
@@ -346,7 +346,7 @@ fn memory_does_not_grow_with_requests() {
     const REQUESTS: u64 = 32;
     const BYTES: u64 = 2 * MIB;
     const PIECE: u64 = 64;
-    let folder = folder();
+    let directory = directory();
     ranks(1, |comm| {
         let hints = info(&[
             ("pario_inflight_bytes", "1048576"),
@@ -354,7 +354,7 @@ fn memory_does_not_grow_with_requests() {
             ("pario_rmw", "locked"),
             ("pario_write_method", "sieve"),
         ]);
-        let path = folder.path().join("requests");
+        let path = directory.path().join("requests");
         let file = File::open(&comm, &path, NEW | Mode::DELETE_ON_CLOSE, &hints)?;
         file.set_view(&every(2 * PIECE as i64, PIECE, 0))?;
         let repeated = Datatype::hvector(BYTES / PIECE, PIECE, 0, &Basic::Byte.into())?;

@@ -9,7 +9,7 @@ use pario_transport::{Loss, Rank, Transport, processes::World};
 
 use crate::{
     common::{
-        NEW, folder, info, mismatch,
+        NEW, directory, info, mismatch,
         probe::{Event, Probe},
     },
     harness::{self, Test, results},
@@ -41,8 +41,8 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 fn mismatched() {
-    let folder = folder();
-    let path = folder.path().join("file");
+    let directory = directory();
+    let path = directory.path().join("file");
     harness::ranks(3, |comm| mismatch::check(&comm, &path));
 }
 
@@ -90,19 +90,19 @@ fn only_collective_calls_fail(file: &File, says: &str) -> Result<()> {
     Ok(())
 }
 
-fn assert_left(folder: &Path) {
-    assert_eq!(names(folder), ["data"]);
+fn assert_left(directory: &Path) {
+    assert_eq!(names(directory), ["data"]);
     assert_eq!(shared_names(), [""; 0]);
-    let bytes = fs::read(folder.join("data")).unwrap();
+    let bytes = fs::read(directory.join("data")).unwrap();
     assert_eq!(bytes[260], 8, "what the others wrote is there");
 }
 
 fn killed() {
     for method in ["memory", "file"] {
-        let folder = folder();
+        let directory = directory();
         let lost = survive(|comm| {
             let hints = info(&[("pario_shared_pointer", method)]);
-            let file = File::open(&comm, folder.path().join("data"), NEW, &hints)?;
+            let file = File::open(&comm, directory.path().join("data"), NEW, &hints)?;
             if comm.rank() == Rank(1) {
                 let _pending = file.iwrite_at(0, vec![1u8; 10])?;
                 kill_self();
@@ -115,14 +115,14 @@ fn killed() {
                 signal: libc::SIGKILL
             })
         );
-        assert_left(folder.path());
+        assert_left(directory.path());
     }
 }
 
 fn panicked() {
-    let folder = folder();
+    let directory = directory();
     let lost = survive(|comm| {
-        let file = File::open(&comm, folder.path().join("data"), NEW, &Info::new())?;
+        let file = File::open(&comm, directory.path().join("data"), NEW, &Info::new())?;
         if comm.rank() == Rank(1) {
             std::panic::set_hook(Box::new(|_| {}));
             panic!("this panic is part of a test");
@@ -130,13 +130,13 @@ fn panicked() {
         only_collective_calls_fail(&file, "rank 1 is lost: it panicked")
     });
     assert_eq!(lost, Some(Loss::Panicked));
-    assert_left(folder.path());
+    assert_left(directory.path());
 }
 
 fn left() {
-    let folder = folder();
+    let directory = directory();
     let lost = survive(|comm| {
-        let file = File::open(&comm, folder.path().join("data"), NEW, &Info::new())?;
+        let file = File::open(&comm, directory.path().join("data"), NEW, &Info::new())?;
         if comm.rank() == Rank(1) {
             return Ok(());
         }
@@ -144,17 +144,17 @@ fn left() {
         only_collective_calls_fail(&file, "is lost: it has returned")
     });
     assert_eq!(lost, None);
-    assert_left(folder.path());
+    assert_left(directory.path());
 }
 
 fn killed_before_open() {
-    let folder = folder();
+    let directory = directory();
     let lost = survive(|comm| {
         if comm.rank() == Rank(1) {
             kill_self();
         }
         let hints = info(&[("pario_shared_pointer", "file")]);
-        let error = File::open(&comm, folder.path().join("data"), NEW, &hints).unwrap_err();
+        let error = File::open(&comm, directory.path().join("data"), NEW, &hints).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PeerLost, "{error}");
         Ok(())
     });
@@ -165,13 +165,16 @@ fn killed_before_open() {
         })
     );
     assert_eq!(shared_names(), [""; 0]);
-    let left = names(folder.path());
+    let left = names(directory.path());
     assert!(left.iter().all(|name| name == "data"), "{left:?}");
 }
 
 fn locks_go() {
-    let folder = folder();
-    let (path, marker) = (folder.path().join("data"), folder.path().join("locked"));
+    let directory = directory();
+    let (path, marker) = (
+        directory.path().join("data"),
+        directory.path().join("locked"),
+    );
     let lost = survive(|comm| {
         let dies = comm.rank() == Rank(1);
         let at = marker.clone();

@@ -15,7 +15,7 @@ use pario::{File, Info, Mode, Result};
 use pario_transport::{Transport, processes::World};
 
 use crate::{
-    common::{NEW, every, folder, info},
+    common::{NEW, directory, every, info},
     harness::{Test, run},
 };
 
@@ -80,7 +80,7 @@ fn memory_does_not_grow_with_data_between_nodes() {
     const WINDOW: u64 = 4 * MIB;
     const WINDOWS_IN_FLIGHT: u64 = 2;
     const BOUND: u64 = WINDOW * WINDOWS_IN_FLIGHT + 8 * MIB;
-    let folder = folder();
+    let directory = directory();
     run(&World::new(2).nodes(&[0, 1]), |comm| {
         let rank = comm.rank().0;
         let hints = info(&[
@@ -88,7 +88,7 @@ fn memory_does_not_grow_with_data_between_nodes() {
             ("cb_nodes", "1"),
             ("cb_buffer_size", "4194304"),
         ]);
-        let path = folder.path().join("data");
+        let path = directory.path().join("data");
         let file = File::open(&comm, &path, NEW | Mode::DELETE_ON_CLOSE, &hints)?;
         file.set_view(&every(2 * RECORD as i64, RECORD, u64::from(rank) * RECORD))?;
         let mut data: Vec<u8> = (0..BYTES).map(|index| byte_at(rank, index)).collect();
@@ -122,10 +122,10 @@ fn many_ranks_of_a_node_share_little_memory() {
     const RANKS: u32 = 256;
     const BOUND: u64 = 32 * MIB;
     const RECORD: usize = 512;
-    let folder = folder();
+    let directory = directory();
     run(&World::new(RANKS), |comm| {
         let rank = u64::from(comm.rank().0);
-        let path = folder.path().join("data");
+        let path = directory.path().join("data");
         let mode = NEW | Mode::DELETE_ON_CLOSE;
         let file = File::open(&comm, &path, mode, &Info::new())?;
         let period = i64::from(RANKS) * RECORD as i64;

@@ -7,7 +7,7 @@ use pario::{File, Info, View};
 use pario_transport::{Rank, processes::SegmentMemory, processes::World};
 
 use crate::{
-    common::{NEW, folder, info},
+    common::{NEW, directory, info},
     harness::{Test, ranks, run},
 };
 
@@ -31,9 +31,9 @@ const RECORD: usize = 8;
 
 fn each_record_once() {
     const RECORDS: u64 = 200;
-    let folder = folder();
+    let directory = directory();
     for method in ["memory", "file"] {
-        let path = folder.path().join(method);
+        let path = directory.path().join(method);
         ranks(4, |comm| {
             let hints = info(&[("pario_shared_pointer", method)]);
             let file = File::open(&comm, &path, NEW, &hints)?;
@@ -64,9 +64,9 @@ fn each_record_once() {
 }
 
 fn ordered() {
-    let folder = folder();
+    let directory = directory();
     for method in ["memory", "file"] {
-        let path = folder.path().join(method);
+        let path = directory.path().join(method);
         ranks(4, |comm| {
             let hints = info(&[("pario_shared_pointer", method)]);
             let file = File::open(&comm, &path, NEW, &hints)?;
@@ -88,9 +88,9 @@ fn ordered() {
 }
 
 fn without_memory() {
-    let folder = folder();
-    let path = folder.path().join("apart");
-    let nowhere = SegmentMemory::Folder("/proc/no/such/folder".into());
+    let directory = directory();
+    let path = directory.path().join("apart");
+    let nowhere = SegmentMemory::Folder("/proc/no/such/directory".into());
     let world = World::new(3).nodes(&[0, 1, 1]).segment_memory(&[nowhere]);
     run(&world, |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
@@ -107,12 +107,12 @@ fn without_memory() {
         file.close()
     });
     assert_eq!(fs::read(&path).unwrap().len(), 300);
-    assert_eq!(names(folder.path()), ["apart"]);
+    assert_eq!(names(directory.path()), ["apart"]);
 }
 
-/// What is in a folder.
-pub(crate) fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(folder)
+/// What is in a directory.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -120,7 +120,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Names of this program's worlds in the folder of shared memory.
+/// Names of this program's worlds in the directory of shared memory.
 pub(crate) fn shared_names() -> Vec<String> {
     let own = format!("pario-{}-", std::process::id());
     let all = names(Path::new("/dev/shm")).into_iter();
@@ -128,8 +128,8 @@ pub(crate) fn shared_names() -> Vec<String> {
 }
 
 fn nothing_is_left() {
-    let folder = folder();
-    let path = folder.path().join("data");
+    let directory = directory();
+    let path = directory.path().join("data");
     let kinds = [
         SegmentMemory::Nameless,
         SegmentMemory::Folder("/dev/shm".into()),
@@ -142,13 +142,13 @@ fn nothing_is_left() {
                 let file = File::open(&comm, &path, NEW, &hints)?;
                 // No names even while it is open.
                 if comm.rank() == Rank(0) {
-                    assert_eq!(names(folder.path()), ["data"], "{kind:?}");
+                    assert_eq!(names(directory.path()), ["data"], "{kind:?}");
                 }
                 comm.barrier()?;
                 file.write_shared(&[1u8])?;
                 file.close()
             });
-            assert_eq!(names(folder.path()), ["data"], "{kind:?}");
+            assert_eq!(names(directory.path()), ["data"], "{kind:?}");
             assert_eq!(shared_names(), [""; 0], "{kind:?}");
         }
     }

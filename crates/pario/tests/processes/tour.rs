@@ -8,7 +8,7 @@ use pario_transport::{Rank, processes::World};
 
 use crate::{
     common::{
-        NEW, every, folder, info,
+        NEW, directory, every, info,
         probe::{Event, Probe},
     },
     harness::{Test, ranks, run},
@@ -34,14 +34,14 @@ pub(crate) const TESTS: &[Test] = &[
         collective_errors_reach_all,
     ),
     (
-        "tour::files_of_one_process_are_refused",
-        files_of_one_process_are_refused,
+        "tour::files_of_one_process_are_rejected",
+        files_of_one_process_are_rejected,
     ),
 ];
 
 fn views_pointers_and_sizes() {
-    let folder = folder();
-    let path = folder.path().join("table");
+    let directory = directory();
+    let path = directory.path().join("table");
     ranks(4, |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let rank = u64::from(comm.rank().0);
@@ -70,10 +70,10 @@ fn views_pointers_and_sizes() {
 }
 
 fn every_way_and_driver() {
-    let folder = folder();
+    let directory = directory();
     for driver in ["ufs", "uring"] {
         for way in ["direct", "list", "sieve", "automatic"] {
-            let path = folder.path().join(format!("{driver}-{way}"));
+            let path = directory.path().join(format!("{driver}-{way}"));
             ranks(3, |comm| {
                 let hints = info(&[
                     ("pario_driver", driver),
@@ -103,9 +103,9 @@ fn every_way_and_driver() {
 }
 
 fn nonblocking() {
-    let folder = folder();
+    let directory = directory();
     for method in ["pool", "automatic"] {
-        let path = folder.path().join(method);
+        let path = directory.path().join(method);
         ranks(3, |comm| {
             let hints = info(&[("pario_async", method)]);
             let file = File::open(&comm, &path, NEW, &hints)?;
@@ -131,8 +131,8 @@ fn nonblocking() {
 }
 
 fn atomic_writes_do_not_mix() {
-    let folder = folder();
-    let path = folder.path().join("atomic");
+    let directory = directory();
+    let path = directory.path().join("atomic");
     ranks(4, |comm| {
         let hints = info(&[
             ("pario_write_method", "direct"),
@@ -152,8 +152,8 @@ fn atomic_writes_do_not_mix() {
 }
 
 fn locked_read_modify_write() {
-    let folder = folder();
-    let path = folder.path().join("locked");
+    let directory = directory();
+    let path = directory.path().join("locked");
     ranks(4, |comm| {
         let rank = comm.rank().0;
         // Two ranks sieve, two write their pieces directly.
@@ -179,13 +179,13 @@ fn locked_read_modify_write() {
 }
 
 fn collective_errors_reach_all() {
-    let folder = folder();
-    let path = folder.path().join("errors");
+    let directory = directory();
+    let path = directory.path().join("errors");
     ranks(3, |comm| {
         let last = comm.rank() == Rank(2);
         let missing = File::open(
             &comm,
-            folder.path().join("none"),
+            directory.path().join("none"),
             Mode::READ_ONLY,
             &Info::new(),
         );
@@ -215,7 +215,7 @@ fn collective_errors_reach_all() {
     });
 }
 
-fn files_of_one_process_are_refused() {
+fn files_of_one_process_are_rejected() {
     ranks(2, |comm| {
         let error = File::open(&comm, "mem:x", NEW, &Info::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsupportedOperation);
@@ -223,8 +223,8 @@ fn files_of_one_process_are_refused() {
         Ok(())
     });
     // The ranks of two nodes share no memory, so the pointer goes to a file.
-    let folder = folder();
-    let path = folder.path().join("nodes");
+    let directory = directory();
+    let path = directory.path().join("nodes");
     run(&World::new(4).nodes(&[0, 0, 1, 1]), |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         assert!(file.explain_open().contains("shared pointer: file"));

@@ -8,7 +8,7 @@ use pario_driver::Driver;
 use pario_transport::Rank;
 
 use crate::common::{
-    Latch, NEW, alone, byte, every, folder, info,
+    Latch, NEW, alone, byte, directory, every, info,
     probe::{Event, Probe},
     ranks, watchdog,
 };
@@ -34,14 +34,14 @@ fn rule_12_opposite_orders_on_two_files_with_one_buffer_all_end() {
     const OPERATIONS: u64 = 40;
     const BYTES: u64 = 300;
     let _watchdog = watchdog();
-    let folder = folder();
+    let directory = directory();
     let hints = info(&[
         ("pario_inflight_bytes", "1"),
         ("pario_rmw", "locked"),
         ("pario_write_method", "sieve"),
     ]);
     for atomicity in [Atomicity::NonAtomic, Atomicity::Atomic] {
-        let paths = ["a", "b"].map(|name| folder.path().join(format!("{name}-{atomicity:?}")));
+        let paths = ["a", "b"].map(|name| directory.path().join(format!("{name}-{atomicity:?}")));
         ranks(4, |comm| {
             let rank = u64::from(comm.rank().0);
             let files = [
@@ -84,9 +84,9 @@ fn rule_12_collectives_in_opposite_orders_on_two_files_all_end() {
     const OPERATIONS: u64 = 10;
     const BYTES: u64 = 3000;
     let _watchdog = watchdog();
-    let folder = folder();
+    let directory = directory();
     let hints = info(&[("pario_inflight_bytes", "1"), ("cb_buffer_size", "4096")]);
-    let paths = ["a", "b"].map(|name| folder.path().join(name));
+    let paths = ["a", "b"].map(|name| directory.path().join(name));
     ranks(4, |comm| {
         let rank = u64::from(comm.rank().0);
         let files = [
@@ -128,8 +128,8 @@ fn rule_12_collectives_in_opposite_orders_on_two_files_all_end() {
 #[test]
 fn rule_12_atomicity_that_changes_under_operations_in_flight_stops_none() {
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("both");
+    let directory = directory();
+    let path = directory.path().join("both");
     alone(|comm| {
         let hints = info(&[
             ("pario_inflight_bytes", "1"),
@@ -164,8 +164,8 @@ fn rule_12_atomicity_that_changes_under_operations_in_flight_stops_none() {
 #[test]
 fn rule_14_pointers_advance_at_the_start_by_what_was_asked() {
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("pointers");
+    let directory = directory();
+    let path = directory.path().join("pointers");
     fs::write(&path, [1; 10]).unwrap();
     alone(|comm| {
         let latch = Arc::new(Latch::default());
@@ -186,7 +186,7 @@ fn rule_14_pointers_advance_at_the_start_by_what_was_asked() {
         file.seek_shared(1000, Seek::Set)?;
         assert_eq!(file.read_shared(&mut [0u8; 9])?.bytes(), 0);
         assert_eq!(file.position_shared()?, 1009);
-        // What is refused does not move them.
+        // What is rejected does not move them.
         file.seek(i64::MAX, Seek::Set)?;
         assert_eq!(
             file.read(&mut [0u8; 2]).unwrap_err().kind(),
@@ -199,8 +199,8 @@ fn rule_14_pointers_advance_at_the_start_by_what_was_asked() {
 
 #[test]
 fn rule_14_a_failed_access_has_moved_its_pointer() {
-    let folder = folder();
-    let path = folder.path().join("failed");
+    let directory = directory();
+    let path = directory.path().join("failed");
     alone(|comm| {
         let broken = Probe::new(|event| match event {
             Event::Write(_) => Err(std::io::Error::from_raw_os_error(libc::EIO)),
@@ -223,8 +223,8 @@ fn rule_14_a_failed_access_has_moved_its_pointer() {
 #[test]
 fn rule_13_small_collective_calls_go_on_though_nobody_waits() {
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("unattended");
+    let directory = directory();
+    let path = directory.path().join("unattended");
     let byte = byte();
     ranks(3, |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
@@ -261,8 +261,8 @@ fn rule_13_small_collective_calls_go_on_though_nobody_waits() {
 #[test]
 fn rule_13_one_of_many_short_collective_calls_fails_on_all_ranks() {
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("one-of-many");
+    let directory = directory();
+    let path = directory.path().join("one-of-many");
     ranks(3, |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let rank = u64::from(comm.rank().0);
@@ -297,8 +297,8 @@ fn rule_13_one_of_many_short_collective_calls_fails_on_all_ranks() {
 #[test]
 fn rule_14_a_pending_request_of_one_rank_is_an_error_on_all_and_no_hang() {
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("pending");
+    let directory = directory();
+    let path = directory.path().join("pending");
     let latch = Arc::new(Latch::default());
     ranks(3, |comm| {
         let file = File::open_with(&comm, stuck_writes(&latch), &path, NEW, &Info::new())?;
@@ -309,13 +309,13 @@ fn rule_14_a_pending_request_of_one_rank_is_an_error_on_all_and_no_hang() {
         // Operations keep the view that they began with.
         let one_byte_of_two = Datatype::resized(&byte(), 0, 2)?;
         file.set_view(&View::new(0, &byte(), &one_byte_of_two))?;
-        let refused = [
+        let rejected = [
             ("set_size", file.set_size(5)),
             ("preallocate", file.preallocate(5)),
             ("sync", file.sync()),
             ("close", file.close()),
         ];
-        for (call, result) in refused {
+        for (call, result) in rejected {
             let error = result.expect_err(call);
             assert_eq!(error.kind(), ErrorKind::FileInUse, "{call}");
             assert_eq!((error.rank(), error.operation()), (Some(1), call));
@@ -338,8 +338,8 @@ fn rule_14_a_pending_request_of_one_rank_is_an_error_on_all_and_no_hang() {
 /// A scoped request once counted as pending until its scope ended.
 #[test]
 fn rule_14_a_request_that_was_waited_for_is_not_pending_even_in_its_scope() {
-    let folder = folder();
-    let path = folder.path().join("scoped");
+    let directory = directory();
+    let path = directory.path().join("scoped");
     alone(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let data = [5u8; 100];
@@ -356,8 +356,8 @@ fn rule_14_a_request_that_was_waited_for_is_not_pending_even_in_its_scope() {
 #[test]
 fn rule_16_a_forgotten_request_still_owns_its_buffer() {
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("forgotten");
+    let directory = directory();
+    let path = directory.path().join("forgotten");
     alone(|comm| {
         let latch = Arc::new(Latch::default());
         let file = File::open_with(&comm, stuck_writes(&latch), &path, NEW, &Info::new())?;
@@ -381,8 +381,8 @@ fn rule_16_a_forgotten_request_still_owns_its_buffer() {
 #[test]
 fn rule_14_operations_whose_requests_were_dropped_are_waited_for() {
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("dropped");
+    let directory = directory();
+    let path = directory.path().join("dropped");
     alone(|comm| {
         let latch = Arc::new(Latch::default());
         let file = File::open_with(&comm, stuck_writes(&latch), &path, NEW, &Info::new())?;
@@ -408,8 +408,8 @@ fn rule_14_operations_whose_requests_were_dropped_are_waited_for() {
 #[test]
 fn rule_16_a_file_dropped_with_requests_in_flight_lets_them_end() {
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("early");
+    let directory = directory();
+    let path = directory.path().join("early");
     alone(|comm| {
         let latch = Arc::new(Latch::default());
         let file = File::open_with(&comm, stuck_writes(&latch), &path, NEW, &Info::new())?;
@@ -434,8 +434,8 @@ fn rule_16_a_file_dropped_with_requests_in_flight_lets_them_end() {
 #[test]
 fn rule_16_a_scope_that_panics_waits_for_its_operations_first() {
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("panic");
+    let directory = directory();
+    let path = directory.path().join("panic");
     alone(|comm| {
         let latch = Arc::new(Latch::default());
         let file = File::open_with(&comm, stuck_writes(&latch), &path, NEW, &Info::new())?;
@@ -462,8 +462,8 @@ fn rule_16_a_scope_that_panics_waits_for_its_operations_first() {
 #[test]
 fn rule_16_a_conversion_function_that_panics_fails_its_operation_only() {
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("converted");
+    let directory = directory();
+    let path = directory.path().join("converted");
     let panics = || Conversion::runs(|_, _, _| panic!("this panic is part of a test"));
     let representation = UserRepresentation::new(|_| Ok(1), panics(), panics());
     pario_datarep::register("semantics-panics", representation).unwrap();
@@ -481,9 +481,9 @@ fn rule_16_a_conversion_function_that_panics_fails_its_operation_only() {
 }
 
 #[test]
-fn rule_16_a_read_only_mode_refuses_before_it_starts() {
-    let folder = folder();
-    let path = folder.path().join("refused");
+fn rule_16_a_read_only_mode_rejects_before_it_starts() {
+    let directory = directory();
+    let path = directory.path().join("rejected");
     fs::write(&path, [0; 10]).unwrap();
     alone(|comm| {
         let file = File::open(&comm, &path, Mode::READ_ONLY, &Info::new())?;

@@ -8,7 +8,7 @@ use pario::{
 };
 use pario_transport::threads;
 
-use crate::common::{NEW, byte, folder, info};
+use crate::common::{NEW, byte, directory, info};
 
 /// A call that must fail, and how.
 struct Case {
@@ -237,8 +237,8 @@ const CASES: &[Case] = &[
 
 #[test]
 fn every_error_names_operation_file_value_and_what_is_allowed() {
-    let folder = folder();
-    let path = folder.path().join("subject.dat");
+    let directory = directory();
+    let path = directory.path().join("subject.dat");
     fs::write(&path, [0; 100]).unwrap();
     for case in CASES {
         let results = threads::run(1, |comm| {
@@ -284,13 +284,13 @@ type Opening<'a> = (
 
 #[test]
 fn an_open_that_fails_says_why() {
-    let folder = folder();
-    let path = folder.path().join("present");
+    let directory = directory();
+    let path = directory.path().join("present");
     fs::write(&path, [0; 10]).unwrap();
-    let missing = folder.path().join("missing");
+    let missing = directory.path().join("missing");
     let below_a_file = path.join("below");
-    let long = folder.path().join("n".repeat(300));
-    let odd = folder.path().join("a\0b");
+    let long = directory.path().join("n".repeat(300));
+    let odd = directory.path().join("a\0b");
     let cases: [Opening<'_>; 9] = [
         (
             &missing,
@@ -327,7 +327,13 @@ fn an_open_that_fails_says_why() {
             ErrorKind::FileExists,
             &["exists"],
         ),
-        (folder.path(), READ, &[], ErrorKind::BadFile, &["directory"]),
+        (
+            directory.path(),
+            READ,
+            &[],
+            ErrorKind::BadFile,
+            &["directory"],
+        ),
         (&below_a_file, NEW, &[], ErrorKind::BadFile, &["directory"]),
         (&long, NEW, &[], ErrorKind::BadFile, &["too long"]),
         (&odd, NEW, &[], ErrorKind::BadFile, &["NUL byte"]),
@@ -348,14 +354,14 @@ fn an_open_that_fails_says_why() {
     );
     let opening = format!("delete {}", missing.display());
     assert!(error.to_string().starts_with(&opening), "{error}");
-    let left = fs::read_dir(folder.path()).unwrap().count();
+    let left = fs::read_dir(directory.path()).unwrap().count();
     assert_eq!(left, 1, "a failed open makes no file");
 }
 
 #[test]
 fn every_call_on_a_closed_file_says_so() {
-    let folder = folder();
-    let path = folder.path().join("closed");
+    let directory = directory();
+    let path = directory.path().join("closed");
     let results = threads::run(1, |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         file.close()?;

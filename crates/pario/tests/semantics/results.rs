@@ -15,15 +15,15 @@ use pario_driver::Driver;
 use pario_transport::Rank;
 
 use crate::common::{
-    NEW, alone, byte, every, folder, info, mismatch,
+    NEW, alone, byte, directory, every, info, mismatch,
     probe::{Event, Probe},
     ranks, watchdog,
 };
 
 #[test]
 fn rule_17_a_read_counts_the_prefix_before_the_end_and_touches_no_more() {
-    let folder = folder();
-    let path = folder.path().join("end");
+    let directory = directory();
+    let path = directory.path().join("end");
     let content: Vec<u8> = (0..1003).map(|index| (index % 251) as u8).collect();
     fs::write(&path, &content).unwrap();
     for way in ["direct", "list", "sieve", "automatic"] {
@@ -52,7 +52,7 @@ fn rule_17_a_read_counts_the_prefix_before_the_end_and_touches_no_more() {
     }
 }
 
-/// Refuses every write at or behind byte 600.
+/// Rejects every write at or behind byte 600.
 fn full_at_600() -> Arc<dyn Driver> {
     Probe::new(|event| match event {
         Event::Write(pieces) if pieces.iter().any(|(at, len)| at + *len as u64 > 600) => {
@@ -64,9 +64,9 @@ fn full_at_600() -> Arc<dyn Driver> {
 
 #[test]
 fn rule_17_an_error_counts_the_prefix_before_it() {
-    let folder = folder();
+    let directory = directory();
     for way in ["direct", "list"] {
-        let path = folder.path().join(way);
+        let path = directory.path().join(way);
         ranks(3, |comm| {
             let hints = info(&[("pario_write_method", way), ("pario_list_pieces", "4")]);
             let file = File::open_with(&comm, full_at_600(), &path, NEW, &hints)?;
@@ -86,8 +86,8 @@ fn rule_17_an_error_counts_the_prefix_before_it() {
 
 #[test]
 fn rule_17_an_error_of_a_collective_write_is_the_same_on_all_and_counts_what_is_there() {
-    let folder = folder();
-    let path = folder.path().join("collective");
+    let directory = directory();
+    let path = directory.path().join("collective");
     ranks(3, |comm| {
         let file = File::open_with(&comm, full_at_600(), &path, NEW, &Info::new())?;
         let rank = u64::from(comm.rank().0);
@@ -112,8 +112,8 @@ fn syncs(events: &[Event]) -> usize {
 
 #[test]
 fn rule_18_sync_makes_every_rank_durable_and_agrees() {
-    let folder = folder();
-    let path = folder.path().join("durable");
+    let directory = directory();
+    let path = directory.path().join("durable");
     ranks(3, |comm| {
         let probe = Probe::listening();
         let driver = probe.clone() as Arc<dyn Driver>;
@@ -145,8 +145,8 @@ fn rule_18_sync_makes_every_rank_durable_and_agrees() {
 
 #[test]
 fn rule_18_a_close_that_fails_on_one_rank_fails_on_all_and_has_closed() {
-    let folder = folder();
-    let path = folder.path().join("close");
+    let directory = directory();
+    let path = directory.path().join("close");
     ranks(3, |comm| {
         let failing = comm.rank() == Rank(1);
         let driver = Probe::new(move |event| match event {
@@ -171,8 +171,8 @@ fn descriptors_of(path: &Path) -> usize {
 
 #[test]
 fn rule_19_a_dropped_file_closes_alone_without_a_word() {
-    let folder = folder();
-    let path = folder.path().canonicalize().unwrap().join("dropped");
+    let directory = directory();
+    let path = directory.path().canonicalize().unwrap().join("dropped");
     ranks(3, |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         comm.barrier()?;
@@ -192,10 +192,10 @@ fn rule_19_a_dropped_file_closes_alone_without_a_word() {
 }
 
 /// Runs a call on two ranks with arguments that differ, and again with equal
-/// ones: the first is refused on both, the second works.
+/// ones: the first is rejected on both, the second works.
 fn must_match(what: &str, call: impl Fn(&File, u64) -> Result<()> + Sync) {
-    let folder = folder();
-    let path = folder.path().join("same");
+    let directory = directory();
+    let path = directory.path().join("same");
     fs::write(&path, [0; 100]).unwrap();
     ranks(2, |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
@@ -236,9 +236,9 @@ fn rule_20_arguments_that_must_match() {
 }
 
 #[test]
-fn rule_20_a_refused_resize_changes_nothing() {
-    let folder = folder();
-    let path = folder.path().join("kept");
+fn rule_20_a_rejected_resize_changes_nothing() {
+    let directory = directory();
+    let path = directory.path().join("kept");
     fs::write(&path, [3; 100]).unwrap();
     ranks(2, |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
@@ -251,8 +251,8 @@ fn rule_20_a_refused_resize_changes_nothing() {
 
 #[test]
 fn rule_20_access_modes_must_match_and_nothing_is_made_otherwise() {
-    let folder = folder();
-    let path = folder.path().join("modes");
+    let directory = directory();
+    let path = directory.path().join("modes");
     ranks(2, |comm| {
         let mode = match comm.rank() {
             Rank(0) => NEW,
@@ -268,17 +268,20 @@ fn rule_20_access_modes_must_match_and_nothing_is_made_otherwise() {
 
 #[test]
 fn rule_20_names_may_differ_if_they_lead_to_one_file() {
-    let folder = folder();
-    let (path, other) = (folder.path().join("data"), folder.path().join("other"));
+    let directory = directory();
+    let (path, other) = (
+        directory.path().join("data"),
+        directory.path().join("other"),
+    );
     fs::write(&path, [0; 10]).unwrap();
     fs::write(&other, [0; 10]).unwrap();
-    symlink(&path, folder.path().join("symbolic")).unwrap();
-    fs::hard_link(&path, folder.path().join("hard")).unwrap();
-    let dotted = folder.path().join(".").join("data");
+    symlink(&path, directory.path().join("symbolic")).unwrap();
+    fs::hard_link(&path, directory.path().join("hard")).unwrap();
+    let dotted = directory.path().join(".").join("data");
     let names = [
         path.clone(),
-        folder.path().join("symbolic"),
-        folder.path().join("hard"),
+        directory.path().join("symbolic"),
+        directory.path().join("hard"),
         dotted,
     ];
     ranks(4, |comm| {
@@ -306,8 +309,8 @@ fn rule_20_names_may_differ_if_they_lead_to_one_file() {
 
 #[test]
 fn rule_20_of_differing_hints_rank_0_counts_with_a_warning() {
-    let folder = folder();
-    let path = folder.path().join("hints");
+    let directory = directory();
+    let path = directory.path().join("hints");
     let warnings = Arc::new(Mutex::new(Vec::new()));
     let seen = warnings.clone();
     set_warning_handler(move |warning| seen.lock().unwrap().push(warning.to_owned()));
@@ -342,8 +345,8 @@ fn rule_20_of_differing_hints_rank_0_counts_with_a_warning() {
 
 #[test]
 fn rule_20_status_counts_items_of_any_datatype() {
-    let folder = folder();
-    let path = folder.path().join("count");
+    let directory = directory();
+    let path = directory.path().join("count");
     fs::write(&path, [0; 22]).unwrap();
     alone(|comm| {
         let file = File::open(&comm, &path, Mode::READ_ONLY, &Info::new())?;
@@ -361,8 +364,8 @@ fn rule_20_status_counts_items_of_any_datatype() {
 #[test]
 fn rule_20_mismatched_calls_are_named() {
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("mismatched");
+    let directory = directory();
+    let path = directory.path().join("mismatched");
     for count in [2, 3] {
         ranks(count, |comm| mismatch::check(&comm, &path));
     }

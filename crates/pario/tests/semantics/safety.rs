@@ -8,7 +8,7 @@ use pario_driver::Driver;
 use pario_transport::Rank;
 
 use crate::common::{
-    Latch, NEW, alone, byte, every, folder, info,
+    Latch, NEW, alone, byte, directory, every, info,
     probe::{Event, Probe},
     ranks, watchdog,
 };
@@ -55,7 +55,7 @@ fn written(events: &[Event]) -> Vec<Range<u64>> {
 
 #[test]
 fn rule_01_where_others_may_write_only_the_bytes_asked_for_are_written() {
-    let folder = folder();
+    let directory = directory();
     // (ranks, mode): nothing but one rank alone with UNIQUE_OPEN may sieve.
     let settings = [
         (1, NEW, "UNIQUE_OPEN"),
@@ -68,7 +68,7 @@ fn rule_01_where_others_may_write_only_the_bytes_asked_for_are_written() {
         ),
     ];
     for (number, (count, mode, reason)) in settings.into_iter().enumerate() {
-        let path = folder.path().join(format!("holes-{number}"));
+        let path = directory.path().join(format!("holes-{number}"));
         ranks(count, |comm| {
             let probe = Probe::listening();
             let file = open_probed(&comm, &probe, &path, mode, &info(&SIEVE))?;
@@ -93,8 +93,8 @@ fn rule_01_where_others_may_write_only_the_bytes_asked_for_are_written() {
 
 #[test]
 fn rule_01_a_rank_alone_with_unique_open_may_sieve_and_keeps_the_holes() {
-    let folder = folder();
-    let path = folder.path().join("unique");
+    let directory = directory();
+    let path = directory.path().join("unique");
     fs::write(&path, [9; 150]).unwrap();
     alone(|comm| {
         let probe = Probe::listening();
@@ -126,8 +126,8 @@ fn rule_01_a_rank_alone_with_unique_open_may_sieve_and_keeps_the_holes() {
 #[test]
 fn rule_01_a_write_under_way_on_the_handle_forbids_sieving() {
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("busy");
+    let directory = directory();
+    let path = directory.path().join("busy");
     alone(|comm| {
         let latch = Arc::new(Latch::default());
         let waits = latch.clone();
@@ -159,8 +159,8 @@ fn rule_01_a_write_under_way_on_the_handle_forbids_sieving() {
 
 #[test]
 fn rule_01_with_locked_read_modify_write_every_write_holds_a_lock() {
-    let folder = folder();
-    let path = folder.path().join("locked");
+    let directory = directory();
+    let path = directory.path().join("locked");
     ranks(2, |comm| {
         let probe = Probe::listening();
         let hints = [&SIEVE[..], &[("pario_rmw", "locked")]].concat();
@@ -217,8 +217,8 @@ fn assert_writes_are_locked(events: &[Event]) {
 
 #[test]
 fn rule_03_files_are_mapped_only_for_the_kernels_copies_and_no_signal_is_handled() {
-    let folder = folder();
-    let path = folder.path().join("never-mapped");
+    let directory = directory();
+    let path = directory.path().join("never-mapped");
     let handled = || {
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find(|line| line.starts_with("SigCgt"));
@@ -276,8 +276,8 @@ fn held_up(start: u64, latch: &Arc<Latch>, reached: &Arc<Latch>) -> Arc<Probe> {
 #[test]
 fn rule_04_closing_the_file_elsewhere_in_the_process_keeps_locks() {
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("kept");
+    let directory = directory();
+    let path = directory.path().join("kept");
     let (latch, reached) = (Arc::new(Latch::default()), Arc::new(Latch::default()));
     ranks(2, |comm| {
         let first = comm.rank() == Rank(0);
@@ -308,8 +308,8 @@ fn rule_04_closing_the_file_elsewhere_in_the_process_keeps_locks() {
 #[test]
 fn rule_04_threads_of_one_rank_exclude_each_other() {
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("threads");
+    let directory = directory();
+    let path = directory.path().join("threads");
     alone(|comm| {
         let (latch, reached) = (Arc::new(Latch::default()), Arc::new(Latch::default()));
         let probe = held_up(0, &latch, &reached);
@@ -338,8 +338,8 @@ fn rule_05_atomic_collective_writes_are_seen_whole_and_in_rank_order() {
     const BYTES: usize = 3000;
     const ROUNDS: u8 = 20;
     let _watchdog = watchdog();
-    let folder = folder();
-    let path = folder.path().join("collective");
+    let directory = directory();
+    let path = directory.path().join("collective");
     // Many windows, of which a reader could see one without the next.
     let hints = info(&[("cb_buffer_size", "512")]);
     ranks(3, |comm| {
@@ -385,8 +385,8 @@ fn rule_05_atomic_collective_writes_are_seen_whole_and_in_rank_order() {
 
 #[test]
 fn rule_06_a_byte_shown_twice_does_not_hide_a_hole() {
-    let folder = folder();
-    let path = folder.path().join("sums");
+    let directory = directory();
+    let path = directory.path().join("sums");
     let content: Vec<u8> = (0..80).collect();
     fs::write(&path, &content).unwrap();
     // Bytes 0, 1, 1 and 3 of every 4: as many as the span has, and a hole.
@@ -397,8 +397,8 @@ fn rule_06_a_byte_shown_twice_does_not_hide_a_hole() {
             let hints = info(&[("pario_read_method", way), ("pario_write_method", way)]);
             let unique = Mode::READ_WRITE | Mode::UNIQUE_OPEN;
             let file = File::open(&comm, &path, unique, &hints)?;
-            let refused = file.set_view(&view).unwrap_err();
-            assert_eq!(refused.kind(), ErrorKind::Type);
+            let rejected = file.set_view(&view).unwrap_err();
+            assert_eq!(rejected.kind(), ErrorKind::Type);
             file.close()?;
             let file = File::open(&comm, &path, Mode::READ_ONLY, &hints)?;
             file.set_view(&view)?;

@@ -7,7 +7,7 @@ use pario::{Basic, Datatype, File, Info, Mode, Source, Target, View};
 use pario_driver::{Client, Driver, Facts, FileSystem, Memory, Striping};
 
 use crate::common::{
-    NEW, alone, byte, every, folder, info,
+    NEW, alone, byte, directory, every, info,
     probe::{Event, Probe},
     ranks, watchdog,
 };
@@ -82,15 +82,15 @@ impl Drop for Mirror {
     }
 }
 
-/// A folder whose sparse files take no memory to read.
-fn sparse_folder() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| folder())
+/// A directory whose sparse files take no memory to read.
+fn sparse_directory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| directory())
 }
 
 #[test]
 fn one_call_moves_more_than_a_system_call_can() {
-    let folder = sparse_folder();
-    let path = folder.path().join("sparse");
+    let directory = sparse_directory();
+    let path = directory.path().join("sparse");
     let bytes = 2 * GIB + 200 * MIB + 5;
     alone(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
@@ -115,8 +115,8 @@ fn one_call_moves_more_than_a_system_call_can() {
 
 #[test]
 fn more_than_two_gigabytes_through_a_strided_view() {
-    let folder = sparse_folder();
-    let path = folder.path().join("strided");
+    let directory = sparse_directory();
+    let path = directory.path().join("strided");
     // Pieces of 4 MiB, each followed by as long a gap.
     let piece = 4 * MIB;
     let bytes = 2 * GIB + 4 * MIB;
@@ -134,8 +134,8 @@ fn more_than_two_gigabytes_through_a_strided_view() {
 
 #[test]
 fn offsets_past_four_gigabytes() {
-    let folder = folder();
-    let path = folder.path().join("far");
+    let directory = directory();
+    let path = directory.path().join("far");
     let drivers: [(&str, Arc<dyn Driver>); 2] = [
         ("posix", Probe::listening()),
         ("mem", Arc::new(Memory::separate())),
@@ -179,8 +179,8 @@ fn offsets_past_four_gigabytes() {
 
 #[test]
 fn counts_past_31_bits() {
-    let folder = folder();
-    let path = folder.path().join("many");
+    let directory = directory();
+    let path = directory.path().join("many");
     alone(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let count = (1u64 << 31) + 3;
@@ -209,8 +209,8 @@ fn counts_past_31_bits() {
 
 #[test]
 fn memory_that_overlaps_itself_is_written_as_often_as_it_is_named() {
-    let folder = folder();
-    let path = folder.path().join("repeated");
+    let directory = directory();
+    let path = directory.path().join("repeated");
     alone(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let same = Datatype::hvector(1000, 3, 0, &byte())?;
@@ -229,8 +229,8 @@ fn memory_that_overlaps_itself_is_written_as_often_as_it_is_named() {
 
 #[test]
 fn rule_25_the_slice_that_is_copied_and_the_window_that_is_moved_are_two_sizes() {
-    let folder = folder();
-    let path = folder.path().join("sizes");
+    let directory = directory();
+    let path = directory.path().join("sizes");
     alone(|comm| {
         let probe = Probe::listening();
         let hints = info(&[
@@ -292,9 +292,9 @@ fn rule_26a_ranks_that_see_different_facts_plan_alike() {
     const PIECE: usize = 100;
     const PIECES: usize = 3000;
     let _watchdog = watchdog();
-    let folder = folder();
+    let directory = directory();
     for (turn, partition) in ["even", "by-server"].into_iter().enumerate() {
-        let path = folder.path().join(partition);
+        let path = directory.path().join(partition);
         ranks(4, |comm| {
             let rank = comm.rank().index();
             let probe = Probe::with_facts(MOUNTS[(rank + turn) % MOUNTS.len()]);

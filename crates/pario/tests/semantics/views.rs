@@ -8,14 +8,14 @@ use pario::{
 };
 use pario_transport::Rank;
 
-use crate::common::{NEW, alone, byte, folder, info, ranks};
+use crate::common::{NEW, alone, byte, directory, info, ranks};
 
 const WAYS: [&str; 4] = ["direct", "list", "sieve", "automatic"];
 
 #[test]
 fn rule_21_a_filetype_that_shows_bytes_twice_reads_them_twice() {
-    let folder = folder();
-    let path = folder.path().join("overlap");
+    let directory = directory();
+    let path = directory.path().join("overlap");
     let content: Vec<u8> = (0..64).collect();
     fs::write(&path, &content).unwrap();
     // Displacements that do not decrease but repeat, and tiles that overlap.
@@ -49,13 +49,13 @@ fn rule_21_a_filetype_that_shows_bytes_twice_reads_them_twice() {
 
 #[test]
 fn rule_21_tiles_that_interleave_are_written_where_they_lie() {
-    let folder = folder();
+    let directory = directory();
     // Bytes 0 and 5, tiled every 2: even bytes and odd ones, none twice.
     let pair = Datatype::hindexed(&[(1, 0), (1, 5)], &byte()).unwrap();
     let tile = Datatype::resized(&pair, 0, 2).unwrap();
     let places = [0, 5, 2, 7, 4, 9, 6, 11];
     for way in WAYS {
-        let path = folder.path().join(way);
+        let path = directory.path().join(way);
         fs::write(&path, [99; 12]).unwrap();
         alone(|comm| {
             let hints = info(&[
@@ -89,8 +89,8 @@ fn rule_21_tiles_that_interleave_are_written_where_they_lie() {
 
 #[test]
 fn rule_21_what_is_forbidden_in_a_view_and_no_more() {
-    let folder = folder();
-    let path = folder.path().join("forbidden");
+    let directory = directory();
+    let path = directory.path().join("forbidden");
     let int = Datatype::basic(Basic::Int32);
     let double = Datatype::basic(Basic::Double);
     let forbidden = [
@@ -159,7 +159,7 @@ fn rule_21_what_is_forbidden_in_a_view_and_no_more() {
 /// those of the filetype, in its order, counted in data bytes of the etype.
 #[test]
 fn rule_21_etypes_with_holes_and_bounds_of_their_own() {
-    let folder = folder();
+    let directory = directory();
     let int = Datatype::basic(Basic::Int32);
     let two = Datatype::contiguous(2, &int).unwrap();
     // 8 bytes every 12, and 4 bytes with 4 before them.
@@ -189,7 +189,7 @@ fn rule_21_etypes_with_holes_and_bounds_of_their_own() {
         ),
     ];
     for (what, etype, filetype, places) in cases {
-        let path = folder.path().join(what);
+        let path = directory.path().join(what);
         fs::write(&path, [0; 80]).unwrap();
         alone(|comm| {
             let file = File::open(&comm, &path, NEW, &Info::new())?;
@@ -215,7 +215,7 @@ fn longs(numbers: &[i64]) -> Vec<u8> {
 
 #[test]
 fn rule_22_element_strides_scale_with_the_representation_and_byte_strides_do_not() {
-    let folder = folder();
+    let directory = directory();
     let long = Datatype::basic(Basic::Long);
     let cases = [
         (
@@ -239,7 +239,7 @@ fn rule_22_element_strides_scale_with_the_representation_and_byte_strides_do_not
     ]);
     for (name, filetype, places) in &cases {
         for hints in [&Info::new(), &hints] {
-            let path = folder.path().join(name);
+            let path = directory.path().join(name);
             alone(|comm| {
                 let file = File::open(&comm, &path, NEW, hints)?;
                 let view = View::new(0, &long, filetype).representation("external32");
@@ -267,8 +267,8 @@ fn rule_22_element_strides_scale_with_the_representation_and_byte_strides_do_not
 
 #[test]
 fn rule_22_extents_follow_the_representation() {
-    let folder = folder();
-    let path = folder.path().join("extents");
+    let directory = directory();
+    let path = directory.path().join("extents");
     alone(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let long = Datatype::basic(Basic::Long);
@@ -284,15 +284,15 @@ fn rule_22_extents_follow_the_representation() {
 
 #[test]
 fn rule_23_a_sequential_file_allows_only_shared_pointer_calls() {
-    let folder = folder();
-    let path = folder.path().join("tape");
+    let directory = directory();
+    let path = directory.path().join("tape");
     alone(|comm| {
         let both = Mode::READ_WRITE | Mode::SEQUENTIAL;
         let error = File::open(&comm, &path, both | Mode::CREATE, &Info::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Mode);
         let mode = Mode::CREATE | Mode::WRITE_ONLY | Mode::SEQUENTIAL;
         let file = File::open(&comm, &path, mode, &Info::new())?;
-        let refused = [
+        let rejected = [
             file.write_at(0, &[1u8]).map(drop),
             file.write_at_all(0, &[1u8]).map(drop),
             file.write(&[1u8]).map(drop),
@@ -306,7 +306,7 @@ fn rule_23_a_sequential_file_allows_only_shared_pointer_calls() {
             file.preallocate(0),
             file.set_view(&View::bytes()),
         ];
-        for (number, result) in refused.into_iter().enumerate() {
+        for (number, result) in rejected.into_iter().enumerate() {
             let error = result.expect_err("a call that needs an offset");
             assert_eq!(
                 error.kind(),
@@ -336,8 +336,8 @@ fn rule_23_a_sequential_file_allows_only_shared_pointer_calls() {
 
 #[test]
 fn rule_23_append_starts_at_the_end_and_does_not_stick_to_it() {
-    let folder = folder();
-    let path = folder.path().join("append");
+    let directory = directory();
+    let path = directory.path().join("append");
     fs::write(&path, [1; 10]).unwrap();
     ranks(2, |comm| {
         let mode = Mode::WRITE_ONLY | Mode::APPEND;
@@ -357,8 +357,8 @@ fn rule_23_append_starts_at_the_end_and_does_not_stick_to_it() {
 
 #[test]
 fn rule_23_set_view_resets_both_pointers() {
-    let folder = folder();
-    let path = folder.path().join("reset");
+    let directory = directory();
+    let path = directory.path().join("reset");
     for method in ["memory", "file"] {
         ranks(3, |comm| {
             let hints = info(&[("pario_shared_pointer", method)]);
@@ -378,8 +378,8 @@ fn rule_23_set_view_resets_both_pointers() {
 
 #[test]
 fn rule_23_shared_pointer_calls_need_identical_views() {
-    let folder = folder();
-    let path = folder.path().join("identical");
+    let directory = directory();
+    let path = directory.path().join("identical");
     ranks(2, |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let mine = View::bytes().at(Displacement::Bytes(u64::from(comm.rank().0)));
@@ -405,8 +405,8 @@ fn rule_23_shared_pointer_calls_need_identical_views() {
 
 #[test]
 fn rule_23_the_view_given_back_is_a_copy_of_its_own() {
-    let folder = folder();
-    let path = folder.path().join("copies");
+    let directory = directory();
+    let path = directory.path().join("copies");
     alone(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let initial = file.view();
@@ -429,8 +429,8 @@ fn rule_23_the_view_given_back_is_a_copy_of_its_own() {
 
 #[test]
 fn rule_23_a_filetype_without_data_is_legal() {
-    let folder = folder();
-    let path = folder.path().join("empty");
+    let directory = directory();
+    let path = directory.path().join("empty");
     fs::write(&path, [1; 10]).unwrap();
     ranks(2, |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
@@ -453,8 +453,8 @@ fn rule_23_a_filetype_without_data_is_legal() {
 
 #[test]
 fn rule_23_memory_by_absolute_address() {
-    let folder = folder();
-    let path = folder.path().join("bottom");
+    let directory = directory();
+    let path = directory.path().join("bottom");
     alone(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let (low, high) = ([1u8, 2, 3], [4u8, 5]);
@@ -477,8 +477,8 @@ fn rule_23_memory_by_absolute_address() {
 
 #[test]
 fn rule_23_byte_offsets_have_64_bits() {
-    let folder = folder();
-    let path = folder.path().join("far");
+    let directory = directory();
+    let path = directory.path().join("far");
     alone(|comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
         let double = Datatype::basic(Basic::Double);
@@ -498,8 +498,8 @@ fn rule_23_byte_offsets_have_64_bits() {
 /// shows no byte twice, and no access goes on to the next.
 #[test]
 fn rule_21_tiles_may_overlap_where_no_access_reaches_the_next() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tiles");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tiles");
     let results = pario_transport::threads::run(2, |comm| {
         let mode = Mode::CREATE | Mode::READ_WRITE;
         let file = File::open(&comm, &path, mode, &Info::new())?;
@@ -531,8 +531,8 @@ fn rule_21_tiles_may_overlap_where_no_access_reaches_the_next() {
 
 #[test]
 fn hints_that_one_rank_brings_with_its_view_are_heard_by_all() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("hints");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("hints");
     let results = pario_transport::threads::run(3, |comm| {
         let mode = Mode::CREATE | Mode::READ_WRITE;
         let file = File::open(&comm, &path, mode, &Info::new())?;

@@ -13,7 +13,7 @@ mod wait;
 
 pub use event::Event;
 pub use segment::Segment;
-pub use wait::{Backoff, Waiter};
+pub use wait::{Backoff, BackoffState, Waiter};
 
 pub(crate) use mapping::Mapping;
 #[cfg(all(test, loom))]

@@ -54,11 +54,48 @@ impl Backoff {
         };
         Backoff { looks, ..self }
     }
+
+    /// Starts a wait, after the looks.
+    #[must_use]
+    pub fn start(self) -> BackoffState {
+        BackoffState {
+            since: Instant::now(),
+            sleep: self.first_sleep,
+            backoff: self,
+        }
+    }
 }
 
 impl Default for Backoff {
     fn default() -> Self {
         Self::DEFAULT
+    }
+}
+
+/// The state of one wait: yields at first, then ever longer sleeps.
+#[derive(Debug)]
+pub struct BackoffState {
+    backoff: Backoff,
+    since: Instant,
+    sleep: Duration,
+}
+
+impl BackoffState {
+    /// Starts over, because what just happened makes more of it likely.
+    pub fn restart(&mut self) {
+        *self = self.backoff.start();
+    }
+
+    /// Yields, or calls `sleep`, which sleeps for at most the given time, and
+    /// returns its result.
+    pub fn rest<T>(&mut self, sleep: impl FnOnce(Duration) -> T) -> Option<T> {
+        if self.since.elapsed() < self.backoff.yield_for {
+            thread::yield_now();
+            return None;
+        }
+        let result = sleep(self.sleep);
+        self.sleep = (self.sleep * 2).min(self.backoff.longest_sleep);
+        Some(result)
     }
 }
 
@@ -109,27 +146,20 @@ impl<'a> Waiter<'a> {
                 return Ok(found);
             }
         }
-        let start = Instant::now();
-        while start.elapsed() < self.backoff.yield_for {
-            thread::yield_now();
-            if let Some(found) = ready()? {
-                return Ok(found);
-            }
-        }
-        let mut sleep = self.backoff.first_sleep;
+        let mut state = self.backoff.start();
+        let start = state.since;
         loop {
-            if let Err(error) = self.progress_or_time_out(start) {
+            let found = state.rest(|bound| match self.progress_or_time_out(start) {
                 // What the lost rank did before it was lost still counts.
-                return ready()?.ok_or(error);
-            }
-            let found = sleepers.sleep_unless(sleep, || ready().transpose());
-            if let Some(found) = found {
+                Err(error) => Some(ready().and_then(|found| found.ok_or(error))),
+                Ok(()) => sleepers.sleep_unless(bound, || ready().transpose()),
+            });
+            if let Some(found) = found.flatten() {
                 return found;
             }
             if let Some(found) = ready()? {
                 return Ok(found);
             }
-            sleep = (sleep * 2).min(self.backoff.longest_sleep);
         }
     }
 
@@ -149,5 +179,36 @@ impl fmt::Debug for Waiter<'_> {
         f.debug_struct("Waiter")
             .field("backoff", &self.backoff)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeps_come_after_yields_and_have_a_bound() {
+        let backoff = Backoff::DEFAULT;
+        let mut state = backoff.start();
+        let mut slept = Vec::new();
+        while slept.len() < 8 {
+            slept.extend(state.rest(|bound| bound));
+        }
+        assert!(state.since.elapsed() >= backoff.yield_for);
+        assert_eq!(slept[0], backoff.first_sleep);
+        assert!(slept.is_sorted());
+        assert_eq!(slept[7], backoff.longest_sleep);
+        state.restart();
+        assert_eq!(state.sleep, backoff.first_sleep);
+    }
+
+    #[test]
+    fn a_restarted_wait_yields_first() {
+        let backoff = Backoff {
+            yield_for: Duration::from_secs(3600),
+            ..Backoff::DEFAULT
+        };
+        let mut state = backoff.start();
+        assert_eq!(state.rest(|bound| bound), None);
     }
 }

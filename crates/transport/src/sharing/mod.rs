@@ -17,6 +17,7 @@ use std::path::Path;
 
 use crate::{Loss, Rank, Result, Segment, Tag, Transport, TransportError};
 
+pub use available::available_memory;
 pub(crate) use backing::Backing;
 pub(crate) use named::NamedFolder;
 pub(crate) use registry::Registry;

@@ -25,14 +25,14 @@ pub(crate) fn plot_name(target: &Target) -> String {
 /// Plots all comparisons to files in a directory, and prints their names.
 pub(crate) fn plots(
     comparisons: &[Comparison],
-    folder: &Path,
+    directory: &Path,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     let is_same = |one: &Comparison, other: &Comparison| {
         one.target.swept.is_some() && plot_name(&one.target) == plot_name(&other.target)
     };
     for group in comparisons.chunk_by(is_same) {
-        let path = folder.join(plot_name(&group[0].target));
+        let path = directory.join(plot_name(&group[0].target));
         let svg = match group[0].target.swept {
             Some(_) => lines(group).svg(),
             None => bars(&group[0]).svg(),
@@ -99,18 +99,18 @@ mod tests {
 
     #[test]
     fn sweeps_are_one_plot_and_others_one_each() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let swept = comparison();
         let mut second = swept.clone();
         second.target.swept = Some(("record".to_owned(), "1M".to_owned()));
         let mut single = swept.clone();
         single.target.swept = None;
         let mut said = Vec::new();
-        plots(&[swept, second, single], folder.path(), &mut said).unwrap();
+        plots(&[swept, second, single], directory.path(), &mut said).unwrap();
         let said = String::from_utf8(said).unwrap();
         assert_eq!(said.lines().count(), 2, "{said}");
         for (name, parts) in [("strided-record.svg", "polyline"), ("strided.svg", "<rect")] {
-            let plot = fs::read_to_string(folder.path().join(name)).unwrap();
+            let plot = fs::read_to_string(directory.path().join(name)).unwrap();
             assert!(plot.starts_with("<svg") && plot.ends_with("</svg>\n"));
             assert!(plot.matches(parts).count() >= 5, "{name}: {plot}");
         }

@@ -196,8 +196,8 @@ mod tests {
             println!("skipped: no io_uring here");
             return;
         };
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         std::fs::write(&path, []).unwrap();
         let read_only = File::open(&path).unwrap();
         let source = [1; 100];

@@ -59,8 +59,8 @@ pub(super) fn case(seed: u64, ranks: usize) -> Case {
         return case;
     };
     let wanted = 1 + random.below(10) as usize;
-    let mut refused = 0;
-    while case.steps.len() < wanted && refused < ATTEMPTS && model.is_open() {
+    let mut rejected = 0;
+    while case.steps.len() < wanted && rejected < ATTEMPTS && model.is_open() {
         let it = step(&mut random, &case, &model);
         let mut tried = model.clone();
         // Reads past the end are where the hosts go wrong most; with many of them little else is seen.
@@ -68,7 +68,7 @@ pub(super) fn case(seed: u64, ranks: usize) -> Case {
             model = tried;
             case.steps.push(it);
         } else {
-            refused += 1;
+            rejected += 1;
         }
     }
     if model.is_split() {

@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::job::{self, Line};
 use crate::place::{Ground, Place};
 use crate::program::Program;
-use crate::run::Verdict;
+use crate::run::TestResult;
 
 /// Whose MPI-IO serves the files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +43,7 @@ const BATCH_LIMIT: Duration = Duration::from_secs(300);
 const KEPT: usize = 1200;
 
 impl<'a> Runner<'a> {
-    pub(super) fn new(host: &'a Host, preloads: Vec<PathBuf>) -> Verdict<Self> {
+    pub(super) fn new(host: &'a Host, preloads: Vec<PathBuf>) -> TestResult<Self> {
         let program = Program::find("differential", "cases")?.compile(host, &[])?;
         Ok(Runner {
             host,
@@ -63,7 +63,7 @@ impl<'a> Runner<'a> {
         cases: &[&Case],
         server: Server,
         until: Option<Instant>,
-    ) -> Verdict<Vec<Outcome>> {
+    ) -> TestResult<Vec<Outcome>> {
         let mut outcomes = Vec::new();
         let is_late = || until.is_some_and(|until| Instant::now() > until);
         while outcomes.len() < cases.len() && !(is_late() && !outcomes.is_empty()) {
@@ -74,13 +74,13 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs cases up to the first that does not finish.
-    fn run_some(&self, cases: &[&Case], server: Server) -> Verdict<Vec<Outcome>> {
+    fn run_some(&self, cases: &[&Case], server: Server) -> TestResult<Vec<Outcome>> {
         let ranks = cases[0].ranks;
         debug_assert!(cases.iter().all(|case| case.ranks == ranks));
         let place = Place::new(Ground::Memory)?;
         let [scripts, records, files] =
             ["script", "record", "files"].map(|name| place.path().join(name));
-        fs::create_dir(&files).map_err(|error| format!("no folder for files: {error}"))?;
+        fs::create_dir(&files).map_err(|error| format!("no directory for files: {error}"))?;
         for rank in 0..ranks {
             let cases = cases.iter().enumerate();
             let text: String = cases

@@ -15,8 +15,8 @@ use super::record::Values;
 use super::seen::Seen;
 use super::{model, print, shrink};
 use crate::host::Host;
-use crate::library::target_folder;
-use crate::run::Verdict;
+use crate::library::target_directory;
+use crate::run::TestResult;
 
 /// Findings past this many say little more.
 const ENOUGH: usize = 60;
@@ -79,7 +79,7 @@ impl Findings {
     }
 
     /// Shrinks the first finding of each category and prints it as a program.
-    pub(super) fn verdict(&self, runner: &Runner<'_>) -> Verdict {
+    pub(super) fn result(&self, runner: &Runner<'_>) -> TestResult {
         if self.found.is_empty() {
             return Ok(());
         }
@@ -135,7 +135,7 @@ pub(super) struct Shrunk {
 
 impl Finding {
     /// The smallest case that shows it, as a program.
-    pub(super) fn program(&self, runner: &Runner<'_>) -> Verdict<Shrunk> {
+    pub(super) fn program(&self, runner: &Runner<'_>) -> TestResult<Shrunk> {
         let aspect = self.difference.aspect();
         let is_same = |case: &Case, expected: &[Values], difference: &Difference| {
             let seen = Seen {
@@ -152,7 +152,7 @@ impl Finding {
             self.difference.clone(),
             &is_same,
         )?;
-        let expected = model::outcome(&case).map_err(|refused| refused.0.to_owned())?;
+        let expected = model::outcome(&case).map_err(|rejected| rejected.0.to_owned())?;
         let (host, ranks, seed) = (runner.host().name, self.case.ranks, self.case.seed);
         let who = match self.server {
             Server::Pario => "with libpario.so",
@@ -162,9 +162,9 @@ impl Finding {
             "Under {host} {who}: {difference}\nFrom PARIO_SEED={seed}, {host}/differential/{ranks}."
         );
         let text = print::program(&case, &expected, &story);
-        let folder = target_folder().join("differential");
-        let path = folder.join(format!("{host}-{ranks}-{seed}.c"));
-        fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+        let directory = target_directory().join("differential");
+        let path = directory.join(format!("{host}-{ranks}-{seed}.c"));
+        fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
         fs::write(&path, &text).map_err(|error| error.to_string())?;
         Ok(Shrunk { case, text, path })
     }

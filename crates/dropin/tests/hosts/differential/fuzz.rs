@@ -12,7 +12,7 @@ use super::record::Values;
 use super::seen::Seen;
 use super::{draw, model};
 use crate::host::Host;
-use crate::run::Verdict;
+use crate::run::TestResult;
 
 /// Cases of one job; more would only make a crash cost more.
 const BATCH: u64 = 20;
@@ -75,11 +75,16 @@ fn of_clock() -> u64 {
 }
 
 /// Fails with the programs of what was found.
-pub(super) fn fuzz(host: &Host, preloads: Vec<PathBuf>, ranks: usize, extent: &Extent) -> Verdict {
+pub(super) fn fuzz(
+    host: &Host,
+    preloads: Vec<PathBuf>,
+    ranks: usize,
+    extent: &Extent,
+) -> TestResult {
     let started = Instant::now();
     let (findings, runner) = search(host, preloads, ranks, extent)?;
     println!("{}", findings.summary(host, ranks, started.elapsed()));
-    findings.verdict(&runner)
+    findings.result(&runner)
 }
 
 /// Runs cases until there are enough, or enough was found.
@@ -88,7 +93,7 @@ pub(super) fn search<'a>(
     preloads: Vec<PathBuf>,
     ranks: usize,
     extent: &Extent,
-) -> Verdict<(Findings, Runner<'a>)> {
+) -> TestResult<(Findings, Runner<'a>)> {
     let runner = Runner::new(host, preloads)?;
     let started = Instant::now();
     let mut findings = Findings::default();
@@ -116,7 +121,7 @@ fn batch(
     cases: &[(Case, Vec<Values>)],
     until: Option<Instant>,
     findings: &mut Findings,
-) -> Verdict {
+) -> TestResult {
     let only: Vec<&Case> = cases.iter().map(|(case, _)| case).collect();
     if only.is_empty() {
         return Ok(());

@@ -10,7 +10,7 @@ use crate::host::Host;
 use crate::job::{self, Ended};
 use crate::place::{Ground, Place};
 use crate::program::Program;
-use crate::run::Verdict;
+use crate::run::TestResult;
 
 /// Enough for one small program.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ const EXTENT: Extent = Extent {
 /// Lines of the part of a program that is not the same in all of them.
 const LINES: usize = 70;
 
-pub(super) fn finds_a_flipped_bit(host: &Host, library: &Path) -> Verdict {
+pub(super) fn finds_a_flipped_bit(host: &Host, library: &Path) -> TestResult {
     let flip = Program::find("differential", "flip")?.compile(host, &[])?;
     let broken = vec![library.to_owned(), flip];
     let (findings, runner): (Findings, _) = search(host, broken.clone(), 2, &EXTENT)?;
@@ -47,7 +47,7 @@ pub(super) fn finds_a_flipped_bit(host: &Host, library: &Path) -> Verdict {
     run(host, &program, &broken[..1])?.success().map(drop)
 }
 
-fn run(host: &Host, program: &Path, libraries: &[PathBuf]) -> Verdict<Ended> {
+fn run(host: &Host, program: &Path, libraries: &[PathBuf]) -> TestResult<Ended> {
     let place = Place::new(Ground::Memory)?;
     let line = preloaded(host.launch(1), libraries);
     job::run(&line.word(program).word(place.path()), LIMIT)

@@ -10,7 +10,7 @@ use super::compare::Aspect;
 use super::execute::Server;
 use super::seen::{Seen, has_empty_part, has_odd_memory, is_decreasing, is_displaced};
 use crate::host::Host;
-use crate::run::Verdict;
+use crate::run::TestResult;
 
 /// One known difference from what the standard says.
 pub(super) struct Known {
@@ -126,7 +126,7 @@ const KNOWN: &[Known] = &[
     Known {
         servers: HOST,
         hosts: ROMIO,
-        reason: "set_view refuses some nested filetypes that are valid",
+        reason: "set_view rejects some nested filetypes that are valid",
         matches: |seen| {
             seen.key() == "class"
                 && seen.found() == "IO"
@@ -236,17 +236,17 @@ const KNOWN: &[Known] = &[
         reason: "seeks before the start of the view and set_size on files for reading fail with \
                  class OTHER",
         matches: |seen| {
-            let is_refused = matches!(
+            let is_rejected = matches!(
                 seen.step(),
                 Some(Step::Seek(_) | Step::SeekShared(..) | Step::SetSize(_))
             );
-            seen.key() == "class" && is_refused && seen.found() == "OTHER"
+            seen.key() == "class" && is_rejected && seen.found() == "OTHER"
         },
     },
 ];
 
 /// Fails unless the page about the fuzzer gives every reason.
-pub(super) fn are_documented() -> Verdict {
+pub(super) fn are_documented() -> TestResult {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/differential.md");
     let text = fs::read_to_string(&page).map_err(|error| format!("{}: {error}", page.display()))?;
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -18,7 +18,7 @@ pub(super) fn program(case: &Case, expected: &[Values], story: &str) -> String {
     let story = story.replace("*/", "* /").replace('\n', "\n * ");
     let ranks = case.ranks;
     let mut text = format!(
-        "/* ranks: {ranks}\n *\n * {story}\n *\n * mpicc -o program program.c && mpirun -n {ranks} ./program FOLDER\n */\n{PRELUDE}\n"
+        "/* ranks: {ranks}\n *\n * {story}\n *\n * mpicc -o program program.c && mpirun -n {ranks} ./program DIRECTORY\n */\n{PRELUDE}\n"
     );
     for (number, step) in (1..).zip(&case.steps) {
         if matches!(step, Step::Access(_)) {

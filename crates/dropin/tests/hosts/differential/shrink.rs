@@ -9,7 +9,7 @@ use super::datatype::Datatype;
 use super::execute::{Runner, Server};
 use super::model;
 use super::record::Values;
-use crate::run::Verdict;
+use crate::run::TestResult;
 
 /// Shrinking ends after this long, with what it has.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -24,7 +24,7 @@ pub(super) fn shrink(
     case: Case,
     difference: Difference,
     is_same: &dyn Fn(&Case, &[Values], &Difference) -> bool,
-) -> Verdict<(Case, Difference)> {
+) -> TestResult<(Case, Difference)> {
     let started = Instant::now();
     let mut best = (case, difference);
     'again: while started.elapsed() < LIMIT {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::host::Host;
-use crate::run::Verdict;
+use crate::run::TestResult;
 
 use super::command::write_program;
 
@@ -71,7 +71,7 @@ impl Batch {
     }
 
     /// Writes the script, which starts ranks by a host's launcher.
-    pub(super) fn script(self, host: &Host, folder: &Path) -> Verdict<PathBuf> {
+    pub(super) fn script(self, host: &Host, directory: &Path) -> TestResult<PathBuf> {
         let options = match self {
             Batch::Srun => SRUN.to_owned(),
             Batch::Jsrun => ASSIGNING.replace("OPTION", "-E"),
@@ -88,7 +88,7 @@ impl Batch {
              [ -n \"$everything\" ] || clear=-i\n\
              exec env $clear \"PATH=$PATH\" \"HOME=$HOME\"{own} '{launcher}' -n \"$ranks\" env \"$@\"\n"
         );
-        let path = folder.join(self.name());
+        let path = directory.join(self.name());
         write_program(&path, &text)?;
         Ok(path)
     }

@@ -11,10 +11,10 @@ use libtest_mimic::Trial;
 
 use crate::host::Host;
 use crate::job::{self, Ended, Line};
-use crate::library::target_folder;
+use crate::library::target_directory;
 use crate::matrix::{LIMIT, has_checked, is_served, served_by};
 use crate::place::{Ground, Place};
-use crate::run::{Run, Verdict, trial};
+use crate::run::{Run, TestResult, trial};
 
 use super::batch::{self, Batch};
 
@@ -52,8 +52,8 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
 }
 
 /// The command, up to what follows its name.
-fn pario() -> Verdict<Line> {
-    let program = target_folder().join("release/pario");
+fn pario() -> TestResult<Line> {
+    let program = target_directory().join("release/pario");
     if !program.exists() {
         let program = program.display();
         return Err(format!("no {program}: run `cargo build --release` first"));
@@ -62,13 +62,13 @@ fn pario() -> Verdict<Line> {
 }
 
 /// `pario run -v`, up to the launcher.
-fn pario_run(run: &Run) -> Verdict<Line> {
+fn pario_run(run: &Run) -> TestResult<Line> {
     let line = pario()?.words(["run", "--verbose", "--library"]);
     Ok(line.word(run.library()?))
 }
 
 /// `pario run -- mpiexec -n 2 ./who`.
-fn own_launcher(run: &Run, host: &Host) -> Verdict {
+fn own_launcher(run: &Run, host: &Host) -> TestResult {
     let place = Place::new(Ground::Memory)?;
     let line = followed_by(pario_run(run)?.word("--"), &host.launch(RANKS));
     let ended = ask(line, host, &place)?;
@@ -77,7 +77,7 @@ fn own_launcher(run: &Run, host: &Host) -> Verdict {
 }
 
 /// `pario run -- srun -n 2 ./who`, and its kin.
-fn through_batch(run: &Run, host: &Host, case: &batch::Case) -> Verdict {
+fn through_batch(run: &Run, host: &Host, case: &batch::Case) -> TestResult {
     let place = Place::new(Ground::Memory)?;
     let launcher = case.batch.script(host, place.path())?;
     let mut line = pario_run(run)?.words(case.of_pario);
@@ -96,7 +96,7 @@ fn through_batch(run: &Run, host: &Host, case: &batch::Case) -> Verdict {
 }
 
 /// What the trials above rest on: the launcher itself gives ranks nothing of its environment.
-fn passes_nothing_on(run: &Run, host: &Host, batch: Batch) -> Verdict {
+fn passes_nothing_on(run: &Run, host: &Host, batch: Batch) -> TestResult {
     let place = Place::new(Ground::Memory)?;
     let launcher = batch.script(host, place.path())?;
     let line = Line::new(launcher)
@@ -107,15 +107,18 @@ fn passes_nothing_on(run: &Run, host: &Host, batch: Batch) -> Verdict {
 }
 
 /// The library linked before the MPI, and nothing preloaded.
-fn linked_first(run: &Run, host: &Host) -> Verdict {
+fn linked_first(run: &Run, host: &Host) -> TestResult {
     let place = Place::new(Ground::Memory)?;
     let program = super::program("linked")?;
-    let folder = run.library()?.parent().expect("a library is in a folder");
-    let folder = folder.display();
+    let directory = run
+        .library()?
+        .parent()
+        .expect("a library is in a directory");
+    let directory = directory.display();
     let flags = [
-        format!("-L{folder}"),
+        format!("-L{directory}"),
         "-lpario".to_owned(),
-        format!("-Wl,-rpath,{folder}"),
+        format!("-Wl,-rpath,{directory}"),
     ];
     let binary = program.compile(host, &flags)?;
     let line = host.launch(RANKS).words(["env", "PARIO_VERBOSE=1"]);
@@ -126,7 +129,7 @@ fn linked_first(run: &Run, host: &Host) -> Verdict {
 }
 
 /// Every function of the standard is there, under both names.
-fn exports(run: &Run, host: &Host) -> Verdict {
+fn exports(run: &Run, host: &Host) -> TestResult {
     let place = Place::new(Ground::Memory)?;
     let program = super::program("exports")?;
     let binary = program.compile(host, &[])?;
@@ -136,7 +139,7 @@ fn exports(run: &Run, host: &Host) -> Verdict {
 }
 
 /// A shim under the name of the MPI's library, which the program finds first.
-fn linked(run: &Run, host: &Host) -> Verdict {
+fn linked(run: &Run, host: &Host) -> TestResult {
     let (place, shims) = (Place::new(Ground::Memory)?, Place::new(Ground::Disk)?);
     let binary = super::program(WHO)?.compile(host, &[])?;
     let mpi = mpi_library(&binary)?;
@@ -150,7 +153,7 @@ fn linked(run: &Run, host: &Host) -> Verdict {
 }
 
 /// A program that looks functions up in the library that it is told to load.
-fn looked_up(run: &Run, host: &Host) -> Verdict {
+fn looked_up(run: &Run, host: &Host) -> TestResult {
     let place = Place::new(Ground::Memory)?;
     let program = super::program("looked_up")?;
     let binary = program.compile(host, &[])?;
@@ -166,28 +169,28 @@ fn looked_up(run: &Run, host: &Host) -> Verdict {
     Ok(())
 }
 
-fn shim(run: &Run, mpi: &Path, output: &Path) -> Verdict {
+fn shim(run: &Run, mpi: &Path, output: &Path) -> TestResult {
     let line = pario()?.words(["shim", "--library"]).word(run.library()?);
     let line = line.word("--mpi").word(mpi).word("--output").word(output);
     job::run(&line, QUICK)?.success().map(drop)
 }
 
 /// The MPI's library that a program is linked with.
-fn mpi_library(binary: &Path) -> Verdict<PathBuf> {
+fn mpi_library(binary: &Path) -> TestResult<PathBuf> {
     const NAMES: [&str; 3] = ["libmpi.so", "libmpich.so", "libmpi_abi.so"];
     let ended = job::run(&Line::new("ldd").word(binary), QUICK)?.success()?;
     let needed = ended.stdout.lines().find_map(|line| {
         let (name, path) = line.trim().split_once(" => ")?;
         let is_mpi = NAMES.iter().any(|known| name.starts_with(known));
         // The file's own name may be longer than the one that programs ask for.
-        let folder = Path::new(path.split(" (").next()?).parent()?;
-        is_mpi.then(|| folder.join(name))
+        let directory = Path::new(path.split(" (").next()?).parent()?;
+        is_mpi.then(|| directory.join(name))
     });
     needed.ok_or_else(|| ended.complaint("it needs no library of an MPI"))
 }
 
 /// Runs the program that says who serves its file behind a launcher.
-fn ask(launcher: Line, host: &Host, place: &Place) -> Verdict<Ended> {
+fn ask(launcher: Line, host: &Host, place: &Place) -> TestResult<Ended> {
     let program = super::program(WHO)?;
     let line = launcher.word(program.compile(host, &[])?);
     let line = line.word(place.path()).word("file.dat");
@@ -203,7 +206,7 @@ fn followed_by(mut line: Line, other: &Line) -> Line {
 }
 
 /// Writes a file that can be started.
-pub(super) fn write_program(path: &Path, text: &str) -> Verdict {
+pub(super) fn write_program(path: &Path, text: &str) -> TestResult {
     let executable = fs::Permissions::from_mode(0o755);
     fs::write(path, text)
         .and_then(|()| fs::set_permissions(path, executable))

@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::job;
 use crate::matrix::{has_checked, is_served, preloaded};
 use crate::place::{Ground, Place};
-use crate::run::{Effort, Run, Verdict, trial};
+use crate::run::{Effort, Run, TestResult, trial};
 
 const LIMIT: Duration = Duration::from_secs(900);
 
@@ -41,7 +41,7 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     trials
 }
 
-fn cycles(run: &Run, host: &Host, ranks: u32, count: u32, kinds: &[&str]) -> Verdict {
+fn cycles(run: &Run, host: &Host, ranks: u32, count: u32, kinds: &[&str]) -> TestResult {
     let program = super::program("cycles")?;
     let binary = program.compile(host, &[])?;
     let place = Place::new(Ground::Memory)?;

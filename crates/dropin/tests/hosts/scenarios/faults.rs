@@ -12,7 +12,7 @@ use crate::host::Host;
 use crate::job::{self, Ended, Line};
 use crate::matrix::has_checked;
 use crate::place::{Ground, Place};
-use crate::run::{Effort, Run, Verdict, trial};
+use crate::run::{Effort, Run, TestResult, trial};
 
 /// For one job; the program itself ends rounds that hang.
 const LIMIT: Duration = Duration::from_secs(1200);
@@ -110,7 +110,7 @@ fn injected(
     ranks: u32,
     variables: &[&str],
     arguments: &[&str],
-) -> Verdict<Ended> {
+) -> TestResult<Ended> {
     let shim = super::program("fault_shim")?.compile(host, &[])?;
     let program = super::program("injected")?;
     let binary = program.compile(host, &[])?;
@@ -123,7 +123,7 @@ fn injected(
 }
 
 /// Preloads the shim in front of the library under test. UCX would put its own `mmap` in front of both.
-fn behind(run: &Run, shim: &Path, line: Line) -> Verdict<Line> {
+fn behind(run: &Run, shim: &Path, line: Line) -> TestResult<Line> {
     let mut preload = OsString::from("LD_PRELOAD=");
     preload.push(shim);
     preload.push(":");
@@ -134,7 +134,7 @@ fn behind(run: &Run, shim: &Path, line: Line) -> Verdict<Line> {
 
 /// Calls that a process makes when it uses something for the first time fail, each in a process of its own, up to
 /// the first that nothing comes of.
-fn first_use(run: &Run, host: &Host) -> Verdict {
+fn first_use(run: &Run, host: &Host) -> TestResult {
     let mut fired = 0;
     for (kind, error) in FIRST {
         for victim in ["0", "1"] {

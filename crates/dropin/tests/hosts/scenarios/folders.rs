@@ -11,7 +11,7 @@ use crate::run::{Run, trial};
 
 const RANKS: u32 = 2;
 
-/// Runs a rank with an empty file system over the folder, and an input file in it.
+/// Runs a rank with an empty file system over the directory, and an input file in it.
 const SCRIPT: &str = "\
 exec unshare --mount --propagation private sh -c '\
 mount -t tmpfs tmpfs \"$0\" && echo input > \"$0/folders.input\" && exec \"$@\"' \"$@\"";

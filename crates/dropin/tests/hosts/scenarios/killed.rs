@@ -9,7 +9,7 @@ use libtest_mimic::Trial;
 use crate::job::{self, Line};
 use crate::matrix::{is_served, preloaded};
 use crate::place::{Ground, Place};
-use crate::run::{Run, Verdict, trial};
+use crate::run::{Run, TestResult, trial};
 
 const RANKS: u32 = 3;
 
@@ -72,7 +72,7 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     hosts.into_iter().map(one).collect()
 }
 
-fn only_its_files(place: &Place) -> Verdict {
+fn only_its_files(place: &Place) -> TestResult {
     let names = place.names()?;
     if names == ["killed.data", "other"] {
         Ok(())

@@ -26,7 +26,7 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
                 move |run, host| {
                     let program = super::program("narrow")?;
                     let binary = program.compile(host, &[])?;
-                    // What the program mounts on /dev/shm would hide a folder there.
+                    // What the program mounts on /dev/shm would hide a directory there.
                     let place = Place::new(Ground::Disk)?;
                     let line = preloaded(run, host.launch(RANKS))?;
                     let line = line.word(binary).word(place.path()).word(how);

@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::job;
 use crate::matrix::{LIMIT, has_checked};
 use crate::place::{Ground, Place};
-use crate::run::{Run, Verdict, trial};
+use crate::run::{Run, TestResult, trial};
 
 const RANKS: u32 = 4;
 const PROGRAM: &str = "mixed";
@@ -50,7 +50,7 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     trials
 }
 
-fn goes_on(run: &Run, host: &Host, last: &str) -> Verdict {
+fn goes_on(run: &Run, host: &Host, last: &str) -> TestResult {
     let served = [
         ("even", "pario"),
         ("even again", "pario"),
@@ -61,7 +61,13 @@ fn goes_on(run: &Run, host: &Host, last: &str) -> Verdict {
     serves(run, host, last, &served, 1)
 }
 
-fn serves(run: &Run, host: &Host, last: &str, served: &[(&str, &str)], warnings: usize) -> Verdict {
+fn serves(
+    run: &Run,
+    host: &Host,
+    last: &str,
+    served: &[(&str, &str)],
+    warnings: usize,
+) -> TestResult {
     serves_with(host, run.library()?, last, served, warnings)
 }
 
@@ -71,7 +77,7 @@ fn serves_with(
     last: &str,
     served: &[(&str, &str)],
     warnings: usize,
-) -> Verdict {
+) -> TestResult {
     let binary = super::program(PROGRAM)?.compile(host, &[])?;
     let place = Place::new(Ground::Memory)?;
     let line = host.launch(RANKS).words(["sh", "-c", SCRIPT, "sh"]);

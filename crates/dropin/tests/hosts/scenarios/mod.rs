@@ -24,7 +24,7 @@ use std::sync::Arc;
 use libtest_mimic::Trial;
 
 use crate::program::Program;
-use crate::run::{Effort, Run, Verdict};
+use crate::run::{Effort, Run, TestResult};
 
 /// The trials of all scenarios.
 pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
@@ -48,7 +48,7 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
 }
 
 /// A program that belongs to the scenarios.
-fn program(name: &str) -> Verdict<Program> {
+fn program(name: &str) -> TestResult<Program> {
     Program::find("hosts/programs", name)
 }
 

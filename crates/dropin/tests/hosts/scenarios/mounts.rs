@@ -5,22 +5,22 @@ use std::path::Path;
 
 use crate::job::Line;
 use crate::program::{Need, Program};
-use crate::run::Verdict;
+use crate::run::TestResult;
 
 /// Puts the file systems that a program needs around the command that runs it.
-pub(crate) fn around(line: Line, program: &Program, place: &Path) -> Verdict<Line> {
+pub(crate) fn around(line: Line, program: &Program, place: &Path) -> TestResult<Line> {
     let mut mounts = Mounts::default();
     if program.needs(Need::FullFileSystem) {
-        let folder = mounts.folder(place, "full")?;
-        mounts.say(&format!("mount -t tmpfs -o size=4m tmpfs '{folder}'"));
-        mounts.export("PARIO_TEST_FULL_DIR", &folder);
+        let directory = mounts.directory(place, "full")?;
+        mounts.say(&format!("mount -t tmpfs -o size=4m tmpfs '{directory}'"));
+        mounts.export("PARIO_TEST_FULL_DIR", &directory);
     }
     if program.needs(Need::ReadOnlyFileSystem) {
-        let folder = mounts.folder(place, "readonly")?;
-        mounts.say(&format!("mount -t tmpfs -o size=1m tmpfs '{folder}'"));
-        mounts.say(&format!("echo text > '{folder}/readable'"));
-        mounts.say(&format!("mount -o remount,ro '{folder}'"));
-        mounts.export("PARIO_TEST_READONLY_DIR", &folder);
+        let directory = mounts.directory(place, "readonly")?;
+        mounts.say(&format!("mount -t tmpfs -o size=1m tmpfs '{directory}'"));
+        mounts.say(&format!("echo text > '{directory}/readable'"));
+        mounts.say(&format!("mount -o remount,ro '{directory}'"));
+        mounts.export("PARIO_TEST_READONLY_DIR", &directory);
     }
     Ok(mounts.around(line))
 }
@@ -32,11 +32,11 @@ pub(crate) struct Mounts {
 }
 
 impl Mounts {
-    /// A new folder to mount something on.
-    fn folder(&mut self, place: &Path, name: &str) -> Verdict<String> {
-        let folder = place.join(name);
-        fs::create_dir(&folder).map_err(|error| error.to_string())?;
-        Ok(folder.to_string_lossy().into_owned())
+    /// A new directory to mount something on.
+    fn directory(&mut self, place: &Path, name: &str) -> TestResult<String> {
+        let directory = place.join(name);
+        fs::create_dir(&directory).map_err(|error| error.to_string())?;
+        Ok(directory.to_string_lossy().into_owned())
     }
 
     /// Adds a command; all that follows is given up when it fails.

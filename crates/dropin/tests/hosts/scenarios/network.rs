@@ -1,7 +1,7 @@
 //! Ranks on several hosts, made of network, IPC, name and mount namespaces of this machine.
 //!
 //! Each host has its own /dev/shm and its own address; the launchers reach them through a
-//! script in the place of ssh. The folder of the files is common to all. Links may be slow, and a
+//! script in the place of ssh. The directory of the files is common to all. Links may be slow, and a
 //! rank may be killed.
 
 mod link;
@@ -22,7 +22,7 @@ use crate::job::{self, Ended, Line};
 use crate::matrix::{LIMIT, has_checked, is_left_to_host, is_served, preloaded, served_by};
 use crate::place::{Ground, Place};
 use crate::program::Program;
-use crate::run::{Effort, Run, Skip, Verdict, skipped, trial};
+use crate::run::{Effort, Run, Skip, TestResult, skipped, trial};
 
 const HOSTS: usize = 2;
 
@@ -108,18 +108,18 @@ fn served(
     run: &Arc<Run>,
     host: &'static str,
     name: &str,
-    program: impl FnOnce() -> Verdict<Program> + Send + 'static,
+    program: impl FnOnce() -> TestResult<Program> + Send + 'static,
 ) -> Trial {
     trial(run, host, SUITE, name, |run, host| {
         let program = program()?;
-        let ended = run_across(run, host, &program, Common::Folder)?;
+        let ended = run_across(run, host, &program, Common::Directory)?;
         has_checked(&ended, &program.name)?;
         is_spread(&ended)?;
         is_served(&ended)
     })
 }
 
-fn is_spread(ended: &Ended) -> Verdict {
+fn is_spread(ended: &Ended) -> TestResult {
     let spread = format!("pario: transport: {RANKS} ranks on {HOSTS} nodes");
     match ended.stderr.contains(&spread) {
         true => Ok(()),
@@ -199,16 +199,16 @@ fn unknown_coherence(run: &Arc<Run>, host: &'static str) -> Trial {
 /// What the hosts have in common.
 #[derive(Clone, Copy)]
 enum Common {
-    /// A folder of this machine. The driver is named, for machines where nothing is known of its
+    /// A directory of this machine. The driver is named, for machines where nothing is known of its
     /// file system.
-    Folder,
+    Directory,
     /// A file system of which pario does not know whether it is coherent between nodes.
     Overlay,
     /// The same, and the driver is named: the user knows.
     NamedOverlay,
 }
 
-fn run_across(run: &Run, host: &Host, program: &Program, common: Common) -> Verdict<Ended> {
+fn run_across(run: &Run, host: &Host, program: &Program, common: Common) -> TestResult<Ended> {
     let job = Job {
         common,
         ..Job::default()
@@ -222,7 +222,7 @@ struct Job<'a> {
     link: Link,
     /// Options of the launcher.
     options: &'a [&'a str],
-    /// Arguments of the program, after the folder.
+    /// Arguments of the program, after the directory.
     arguments: &'a [&'a str],
     limit: Duration,
 }
@@ -230,7 +230,7 @@ struct Job<'a> {
 impl Default for Job<'_> {
     fn default() -> Self {
         Job {
-            common: Common::Folder,
+            common: Common::Directory,
             link: Link::Fast,
             options: &[],
             arguments: &[],
@@ -240,7 +240,7 @@ impl Default for Job<'_> {
 }
 
 impl Job<'_> {
-    fn run(&self, run: &Run, host: &Host, program: &Program) -> Verdict<Ended> {
+    fn run(&self, run: &Run, host: &Host, program: &Program) -> TestResult<Ended> {
         let binary = program.compile(host, &[])?;
         let place = Place::new(Ground::Disk)?;
         let files = place.path().join("files");
@@ -251,7 +251,7 @@ impl Job<'_> {
         if nodes::needs_threads(host, &program.name) {
             line = line.word(format!("{}={}", nodes::THREADS.0, nodes::THREADS.1));
         }
-        if let Common::Folder | Common::NamedOverlay = self.common {
+        if let Common::Directory | Common::NamedOverlay = self.common {
             line = line.word(NAMED_DRIVER);
         }
         let line = line.word(binary).word(&files).words(self.arguments);
@@ -278,8 +278,8 @@ impl Drop for Keeper {
 }
 
 impl Network {
-    /// `place` holds the scripts, and the files in a folder.
-    fn new(place: &Path, common: Common) -> Verdict<Self> {
+    /// `place` holds the scripts, and the files in a directory.
+    fn new(place: &Path, common: Common) -> TestResult<Self> {
         let ground = ground(place, common)?;
         let mut network = Network {
             keepers: Vec::new(),
@@ -311,7 +311,7 @@ impl Network {
     }
 
     /// A cable between the two hosts.
-    fn connect(&self) -> Verdict {
+    fn connect(&self) -> TestResult {
         let [one, other] = [self.process(0), self.process(1)];
         let line = Line::new("ip")
             .words(["link", "add", "eth0", "netns", &one, "type", "veth"])
@@ -320,7 +320,7 @@ impl Network {
     }
 
     /// Address, name, /dev/shm, and a /sys that shows the devices of this host.
-    fn set_up(&self, index: usize, table: &Path) -> Verdict {
+    fn set_up(&self, index: usize, table: &Path) -> TestResult {
         let number = index + 1;
         let script = format!(
             "ip addr add {NETWORK}.{number}/24 dev eth0 && ip link set eth0 up && \
@@ -335,7 +335,7 @@ impl Network {
     }
 
     /// A link is in use some moments after both its ends were.
-    fn wait_for_cable(&self, index: usize) -> Verdict {
+    fn wait_for_cable(&self, index: usize) -> TestResult {
         let script = "until grep -q up /sys/class/net/eth0/operstate; do sleep 0.02; done";
         let line = self.inside(index, Line::new("sh").words(["-c", script]));
         job::run(&line, QUICK)?.success().map(drop)
@@ -368,7 +368,7 @@ impl Network {
     }
 
     /// The host's launcher for ranks on all hosts, with more options.
-    fn launch(&self, host: &Host, more: &[&str]) -> Verdict<Line> {
+    fn launch(&self, host: &Host, more: &[&str]) -> TestResult<Line> {
         let shell = self.remote_shell.to_str().ok_or("the path is not UTF-8")?;
         let ranks = RANKS.to_string();
         let nodes = "node1:2,node2:2";
@@ -398,9 +398,9 @@ impl Network {
 }
 
 /// The mounts that the hosts have in common; each then goes on with a copy.
-fn ground(place: &Path, common: Common) -> Verdict<Keeper> {
+fn ground(place: &Path, common: Common) -> TestResult<Keeper> {
     let mount = match common {
-        Common::Folder => "true".to_owned(),
+        Common::Directory => "true".to_owned(),
         Common::Overlay | Common::NamedOverlay => {
             let place = place.display();
             format!(
@@ -415,7 +415,7 @@ fn ground(place: &Path, common: Common) -> Verdict<Keeper> {
 
 impl Keeper {
     /// New namespaces of all kinds, with a copy of this one's mounts.
-    fn split(&self, place: &Path) -> Verdict<Keeper> {
+    fn split(&self, place: &Path) -> TestResult<Keeper> {
         let line = Line::new("nsenter")
             .words(["--target", &self.0.id().to_string(), "--mount", "unshare"])
             .words([
@@ -431,7 +431,7 @@ impl Keeper {
 }
 
 /// Starts a process that enters namespaces by `line`, prepares them by a script, and sleeps.
-fn keeper(place: &Path, line: Line, script: &str) -> Verdict<Keeper> {
+fn keeper(place: &Path, line: Line, script: &str) -> TestResult<Keeper> {
     let ready = place.join("ready");
     let script = format!("{script} && touch '{}' && exec sleep 300", ready.display());
     let line = line.words(["sh", "-c", &script]);
@@ -449,6 +449,6 @@ fn keeper(place: &Path, line: Line, script: &str) -> Verdict<Keeper> {
     Err("no new namespaces; that needs root".into())
 }
 
-fn write(path: &Path, text: &str) -> Verdict {
+fn write(path: &Path, text: &str) -> TestResult {
     fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }

@@ -12,7 +12,7 @@ use crate::job;
 use crate::matrix::{LIMIT, has_checked, is_served, preloaded};
 use crate::place::{Ground, Place};
 use crate::program::Program;
-use crate::run::{Effort, Run, Verdict, trial};
+use crate::run::{Effort, Run, TestResult, trial};
 
 /// Whose programs are run, and what their library is called.
 const COMPILED_FOR: (&str, &str) = ("mpich", "libmpich.so.12");
@@ -44,13 +44,13 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     trials
 }
 
-fn swapped(run: &Run, host: &Host, file: &str, ranks: u32) -> Verdict {
+fn swapped(run: &Run, host: &Host, file: &str, ranks: u32) -> TestResult {
     let original = run.host(COMPILED_FOR.0);
     original.check()?;
     let program = Program::find_file("programs", file)?;
     let binary = program.compile(original, &[])?;
     let (place, links) = (Place::new(program.ground())?, Place::new(Ground::Disk)?);
-    let libraries = host.libraries().ok_or("it has no folder of its own")?;
+    let libraries = host.libraries().ok_or("it has no directory of its own")?;
     symlink(
         libraries.join(RUN_UNDER.1),
         links.path().join(COMPILED_FOR.1),

@@ -10,7 +10,7 @@ use crate::job::{self, Ended, Line};
 use crate::matrix::{LIMIT, has_checked, is_left_to_host, preloaded, served_by};
 use crate::place::{Ground, Place};
 use crate::program::Program;
-use crate::run::{Run, Verdict, trial};
+use crate::run::{Run, TestResult, trial};
 
 const RANKS: u32 = 2;
 
@@ -95,7 +95,7 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
 
 /// A program with a library for graphics processors is left to the host, with one warning, unless
 /// the user says that such memory never meets a file function.
-fn beside_device(run: &Run, host: &Host) -> Verdict {
+fn beside_device(run: &Run, host: &Host) -> TestResult {
     let tool = Program::find("programs", "device_tool")?.compile(host, &[])?;
     let launch = || {
         let mut preload = OsString::from("LD_PRELOAD=");
@@ -109,12 +109,12 @@ fn beside_device(run: &Run, host: &Host) -> Verdict {
     served_by(&serve_by(never, host, &CASES[0])?, WHO, "pario")
 }
 
-fn serve(run: &Run, host: &Host, case: &Case) -> Verdict<Ended> {
+fn serve(run: &Run, host: &Host, case: &Case) -> TestResult<Ended> {
     serve_by(preloaded(run, host.launch(RANKS))?, host, case)
 }
 
 /// Runs the program that asks who serves its file behind what starts it.
-fn serve_by(line: Line, host: &Host, case: &Case) -> Verdict<Ended> {
+fn serve_by(line: Line, host: &Host, case: &Case) -> TestResult<Ended> {
     let program = super::program(WHO)?;
     let binary = program.compile(host, &[])?;
     let place = Place::new(Ground::Memory)?;
@@ -126,7 +126,7 @@ fn serve_by(line: Line, host: &Host, case: &Case) -> Verdict<Ended> {
 }
 
 /// `PARIO_VERBOSE=1` says once for all ranks which MPI, transport, driver and hints are in force.
-fn tells_once(ended: &Ended) -> Verdict {
+fn tells_once(ended: &Ended) -> TestResult {
     let lines = ended.stderr.lines();
     let told: Vec<&str> = lines
         .filter_map(|line| line.strip_prefix("pario: "))

@@ -9,7 +9,7 @@ use crate::job::{self, Ended};
 use crate::matrix::{LIMIT, has_checked, is_served};
 use crate::place::{Ground, Place};
 use crate::program::Program;
-use crate::run::{Run, Verdict, trial};
+use crate::run::{Run, TestResult, trial};
 
 const RANKS: u32 = 2;
 
@@ -54,7 +54,7 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
                 let tool = Program::find("programs", case.tool)?.compile(host, &[])?;
                 let program = super::program("exercise")?;
                 let binary = program.compile(host, &[])?;
-                let folder = Place::new(Ground::Memory)?;
+                let directory = Place::new(Ground::Memory)?;
                 let library = run.library()?.as_os_str();
                 let order = if case.is_in_front {
                     [tool.as_os_str(), library]
@@ -67,7 +67,7 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
                 let line = line
                     .word("PARIO_VERBOSE=1")
                     .word(binary)
-                    .word(folder.path());
+                    .word(directory.path());
                 let ended = job::run(&line, LIMIT)?.success()?;
                 has_checked(&ended, &program.name)?;
                 is_served(&ended)?;
@@ -79,7 +79,7 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
 }
 
 /// Fails unless the tool's line has a number other than zero before each of the words.
-fn has_seen(ended: &Ended, case: &Case) -> Verdict {
+fn has_seen(ended: &Ended, case: &Case) -> TestResult {
     let prefix = format!("{}: ", case.tool);
     let mut lines = ended.stderr.lines().chain(ended.stdout.lines());
     let Some(line) = lines.find_map(|line| line.strip_prefix(&prefix)) else {

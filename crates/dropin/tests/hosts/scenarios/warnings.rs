@@ -10,7 +10,7 @@ use crate::job::{self, Ended, Line};
 use crate::matrix::{LIMIT, has_checked, preloaded};
 use crate::place::{Ground, Place};
 use crate::program::Program;
-use crate::run::{Run, Verdict, trial};
+use crate::run::{Run, TestResult, trial};
 
 const RANKS: u32 = 4;
 
@@ -111,7 +111,7 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
 }
 
 /// Every rank has a file of its own, which is left to the host for the same reason.
-fn beside_device(run: &Run, host: &Host) -> Verdict {
+fn beside_device(run: &Run, host: &Host) -> TestResult {
     let tool = Program::find("programs", "device_tool")?.compile(host, &[])?;
     let mut preload = OsString::from("LD_PRELOAD=");
     preload.push(run.library()?);
@@ -125,7 +125,7 @@ fn beside_device(run: &Run, host: &Host) -> Verdict {
     warns_of_files(host.launch(RANKS).word("env").word(preload), host, &case)
 }
 
-fn warns_of_files(line: Line, host: &Host, case: &Opened) -> Verdict {
+fn warns_of_files(line: Line, host: &Host, case: &Opened) -> TestResult {
     let binary = super::program(WARNED)?.compile(host, &[])?;
     let place = Place::new(Ground::Memory)?;
     let line = line.word(binary).word(place.path()).words(case.arguments);
@@ -134,7 +134,7 @@ fn warns_of_files(line: Line, host: &Host, case: &Opened) -> Verdict {
     are_expected(&ended, &[case.warning])
 }
 
-fn warns(run: &Run, host: &Host, case: &Case) -> Verdict {
+fn warns(run: &Run, host: &Host, case: &Case) -> TestResult {
     let program = Program::find("programs", PROGRAM)?;
     let binary = program.compile(host, &[])?;
     let place = Place::new(Ground::Memory)?;
@@ -146,7 +146,7 @@ fn warns(run: &Run, host: &Host, case: &Case) -> Verdict {
     are_expected(&ended, case.warnings)
 }
 
-fn are_expected(ended: &Ended, expected: &[&str]) -> Verdict {
+fn are_expected(ended: &Ended, expected: &[&str]) -> TestResult {
     let lines = ended.stderr.lines();
     let warnings: Vec<_> = lines.filter(|line| line.contains("warning")).collect();
     let whole = warnings

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Legal, Model, Pending, Refused};
+use super::{Legal, Model, Pending, Rejected};
 use crate::differential::case::{Access, Direction, Family, How, Memory, Part, Scope, pattern};
 use crate::differential::record::{self, Value};
 
@@ -16,31 +16,31 @@ struct Transfer {
 impl Model {
     pub(super) fn access(&mut self, access: &Access) -> Legal {
         if access.scope == Scope::Collective && access.parts.iter().any(|part| !part.is_active) {
-            return Err(Refused("all ranks take part in a collective call"));
+            return Err(Rejected("all ranks take part in a collective call"));
         }
         if access.family == Family::Shared && !self.has_equal_views() {
-            return Err(Refused("shared pointers need equal views"));
+            return Err(Rejected("shared pointers need equal views"));
         }
         if access.family == Family::Shared
             && access.scope == Scope::Collective
             && access.how == How::Nonblocking
         {
-            return Err(Refused("there is no such call"));
+            return Err(Rejected("there is no such call"));
         }
         if access.scope == Scope::Independent && access.how == How::Split {
-            return Err(Refused("there is no such call"));
+            return Err(Rejected("there is no such call"));
         }
         let mut errors = self.errors(access);
         match (errors.next(), errors.next()) {
             (None, _) => {}
             (Some(_), None) if access.how != How::Blocking && access.scope == Scope::Collective => {
-                return Err(Refused("the call or its completion may return the error"));
+                return Err(Rejected("the call or its completion may return the error"));
             }
             (Some(class), None) => {
                 self.fail(access, class);
                 return Ok(());
             }
-            (Some(_), Some(_)) => return Err(Refused("it is wrong in two ways")),
+            (Some(_), Some(_)) => return Err(Rejected("it is wrong in two ways")),
         }
         for group in 0..self.groups.len() {
             self.access_in(group, access)?;
@@ -95,7 +95,7 @@ impl Model {
     }
 
     /// What each rank moves; pointers go on.
-    fn transfers(&mut self, group: usize, access: &Access) -> Result<Vec<Transfer>, Refused> {
+    fn transfers(&mut self, group: usize, access: &Access) -> Result<Vec<Transfer>, Rejected> {
         let mut ranks = self.groups[group].members.clone();
         if access.scope == Scope::Independent {
             // Ranks of independent shared accesses take turns in the order of the world.
@@ -111,7 +111,7 @@ impl Model {
             let bytes = memory.places.len() as i64;
             let etype = self.ranks[rank].window.etype;
             if bytes % etype != 0 || part.offset < 0 {
-                return Err(Refused(
+                return Err(Rejected(
                     "whole etypes are moved, from the start of the view on",
                 ));
             }
@@ -147,7 +147,7 @@ impl Model {
             .flat_map(|transfer| transfer.offsets.iter().copied())
             .collect();
         if access.direction == Direction::Write && has_repeats(mine.clone()) {
-            return Err(Refused("writes overlap"));
+            return Err(Rejected("writes overlap"));
         }
         let set: HashSet<i64> = mine.iter().copied().collect();
         let is_past_end = mine.iter().any(|offset| *offset >= size);
@@ -156,15 +156,15 @@ impl Model {
                 continue;
             }
             if other.offsets.iter().any(|offset| set.contains(offset)) {
-                return Err(Refused("a pending access uses the same bytes"));
+                return Err(Rejected("a pending access uses the same bytes"));
             }
             if is_past_end && (other.is_short || other.is_growing) {
-                return Err(Refused("the end of the file is moving"));
+                return Err(Rejected("the end of the file is moving"));
             }
         }
         for transfer in transfers {
             if access.direction == Direction::Read && has_repeats(transfer.memory.places.clone()) {
-                return Err(Refused("a byte of memory is read twice"));
+                return Err(Rejected("a byte of memory is read twice"));
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! What the standard says that each rank must see: a file is a list of bytes, a type is its type map.
 //!
 //! Cases whose outcome the standard leaves open (overlapping writes, writing what is being read) are
-//! refused, so that whatever is left has one right answer.
+//! rejected, so that whatever is left has one right answer.
 
 mod access;
 mod window;
@@ -13,9 +13,9 @@ use window::{Window, is_filetype};
 
 /// Why a case has no single outcome, or is erroneous in a way that is not compared.
 #[derive(Debug)]
-pub(super) struct Refused(pub(super) &'static str);
+pub(super) struct Rejected(pub(super) &'static str);
 
-type Legal = Result<(), Refused>;
+type Legal = Result<(), Rejected>;
 
 #[derive(Clone)]
 struct Pending {
@@ -59,7 +59,7 @@ pub(super) struct Model {
 }
 
 /// The outcome of a whole case.
-pub(super) fn outcome(case: &Case) -> Result<Vec<Values>, Refused> {
+pub(super) fn outcome(case: &Case) -> Result<Vec<Values>, Rejected> {
     let mut model = Model::new(case)?;
     for step in &case.steps {
         model.take(step)?;
@@ -69,7 +69,7 @@ pub(super) fn outcome(case: &Case) -> Result<Vec<Values>, Refused> {
 
 impl Model {
     /// After the file has been opened.
-    pub(super) fn new(case: &Case) -> Result<Self, Refused> {
+    pub(super) fn new(case: &Case) -> Result<Self, Rejected> {
         let contents = case.fill.as_ref().map(|fill| {
             let bytes = 0..fill.bytes;
             bytes.map(|at| pattern(fill.salt, at)).collect::<Vec<u8>>()
@@ -230,7 +230,7 @@ impl Model {
         self.step += 1;
         self.is_short = false;
         if self.mode.is_none() && !matches!(step, Step::Reopen(_)) {
-            return Err(Refused("the file is not open"));
+            return Err(Rejected("the file is not open"));
         }
         if self.is_busy {
             self.legal_while_busy(step)?;
@@ -275,12 +275,12 @@ impl Model {
         };
         is_legal
             .then_some(())
-            .ok_or(Refused("an operation is pending"))
+            .ok_or(Rejected("an operation is pending"))
     }
 
     fn set_views(&mut self, views: &[View]) -> Legal {
         if self.may('s') {
-            return Err(Refused("a sequential file has no such view"));
+            return Err(Rejected("a sequential file has no such view"));
         }
         for (rank, view) in views.iter().enumerate() {
             let (etype, filetype) = (view.etype.layout(), view.filetype.layout());
@@ -307,20 +307,20 @@ impl Model {
         pointer: i64,
         offset: i64,
         from: Whence,
-    ) -> Result<Option<i64>, Refused> {
+    ) -> Result<Option<i64>, Rejected> {
         let window = &self.ranks[rank].window;
         let base = match from {
             Whence::Set => 0,
             Whence::Current => pointer,
             Whence::End => {
                 if self.is_busy {
-                    return Err(Refused("the end of the file is not known"));
+                    return Err(Rejected("the end of the file is not known"));
                 }
                 let group = self.groups.iter().find(|it| it.members.contains(&rank));
                 let contents = group.and_then(|group| group.contents.as_ref());
                 let below = window.bytes_below(contents.map_or(0, |it| it.len() as i64));
                 if below % window.etype != 0 {
-                    return Err(Refused("the file ends within an etype"));
+                    return Err(Rejected("the file ends within an etype"));
                 }
                 below / window.etype
             }
@@ -331,7 +331,7 @@ impl Model {
 
     fn seek(&mut self, seeks: &[(i64, Whence)]) -> Legal {
         if self.may('s') {
-            return Err(Refused("a sequential file has no such pointer"));
+            return Err(Rejected("a sequential file has no such pointer"));
         }
         for (rank, &(offset, from)) in seeks.iter().enumerate() {
             match self.target(rank, self.ranks[rank].position, offset, from)? {
@@ -347,7 +347,7 @@ impl Model {
 
     fn seek_shared(&mut self, offset: i64, from: Whence) -> Legal {
         if self.may('s') || !self.has_equal_views() {
-            return Err(Refused("the shared pointer cannot be moved here"));
+            return Err(Rejected("the shared pointer cannot be moved here"));
         }
         for group in 0..self.groups.len() {
             let Group {
@@ -370,13 +370,13 @@ impl Model {
     fn resize(&mut self, size: i64, new: impl Fn(i64, i64) -> i64) -> Legal {
         if size < 0 {
             if self.may('r') || self.may('s') {
-                return Err(Refused("it is wrong in two ways"));
+                return Err(Rejected("it is wrong in two ways"));
             }
             self.put_all("class", "ARG");
             return Ok(());
         }
         if self.may('s') {
-            return Err(Refused("a sequential file has no size to be set"));
+            return Err(Rejected("a sequential file has no size to be set"));
         }
         if self.may('r') {
             self.put_all("class", "READ_ONLY");
@@ -392,7 +392,7 @@ impl Model {
 
     fn complete(&mut self, how: How, key: &str) -> Legal {
         if (how == How::Split) != self.is_split {
-            return Err(Refused("nothing of this kind is pending"));
+            return Err(Rejected("nothing of this kind is pending"));
         }
         for rank in &mut self.ranks {
             for pending in std::mem::take(&mut rank.pending) {
@@ -411,9 +411,9 @@ impl Model {
     }
 
     /// After the last step: the file is closed and looked at.
-    pub(super) fn finish(mut self) -> Result<Vec<Values>, Refused> {
+    pub(super) fn finish(mut self) -> Result<Vec<Values>, Rejected> {
         if self.is_busy {
-            return Err(Refused("something is pending at the end"));
+            return Err(Rejected("something is pending at the end"));
         }
         self.step += 1;
         self.close();

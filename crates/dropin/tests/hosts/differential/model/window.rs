@@ -1,6 +1,6 @@
 //! Views as bytes of the file.
 
-use super::Refused;
+use super::Rejected;
 use crate::differential::case::View;
 use crate::differential::datatype::{Datatype, Leaf};
 use crate::differential::layout::Layout;
@@ -65,20 +65,20 @@ impl Window {
 }
 
 /// The rules for filetypes, and that tiles do not run into each other.
-pub(super) fn is_filetype(filetype: &Layout, etype: &Layout) -> Result<(), Refused> {
+pub(super) fn is_filetype(filetype: &Layout, etype: &Layout) -> Result<(), Rejected> {
     if filetype.runs.is_empty() || etype.runs.is_empty() {
-        return Err(Refused("the type is empty"));
+        return Err(Rejected("the type is empty"));
     }
     let first = filetype.runs[0].0;
     let mut end = 0;
     for &(start, length) in &filetype.runs {
         if start < end {
-            return Err(Refused("displacements decrease or are negative"));
+            return Err(Rejected("displacements decrease or are negative"));
         }
         end = start + length;
     }
     if filetype.extent() < end - first || filetype.extent() <= 0 {
-        return Err(Refused("tiles overlap"));
+        return Err(Rejected("tiles overlap"));
     }
     Ok(())
 }

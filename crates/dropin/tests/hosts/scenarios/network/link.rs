@@ -2,7 +2,7 @@
 
 use super::{HOSTS, Network, QUICK};
 use crate::job::{self, Line};
-use crate::run::Verdict;
+use crate::run::TestResult;
 
 /// How fast a link between two hosts is.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ const DISCIPLINES: [&[&str]; 2] = [
 
 impl Network {
     /// Makes the link as slow as requested, in both directions.
-    pub(super) fn set_link(&self, link: Link) -> Verdict {
+    pub(super) fn set_link(&self, link: Link) -> TestResult {
         match link {
             Link::Fast => Ok(()),
             Link::Slow => (0..HOSTS).try_for_each(|index| self.slow_down(index)),
@@ -34,7 +34,7 @@ impl Network {
     }
 
     /// Limits what one host sends.
-    fn slow_down(&self, index: usize) -> Verdict {
+    fn slow_down(&self, index: usize) -> TestResult {
         let mut reasons = Vec::new();
         for discipline in DISCIPLINES {
             let line = Line::new("tc")
