@@ -74,7 +74,8 @@ pub(super) fn case(seed: u64, ranks: usize) -> Case {
     if model.is_split() {
         case.steps.push(Step::SplitEnd);
     } else if model.is_busy() {
-        case.steps.push(Step::Complete(*random.pick(&WAYS)));
+        let way: &str = random.pick::<&str>(&WAYS);
+        case.steps.push(Step::Complete(way));
     }
     case
 }
@@ -108,7 +109,8 @@ fn step(random: &mut Random, case: &Case, model: &Model) -> Step {
         return Step::SplitEnd;
     }
     if model.is_busy() && random.percent(40) {
-        return Step::Complete(*random.pick(&WAYS));
+        let way: &str = random.pick::<&str>(&WAYS);
+        return Step::Complete(way);
     }
     match random.below(100) {
         0..=62 => Step::Access(access(random, case, model)),

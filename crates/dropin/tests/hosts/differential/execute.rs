@@ -66,7 +66,7 @@ impl<'a> Runner<'a> {
     ) -> TestResult<Vec<Outcome>> {
         let mut outcomes = Vec::new();
         let is_late = || until.is_some_and(|until| Instant::now() > until);
-        while outcomes.len() < cases.len() && !(is_late() && !outcomes.is_empty()) {
+        while outcomes.len() < cases.len() && (outcomes.is_empty() || !is_late()) {
             let more = self.run_some(&cases[outcomes.len()..], server)?;
             outcomes.extend(more);
         }
