@@ -10,9 +10,9 @@ use pario_transport::Transport;
 use super::{
     atomic,
     context::ContextState,
-    entry::{Entry, check_same_call},
+    entry::{Entry, check_same_call, status},
     exchange::{Entering, ExchangeState, Planning, Step},
-    independent, move_own,
+    move_own,
     planning::PlanMemory,
     segments,
     write_guard::CollectiveWriteGuard,
@@ -45,7 +45,7 @@ pub(super) fn run(
     let entering = Entering {
         operation,
         direction: call.direction,
-        entry: entry(me, call, settings, &prepared),
+        entry: entry(me, call, exchange.leaves_choice(&settings.hints), &prepared),
         hints: &settings.hints,
     };
     let mut planner = Planner {
@@ -68,21 +68,14 @@ pub(super) fn run(
             (count, prepared.err())
         }
     };
-    match progress.failure {
-        None => Ok(Status::new(count)),
-        Some(failure) => Err(match own_error {
-            Some(error) if failure.rank == me => error.on_rank(comm.rank()),
-            _ => Error::from_wire(&failure.detail, pario_transport::Rank(failure.rank.0)),
-        }
-        .after(count)),
-    }
+    status(comm, count, progress.failure, own_error)
 }
 
 /// What this rank moves, or its error.
 fn entry(
     me: Rank,
     call: Call,
-    settings: &CallSettings,
+    leaves_choice: bool,
     prepared: &Result<Operation>,
 ) -> pario_exchange::Entry {
     match prepared {
@@ -91,7 +84,7 @@ fn entry(
             let is_eager = entry.is_plain()
                 && operation.view().layout().order() == Monotonicity::Increasing
                 && operation.hints().pario_rmw != pario_hints::Rmw::Locked
-                && independent::leaves_choice(&settings.hints);
+                && leaves_choice;
             let mut entry = entry.between_nodes(CollectiveCall::of(call), is_eager);
             if operation.view().layout().size() == 0 {
                 // A read through a view without data.

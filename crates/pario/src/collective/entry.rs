@@ -1,7 +1,7 @@
 //! The two exchanges of a collective call: the ranks' accesses before it, and their results
 //! after it.
 
-use pario_exchange::{Progress, Table};
+use pario_exchange::{Failure, Table};
 use pario_plan::Access;
 use pario_transport::Transport;
 
@@ -177,16 +177,23 @@ pub(super) fn finish(
     }
 }
 
-/// The status of a call whose end the ranks have agreed on.
-pub(super) fn status(mine: &Access, progress: Progress) -> Result<Status> {
-    let count = mine.bytes_below(progress.stop);
-    match progress.failure {
-        None => Ok(Status::new(count)),
-        Some(failure) => {
-            let rank = pario_transport::Rank(failure.rank.0);
-            Err(Error::from_wire(&failure.detail, rank).after(count))
-        }
+/// The status of a call whose end the ranks have agreed on, in which `count` bytes of this
+/// rank were moved. If the failure is this rank's, `own` is its error.
+pub(super) fn status(
+    comm: &dyn Transport,
+    count: u64,
+    failure: Option<Failure>,
+    own: Option<Error>,
+) -> Result<Status> {
+    let Some(failure) = failure else {
+        return Ok(Status::new(count));
+    };
+    let rank = pario_transport::Rank(failure.rank.0);
+    Err(match own {
+        Some(error) if rank == comm.rank() => error.on_rank(rank),
+        _ => Error::from_wire(&failure.detail, rank),
     }
+    .after(count))
 }
 
 /// Ends a call in which every rank moved its own data.

@@ -202,7 +202,8 @@ fn execute(
                 let planned = planning.planned.clone();
                 let progress = exchange.run_planned(comm, operation, kind, planning)?;
                 let me = pario_exchange::Rank(comm.rank().0);
-                return entry::status(planned.access(me), progress);
+                let count = planned.access(me).bytes_below(progress.stop);
+                return entry::status(comm, count, progress.failure, None);
             };
             let work = Work {
                 comm,

@@ -28,7 +28,10 @@ use pario_hints::Hints;
 use pario_plan::{Access, Exchange, Tuning, coverage::Proof};
 use pario_transport::Transport;
 
-use super::planning::{Holes, PlanMemory};
+use super::{
+    independent,
+    planning::{Holes, PlanMemory},
+};
 use crate::{Result, operation::Operation};
 use call::{Call, Environment, Planner};
 use eager::EagerBuffers;
@@ -53,6 +56,10 @@ pub(super) struct ExchangeState {
     /// What this rank moves in the current call.
     own_access: Option<Access>,
     spans_nodes: Option<bool>,
+    /// Whether these hints leave the choice of methods to pario.
+    choice: Option<(Arc<Hints>, bool)>,
+    /// By direction, the setting of calls with these hints.
+    entered: [Option<(Arc<Hints>, Arc<Setting>)>; 2],
     /// Whether the last call was not planned.
     was_eager: bool,
     /// The sizes and groups of the current call.
@@ -65,7 +72,7 @@ pub(super) struct Entering<'a> {
     pub(super) operation: Option<&'a Operation>,
     pub(super) direction: Direction,
     pub(super) entry: Entry,
-    pub(super) hints: &'a Hints,
+    pub(super) hints: &'a Arc<Hints>,
 }
 
 /// A plan and what its execution rests on.
@@ -176,6 +183,7 @@ impl ExchangeState {
         };
         let Some(memory) = memory else {
             (self.is_unshared, self.groups) = (true, None);
+            self.entered = [None, None];
             return Ok(None);
         };
         self.memory = Some(memory.clone());
@@ -229,22 +237,13 @@ impl ExchangeState {
             entry,
             hints,
         } = entering;
-        let tuning = Tuning::from_hints(hints, direction);
-        let exchange = limits::exchange(comm, &tuning);
         let me = Rank(comm.rank().0);
         self.own_access = match operation {
             Some(operation) => Some(eager::access_of(operation, me, &entry)?),
             None => None,
         };
         let unit = operation.map_or(1, |operation| operation.handle().facts().block_size);
-        let groups = self.groups(comm, exchange);
-        let window_bytes = tuning.buffer_bytes.max(1);
-        let setting = Arc::new(Setting {
-            direction,
-            limits: limits::limits(&groups, window_bytes, unit.max(1), limits::EAGER_BYTES),
-            groups,
-            root: Rank(0),
-        });
+        let setting = self.entered_setting(comm, hints, direction, unit.max(1));
         let environment = Environment {
             comm,
             operation,
@@ -252,6 +251,47 @@ impl ExchangeState {
             done: Default::default(),
         };
         self.run(&environment, setting, Event::Entered(entry), planner)
+    }
+
+    /// Whether the hints request no particular method.
+    pub(super) fn leaves_choice(&mut self, hints: &Arc<Hints>) -> bool {
+        match &self.choice {
+            Some((known, leaves_choice)) if Arc::ptr_eq(known, hints) => *leaves_choice,
+            _ => {
+                let leaves_choice = independent::leaves_choice(hints);
+                self.choice = Some((hints.clone(), leaves_choice));
+                leaves_choice
+            }
+        }
+    }
+
+    /// The setting of calls that start with the ranks' entries. It follows from the
+    /// hints, so that calls share it.
+    fn entered_setting(
+        &mut self,
+        comm: &dyn Transport,
+        hints: &Arc<Hints>,
+        direction: Direction,
+        unit: u64,
+    ) -> Arc<Setting> {
+        let known = &self.entered[direction as usize];
+        if let Some((known, setting)) = known
+            && Arc::ptr_eq(known, hints)
+            && setting.limits.unit == unit
+        {
+            return setting.clone();
+        }
+        let tuning = Tuning::from_hints(hints, direction);
+        let groups = self.groups(comm, limits::exchange(comm, &tuning));
+        let window_bytes = tuning.buffer_bytes.max(1);
+        let setting = Arc::new(Setting {
+            direction,
+            limits: limits::limits(&groups, window_bytes, unit, limits::EAGER_BYTES),
+            groups,
+            root: Rank(0),
+        });
+        self.entered[direction as usize] = Some((hints.clone(), setting.clone()));
+        setting
     }
 
     /// Gives a plan its buffers, for a planner. Collective if there are none of
