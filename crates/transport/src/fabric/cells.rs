@@ -33,32 +33,42 @@ pub(super) trait Word {
     fn fence();
 }
 
-impl Word for AtomicU64 {
-    fn load(&self, order: Ordering) -> u64 {
-        self.load(order)
-    }
+/// Words of the standard library and of loom, which models the protocols: both
+/// have the same orderings.
+macro_rules! impl_word {
+    ($atomic:ty, $fence:path) => {
+        impl $crate::fabric::cells::Word for $atomic {
+            fn load(&self, order: Ordering) -> u64 {
+                self.load(order)
+            }
 
-    fn store(&self, value: u64, order: Ordering) {
-        self.store(value, order);
-    }
+            fn store(&self, value: u64, order: Ordering) {
+                self.store(value, order);
+            }
 
-    fn replace(&self, current: u64, new: u64) -> bool {
-        let replaced = self.compare_exchange(current, new, Ordering::AcqRel, Ordering::Relaxed);
-        replaced.is_ok()
-    }
+            fn replace(&self, current: u64, new: u64) -> bool {
+                let replaced =
+                    self.compare_exchange(current, new, Ordering::AcqRel, Ordering::Relaxed);
+                replaced.is_ok()
+            }
 
-    fn set_bits(&self, bits: u64) {
-        self.fetch_or(bits, Ordering::Relaxed);
-    }
+            fn set_bits(&self, bits: u64) {
+                self.fetch_or(bits, Ordering::Relaxed);
+            }
 
-    fn take_bits(&self) -> u64 {
-        self.swap(0, Ordering::Relaxed)
-    }
+            fn take_bits(&self) -> u64 {
+                self.swap(0, Ordering::Relaxed)
+            }
 
-    fn fence() {
-        fence(Ordering::SeqCst);
-    }
+            fn fence() {
+                $fence(Ordering::SeqCst);
+            }
+        }
+    };
 }
+impl_word!(AtomicU64, fence);
+#[cfg(all(test, loom))]
+pub(super) use impl_word;
 
 const STATE_BITS: u32 = 2;
 const RANK_BITS: u32 = 14;
