@@ -166,7 +166,7 @@ hints! {
 
     /// Collective buffer size: the most bytes that an aggregator moves at once.
     /// Where the kernel caches the file and there are no stripes to fill, pario
-    /// moves at most 2 MiB at once between nodes.
+    /// moves less at once between nodes: 32 KiB per rank, but at least 2 MiB.
     cb_buffer_size: u64 = 16 * MIB, Bytes(1..=BUFFER_MAX);
     Collective, File, Always;
 

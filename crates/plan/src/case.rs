@@ -12,6 +12,10 @@ use crate::{Access, Client, Direction, Facts, Pattern, WindowWriter};
 /// processor's cache: with 16 MiB, the first call on a file took twice as long.
 const CACHED_WINDOW_BYTES: u64 = 2 << 20;
 
+/// Such a window is larger if there are many ranks: each of them is asked for its
+/// part of each window, which costs as much as copying some kilobytes.
+const CACHED_BYTES_PER_RANK: u64 = 32 << 10;
+
 /// Whether holes between the ranks' pieces may be read and written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rewriting {
@@ -177,8 +181,12 @@ impl<'a> Case<'a> {
         let (writer, bytes) = match (one_node, self.facts.client) {
             (true, Client::Kernel) => (WindowWriter::Anyone, self.tuning.slice_bytes),
             (false, Client::Kernel) if self.facts.striping.is_none() => {
-                let bytes = self.tuning.buffer_bytes.min(CACHED_WINDOW_BYTES);
-                (WindowWriter::Aggregator, bytes)
+                let bytes = u64::from(self.ranks()) * CACHED_BYTES_PER_RANK;
+                let bytes = bytes.max(CACHED_WINDOW_BYTES);
+                (
+                    WindowWriter::Aggregator,
+                    bytes.min(self.tuning.buffer_bytes),
+                )
             }
             _ => (WindowWriter::Aggregator, self.tuning.buffer_bytes),
         };

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::collective_slots::{CollectiveSlots, Contribution};
 use super::engine::Engine;
 use super::geometry::INLINE_BYTES;
+use super::operations::Wakes;
 use super::process_watch::ProcessWatch;
 use super::progress_hook::ProgressHook;
 use super::transfers::{Data, Key};
@@ -132,7 +133,7 @@ impl Endpoint {
     /// tell every rank who sends.
     fn gather_in(&self, slots: CollectiveSlots, mine: &[u8], all: &mut Gathered) -> Result<()> {
         let operation = self.next_operation();
-        slots.enter(&self.engine, operation, mine)?;
+        slots.enter(&self.engine, operation, mine, Wakes::Last)?;
         slots.await_all(&self.engine, operation)?;
         let (me, size) = (self.rank(), self.size());
         if mine.len() > INLINE_BYTES {
@@ -156,8 +157,11 @@ impl Endpoint {
     fn broadcast_in(&self, slots: CollectiveSlots, root: Rank, bytes: Vec<u8>) -> Result<Vec<u8>> {
         let operation = self.next_operation();
         let is_root = root == self.rank();
-        let mine = if is_root { bytes.as_slice() } else { &[] };
-        slots.enter(&self.engine, operation, mine)?;
+        let (mine, wakes) = match is_root {
+            true => (bytes.as_slice(), Wakes::This),
+            false => (&[][..], Wakes::Last),
+        };
+        slots.enter(&self.engine, operation, mine, wakes)?;
         slots.await_one(&self.engine, root, operation)?;
         match slots.contribution(&self.engine.world, root, operation) {
             Contribution::Inline(_) if is_root => Ok(bytes),
@@ -340,7 +344,7 @@ impl Transport for Endpoint {
             return collectives::barrier(self);
         };
         let operation = self.next_operation();
-        slots.enter(&self.engine, operation, &[])?;
+        slots.enter(&self.engine, operation, &[], Wakes::Last)?;
         slots.await_all(&self.engine, operation)
     }
 
