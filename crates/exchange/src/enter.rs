@@ -1,15 +1,15 @@
-//! The start of a call: entries go up the tree, a verdict comes down.
+//! The start of a call: entries go up the tree, a decision comes down.
 //!
 //! If all ranks together move little, their data rides with the entries (or
-//! with the verdict, for reads), and the root carries the call out alone: one
+//! with the decision, for reads), and the root carries the call out alone: one
 //! message each way between two nodes. In a payload, the data of a subtree's
 //! ranks lies in the order of the ranks.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    Accesses, Action, Buffer, Direction, Entry, Failure, Kind, Message, Outcome, Progress, Rank,
-    Span, Table, Verdict, core::Core, ids, jobs::Doing, tree::Tree,
+    Accesses, Action, Buffer, Decision, Direction, Entry, Failure, Kind, Message, Outcome,
+    Progress, Rank, Span, Table, core::Core, ids, jobs::Doing, tree::Tree,
 };
 
 /// Data of ranks, packed.
@@ -182,13 +182,13 @@ impl Entering {
                 stop: 0,
                 failure: Some(failure),
             };
-            return self.down(core, Verdict::Over(progress), Vec::new());
+            return self.down(core, Decision::Over(progress), Vec::new());
         }
         if !is_eager {
-            return self.down(core, Verdict::Plan(table), Vec::new());
+            return self.down(core, Decision::Plan(table), Vec::new());
         }
         if table.bytes() == 0 {
-            return self.down(core, Verdict::Over(Progress::ALL), Vec::new());
+            return self.down(core, Decision::Over(Progress::ALL), Vec::new());
         }
         if core.setting.direction == Direction::Read {
             core.use_memory(core.setting.limits.eager_bytes);
@@ -225,14 +225,14 @@ impl Entering {
             Direction::Read if outcome_stop > 0 => self.data.values().flatten().cloned().collect(),
             _ => Vec::new(),
         };
-        self.down(core, Verdict::Over(progress), payload)
+        self.down(core, Decision::Over(progress), payload)
     }
 
-    /// The verdict: passes it on, with the data of each subtree.
+    /// The decision: passes it on, with the data of each subtree.
     pub(crate) fn down<A: Accesses>(
         &mut self,
         core: &mut Core<A>,
-        verdict: Verdict,
+        decision: Decision,
         mut payload: Vec<Span>,
     ) -> Step {
         self.keep(core, &payload);
@@ -254,14 +254,14 @@ impl Entering {
             if !payload.is_empty() && core.setting.groups.share(core.me, child) {
                 self.users += 1;
             }
-            core.tell_with(child, Message::Down(verdict.clone()), payload);
+            core.tell_with(child, Message::Down(decision.clone()), payload);
         }
-        match verdict {
-            Verdict::Plan(table) => {
+        match decision {
+            Decision::Plan(table) => {
                 self.release(core);
                 Step::Plan(table)
             }
-            Verdict::Over(progress) => {
+            Decision::Over(progress) => {
                 self.unpack(core, progress.stop);
                 self.over = Some(progress);
                 self.end(core)
@@ -321,7 +321,7 @@ impl Entering {
         self.tree.children.len()
     }
 
-    /// The buffers that others may use, as long as the verdict is not here.
+    /// The buffers that others may use, as long as the decision is not here.
     pub(crate) fn used<A: Accesses>(&self, core: &Core<A>) -> Vec<Buffer> {
         let own = |kind| Buffer {
             owner: core.me,

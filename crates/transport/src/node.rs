@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::fabric::{self, Kind, ProgressHook, World};
 pub use crate::fabric::{Endpoint, Reserved, WakeUp};
-use crate::sharing::{Backing, NamedFolder, SHARED_MEMORY_FOLDER};
+use crate::sharing::{Backing, NamedDirectory, SHARED_MEMORY_DIRECTORY};
 use crate::{Backoff, Rank, Result, Segment};
 
 /// The most ranks that can share a segment.
@@ -50,13 +50,13 @@ pub fn join(
     if rank == Rank(0) {
         world.open();
     }
-    let folder = NamedFolder::new(Path::new(SHARED_MEMORY_FOLDER));
+    let directory = NamedDirectory::new(Path::new(SHARED_MEMORY_DIRECTORY));
     let kind = Kind {
         name: "node",
         spans_processes: true,
         nodes: fabric::one_node(ranks),
         backoff,
-        backings: vec![Backing::Memfd, Backing::Named(folder)],
+        backings: vec![Backing::Memfd, Backing::Named(directory)],
         progress_hook,
     };
     let endpoint = Endpoint::join(world, rank, Arc::new(kind));

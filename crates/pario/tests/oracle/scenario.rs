@@ -4,7 +4,7 @@
 use pario::{Basic, Mode, Seek};
 
 use crate::{
-    carriers::Carrier,
+    drivers::DriverKind,
     representation::Stored,
     spec::{Spec, TypeMap},
 };
@@ -44,7 +44,7 @@ impl Scenario {
 /// How the file is opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Opening {
-    pub(crate) carrier: Carrier,
+    pub(crate) driver: DriverKind,
     pub(crate) mode: Mode,
     pub(crate) hints: Vec<Hint>,
 }
