@@ -226,8 +226,8 @@ fn what_is_missing_is_explained() {
     for (arguments, reason) in cases {
         let output = command(PARIO).args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        let said = text(&output.stderr);
-        assert!(said.contains(reason), "{arguments:?}: {said}");
+        let message = text(&output.stderr);
+        assert!(message.contains(reason), "{arguments:?}: {message}");
     }
 }
 

@@ -97,9 +97,9 @@ fn wrong_arguments_are_explained() {
     ];
     for (arguments, reason) in cases {
         let output = limits(directory.path(), arguments);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(said.contains(reason), "{arguments:?}: {said}");
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert!(message.contains(reason), "{arguments:?}: {message}");
     }
     let output = limits(Path::new("/nowhere/at/all"), &[]);
     assert_eq!(output.status.code(), Some(2));

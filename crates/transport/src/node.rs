@@ -32,7 +32,7 @@ pub fn bytes(ranks: u32) -> usize {
 }
 
 /// Joins the world in `memory`, zeroed before any rank joined, as one of
-/// `ranks`; once a rank. Collective. While a rank waits it watches the processes
+/// `ranks`; once per rank. Collective. While a rank waits it watches the processes
 /// of the others, so that one that has ended is an error and not a wait for ever.
 ///
 /// # Panics

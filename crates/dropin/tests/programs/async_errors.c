@@ -73,16 +73,16 @@ static void arrays(MPI_File file, const char *data) {
     }
     expect_heard("waitany", file);
     start(file, data, requests);
-    int failed = MPI_SUCCESS, said = MPI_SUCCESS;
+    int failed = MPI_SUCCESS, returned = MPI_SUCCESS;
     for (int done = 0; done < 2 && count != MPI_UNDEFINED; done += count) {
         code = MPI_Waitsome(2, requests, &count, places, statuses);
         for (int i = 0; i < count; i++)
             if (places[i] == 0) {
-                said = code;
+                returned = code;
                 failed = statuses[i].MPI_ERROR;
             }
     }
-    CHECK_CLASS(said, MPI_ERR_IN_STATUS);
+    CHECK_CLASS(returned, MPI_ERR_IN_STATUS);
     expect_code("waitsome", failed);
     expect_heard("waitsome", file);
 }

@@ -194,7 +194,7 @@ fn atomic_mode_has_a_serial_order_with_every_driver() {
     }
 }
 
-/// One call a piece, on a driver that lets others in before each.
+/// One call per piece, on a driver that lets others in before each.
 fn torn_apart(atomicity: Atomicity, locks: Locks, seed: u64) -> Option<String> {
     const ROUNDS: u64 = 30;
     let ways = [

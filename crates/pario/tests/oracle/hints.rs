@@ -1,5 +1,5 @@
 //! Random hints: those of independent accesses, and every method of
-//! collective ones, on pretended servers and with windows far smaller than
+//! collective ones, on assumed servers and with windows far smaller than
 //! the data.
 
 use fastrand::Rng;
@@ -148,7 +148,7 @@ pub(crate) fn methods(rng: &mut Rng, large: bool) -> Vec<Hint> {
     drawn
 }
 
-/// A file system that the file only pretends to be on.
+/// An assumed file system.
 pub(crate) fn assumptions(rng: &mut Rng) -> Vec<Hint> {
     let mut drawn = Vec::new();
     if rng.u32(..4) > 0 {

@@ -131,7 +131,7 @@ fn rule_21_what_is_forbidden_in_a_view_and_no_more() {
         ),
         ("another type than the etype", &int, Ok(double.clone())),
         (
-            "an extent that is no multiple of the etype's",
+            "an extent that is not a multiple of the etype's",
             &int,
             Datatype::resized(&int, -2, 9),
         ),

@@ -43,7 +43,7 @@ pub struct RankFailure {
     pub rank: Rank,
     /// What became of it.
     pub reason: Loss,
-    /// What the panic or the system said; may be empty.
+    /// The message of the panic or of the system; may be empty.
     pub message: String,
 }
 
@@ -96,7 +96,7 @@ impl World {
         }
     }
 
-    /// Pretends that ranks run on several nodes: `nodes[rank]` is the node of
+    /// Simulates several nodes: `nodes[rank]` is the node of
     /// a rank.
     ///
     /// # Panics

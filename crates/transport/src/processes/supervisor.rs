@@ -54,7 +54,7 @@ impl Supervisor {
         }
     }
 
-    /// Takes a rank into care.
+    /// Starts to supervise a rank.
     pub(super) fn adopt(&mut self, rank: Rank, child: Child, pipe: PipeReader) {
         self.processes.push(RankProcess {
             rank,
@@ -64,7 +64,7 @@ impl Supervisor {
         });
     }
 
-    /// Notes a rank that is gone.
+    /// Notes that a rank has ended.
     pub(super) fn reap(&mut self, failure: RankFailure) {
         self.world.leave(failure.rank, failure.reason);
         for directory in &self.directories {

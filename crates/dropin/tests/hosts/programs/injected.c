@@ -275,7 +275,7 @@ static void restore(const scene *scene) {
     meet();
 }
 
-/* Success must not be said where a call that makes data safe has failed. */
+/* Success must not be reported if a call that makes data safe has failed. */
 static void expect_reported(int is_success, fault_kind kind, const fault *what, long fired_before) {
     int struck = fault_fired() > fired_before && what->kind == kind && strstr(fault_last(), path) && !is_repeated(what->error);
     CHECK(!(struck && is_success), "it was not reported: %s", shown(MPI_SUCCESS));
