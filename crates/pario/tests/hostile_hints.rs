@@ -207,7 +207,11 @@ fn whatever_hints_say_the_program_works() {
         told
     };
     let drivers = told(("pario_driver", "floppy"));
-    assert_eq!(drivers.len(), PLACEMENTS.len(), "once per file: {drivers:?}");
+    assert_eq!(
+        drivers.len(),
+        PLACEMENTS.len(),
+        "once per file: {drivers:?}"
+    );
     assert!(drivers[0].contains("floppy") && drivers[0].contains("ufs"));
     let pointers = told(("pario_shared_pointer", "memory"));
     assert_eq!(pointers.len(), 1, "two nodes share no memory: {pointers:?}");

@@ -550,7 +550,7 @@ static void release(const pattern *pattern, prepared *ready) {
     }
 }
 
-/* One call, in one of the ways. */
+/* One call by the selected method. */
 static int transfer(MPI_File file, mode how, int write, void *buffer, MPI_Datatype type, MPI_Status *status) {
     MPI_Request request = MPI_REQUEST_NULL;
     int code;

@@ -1,5 +1,5 @@
 /* needs: tool
- * A profiler in the way of Darshan: it wraps some MPI file calls and the POSIX calls beneath them by
+ * A profiler like Darshan: it wraps some MPI file calls and the POSIX calls beneath them by
  * looking up the next definition at run time, so that its place in the preload order decides what it
  * sees.  At the end rank 0 says, summed over the ranks,
  *   posix_tool: A MPI file calls, B POSIX opens, C POSIX writes of D bytes, E POSIX reads of F bytes

@@ -16,12 +16,12 @@ pub(crate) fn hints(rng: &mut Rng, large: bool) -> Vec<Hint> {
         true => &LARGE_BUFFER_SIZES,
         false => &BUFFER_SIZES,
     };
-    let ways = ["automatic", "direct", "list", "sieve"];
+    let methods = ["automatic", "direct", "list", "sieve"];
     let sieving = ["automatic", "enable", "disable"];
     let numbers = ["0", "1", "40", "100"];
     let table: [(&'static str, &[&str]); 10] = [
-        ("pario_read_method", &ways),
-        ("pario_write_method", &ways),
+        ("pario_read_method", &methods),
+        ("pario_write_method", &methods),
         ("romio_ds_read", &sieving),
         ("romio_ds_write", &sieving),
         ("ind_rd_buffer_size", buffer_sizes),
