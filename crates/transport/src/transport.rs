@@ -141,7 +141,7 @@ pub trait Transport: Send + Sync + Debug {
     /// panicked or was killed. Meant for [`Waiter`](crate::Waiter), together
     /// with [`check`](Transport::check): a rank that has returned is not an
     /// error as long as no one waits for it. Long messages to a rank that waits
-    /// in this way move on only when it attends.
+    /// in this way advance only when it makes progress.
     fn progress(&self) -> Result<()>;
 
     /// How long to wait in one go for something that the transport knows

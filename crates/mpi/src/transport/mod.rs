@@ -37,7 +37,7 @@ use pario_transport::{
 pub use engine::Moved;
 pub use meeting::Met;
 pub use permission::{Callers, InsideCall, end};
-pub use placement::PRETENDED_NODES;
+pub use placement::SIMULATED_NODES;
 pub use progress::{ProgressRegistration, is_weak, progress_registered};
 
 use data_slots::Context;

@@ -282,7 +282,7 @@ mod tests {
     static ALONE: Mutex<()> = Mutex::new(());
 
     #[test]
-    fn messages_of_threads_that_may_not_call_are_carried_while_attended() {
+    fn messages_of_threads_that_may_not_call_are_delivered_by_progress() {
         let _alone = ALONE.lock().unwrap();
         let ([near, far], _) = pair(Callers::Inside);
         near.send(CONTEXT, Rank(1), TAG, b"hello").unwrap();
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_needs_attendance_where_all_threads_may_call() {
+    fn nothing_needs_progress_where_all_threads_may_call() {
         let _alone = ALONE.lock().unwrap();
         let ([near, _], _) = pair(Callers::All);
         assert!(ProgressRegistration::of(&near).is_none());

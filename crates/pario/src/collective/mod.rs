@@ -11,6 +11,7 @@
 mod atomic;
 mod background;
 mod between_nodes;
+mod call_history;
 mod context;
 mod deferred;
 mod entry;

@@ -119,8 +119,8 @@ impl PlanMemory {
         };
         let algorithm = decision.algorithm.name();
         let answers = &decision.algorithms.candidates;
-        let verdict = answers.iter().find(|(name, _)| *name == algorithm);
-        let reason = verdict.map_or("", |(_, verdict)| verdict.reason());
+        let chosen = answers.iter().find(|(name, _)| *name == algorithm);
+        let reason = chosen.map_or("", |(_, fitness)| fitness.reason());
         Some(match is_individual {
             true => format!("{verb} by {algorithm}: {reason}"),
             false => format!(

@@ -54,7 +54,7 @@ pub(crate) fn one_node(ranks: u32) -> Vec<Node> {
     vec![Node(0); ranks as usize]
 }
 
-/// Ranks on pretended nodes.
+/// Ranks on simulated nodes.
 pub(crate) fn placement(ranks: usize, nodes: &[u32]) -> Vec<Node> {
     assert_eq!(
         nodes.len(),

@@ -107,7 +107,7 @@ impl BackoffState {
 
 /// Waits for conditions in shared memory.
 ///
-/// Between sleeps it attends to its surroundings: keeps the host's progress
+/// Between sleeps it calls the progress hook: it keeps the host's progress
 /// moving and checks that the peers are alive
 /// ([`Transport::progress`](crate::Transport::progress) does both).
 pub struct Waiter<'a> {
@@ -126,7 +126,7 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// The same with another patience.
+    /// The same with another backoff.
     #[must_use]
     pub fn backoff(self, backoff: Backoff) -> Self {
         Waiter { backoff, ..self }
