@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::collective_slots::{CollectiveSlots, Contribution};
+use super::direct_receives::DirectReceives;
 use super::engine::Engine;
 use super::geometry::INLINE_BYTES;
 use super::operations::Wakes;
@@ -51,6 +52,8 @@ pub(crate) struct Kind {
     pub(crate) backoff: Backoff,
     /// The kinds of memory to try for a segment, in this order.
     pub(crate) backings: Vec<Backing>,
+    /// The posted receives, if ranks are threads of one process.
+    pub(crate) direct_receives: Option<DirectReceives>,
     /// What a rank does besides while it waits.
     pub(crate) progress_hook: ProgressHook,
 }
@@ -289,8 +292,11 @@ impl Transport for Endpoint {
         range: Range<usize>,
     ) -> Result<Posted> {
         self.check_rank(from)?;
-        let key = self.key(from, tag);
-        Ok(self.engine.post_receive(key, Data::new(memory, range)))
+        let (key, data) = (self.key(from, tag), Data::new(memory, range));
+        if let Some(direct) = &self.kind.direct_receives {
+            direct.post(self.rank(), key, data.clone());
+        }
+        Ok(self.engine.post_receive(key, data))
     }
 
     fn post_send(
@@ -302,8 +308,11 @@ impl Transport for Endpoint {
     ) -> Result<Posted> {
         self.check_rank(to)?;
         self.count_sent(to, range.len());
-        let key = self.key(to, tag);
-        Ok(self.engine.post_send(key, Data::new(memory, range)))
+        let (key, data) = (self.key(to, tag), Data::new(memory, range));
+        let receive = self.key(self.rank(), tag);
+        let direct = self.kind.direct_receives.as_ref();
+        let is_in_place = direct.is_some_and(|direct| direct.fill(to, receive, &data));
+        Ok(self.engine.post_send(key, data, is_in_place))
     }
 
     fn is_complete(&self, posted: Posted) -> Result<bool> {
@@ -425,6 +434,9 @@ impl Drop for Endpoint {
             return;
         }
         self.engine.close(self.context);
+        if let Some(direct) = &self.kind.direct_receives {
+            direct.close(self.rank(), self.context);
+        }
         if let Some(slots) = self.slots {
             slots.release(&self.engine.world);
         }
