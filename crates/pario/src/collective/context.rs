@@ -74,8 +74,14 @@ impl CollectiveContext {
         if state.was_independent {
             return Some(independent::REASON.to_owned());
         }
-        let eager = state.exchange.explain_eager();
-        eager.or_else(|| state.memory.explain())
+        if let Some(eager) = state.exchange.explain_eager() {
+            return Some(eager);
+        }
+        let plan = state.memory.explain()?;
+        Some(match state.exchange.explain_overlap() {
+            Some(overlap) => format!("{plan}; {overlap}"),
+            None => plan,
+        })
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, ContextState> {

@@ -62,8 +62,27 @@ pub(super) struct ExchangeState {
     entered: [Option<(Arc<Hints>, Arc<Setting>)>; 2],
     /// Whether the last call was not planned.
     was_eager: bool,
+    /// What this rank exchanged in the last call.
+    overlap: Overlap,
     /// The sizes and groups of the current call.
     setting: Option<Arc<Setting>>,
+}
+
+/// The data that a rank sent and received in a call, and how much of it while its
+/// I/O thread was moving a window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Overlap {
+    bytes: u64,
+    during_transfers: u64,
+}
+
+impl Overlap {
+    fn count(&mut self, bytes: u64, is_during_transfer: bool) {
+        self.bytes += bytes;
+        if is_during_transfer {
+            self.during_transfers += bytes;
+        }
+    }
 }
 
 /// What a rank brings to a call.
@@ -322,6 +341,21 @@ impl ExchangeState {
         ))
     }
 
+    /// How much of the last call's exchange overlapped its file transfers here, if
+    /// there were any on another thread.
+    pub(super) fn explain_overlap(&self) -> Option<String> {
+        let Overlap {
+            bytes,
+            during_transfers,
+        } = self.overlap;
+        (during_transfers > 0).then(|| {
+            format!(
+                "{during_transfers} of the {bytes} bytes that this rank exchanged moved during \
+                 file transfers"
+            )
+        })
+    }
+
     /// What this rank moves in the current call.
     pub(super) fn own_access(&self) -> Option<&Access> {
         self.own_access.as_ref()
@@ -355,6 +389,7 @@ impl ExchangeState {
         self.number = self.number.wrapping_add(1);
         self.eager.reset();
         self.was_eager = environment.planned.get().is_none();
+        self.overlap = Overlap::default();
         self.setting = Some(setting.clone());
         let result =
             thread::scope(|scope| Call::new(scope, environment, self, setting).run(start, planner));
