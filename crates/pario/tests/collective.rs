@@ -346,14 +346,6 @@ fn mismatched_accesses_between_nodes_are_named() {
     }
 }
 
-/// The parts of a call: bytes that a rank exchanged, and those of them that moved
-/// while it was transferring a window.
-fn overlap(explained: &str) -> Option<(u64, u64)> {
-    let (_, overlap) = explained.rsplit_once("; ")?;
-    let mut numbers = overlap.split(' ').filter_map(|word| word.parse().ok());
-    Some((numbers.next()?, numbers.next()?))
-}
-
 /// Between nodes, windows are exchanged while others are moved to or from a file
 /// that is as slow as the exchange.
 #[test]
@@ -381,20 +373,22 @@ fn exchange_and_file_transfers_overlap() {
             file.set_view(&View::new(rank * BLOCK, &byte, &tile))?;
             let mine = vec![rank as u8 + 1; (BLOCK * BLOCKS) as usize];
             file.write_at_all(0, &mine)?;
-            let written = file.explain_last_all().unwrap();
+            let written = file.overlap_last_all();
             let mut back = vec![0; mine.len()];
             file.read_at_all(0, &mut back[..])?;
             assert!(back == mine);
-            let read = file.explain_last_all().unwrap();
+            let read = file.overlap_last_all();
             file.close()?;
             Ok([written, read])
         });
     let [aggregator, _] = &results[..] else {
         panic!("there are two ranks");
     };
-    for explained in aggregator.as_ref().unwrap().as_ref().unwrap() {
-        let (during, all) = overlap(explained).unwrap_or_else(|| panic!("{explained}"));
-        assert_eq!(all, BLOCK * BLOCKS, "{explained}");
-        assert!(2 * during >= all, "{explained}");
+    for overlap in aggregator.as_ref().unwrap().as_ref().unwrap() {
+        assert_eq!(overlap.exchanged, BLOCK * BLOCKS);
+        assert!(
+            2 * overlap.during_transfers >= overlap.exchanged,
+            "{overlap:?}"
+        );
     }
 }

@@ -7,7 +7,7 @@ use pario_transport::Transport;
 
 use super::{
     entry::Entry,
-    exchange::ExchangeState,
+    exchange::{ExchangeState, Overlap},
     independent::{self, IndependentPath},
     planning::PlanMemory,
     windows::Windows,
@@ -74,14 +74,17 @@ impl CollectiveContext {
         if state.was_independent {
             return Some(independent::REASON.to_owned());
         }
-        if let Some(eager) = state.exchange.explain_eager() {
-            return Some(eager);
+        let eager = state.exchange.explain_eager();
+        eager.or_else(|| state.memory.explain())
+    }
+
+    /// What this rank exchanged with other nodes in its last call.
+    pub(crate) fn overlap(&self) -> Overlap {
+        let state = self.state();
+        match state.was_independent {
+            true => Overlap::default(),
+            false => state.exchange.overlap(),
         }
-        let plan = state.memory.explain()?;
-        Some(match state.exchange.explain_overlap() {
-            Some(overlap) => format!("{plan}; {overlap}"),
-            None => plan,
-        })
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, ContextState> {

@@ -31,6 +31,7 @@ mod write_guard;
 pub(crate) use background::{Background, start_all};
 pub(crate) use context::CollectiveContext;
 use context::ContextState;
+pub use exchange::Overlap;
 pub(crate) use ordered::run_ordered;
 pub(crate) use queue::Queue;
 

@@ -68,17 +68,20 @@ pub(super) struct ExchangeState {
     setting: Option<Arc<Setting>>,
 }
 
-/// The data that a rank sent and received in a call, and how much of it while its
-/// I/O thread was moving a window.
-#[derive(Clone, Copy, Debug, Default)]
-struct Overlap {
-    bytes: u64,
-    during_transfers: u64,
+/// The data that a rank sent to other nodes and received from them in a collective
+/// call, and how much of it while it moved a window between memory and file on another
+/// thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overlap {
+    /// Bytes exchanged with other nodes.
+    pub exchanged: u64,
+    /// Those of them that moved during file transfers.
+    pub during_transfers: u64,
 }
 
 impl Overlap {
     fn count(&mut self, bytes: u64, is_during_transfer: bool) {
-        self.bytes += bytes;
+        self.exchanged += bytes;
         if is_during_transfer {
             self.during_transfers += bytes;
         }
@@ -341,19 +344,9 @@ impl ExchangeState {
         ))
     }
 
-    /// How much of the last call's exchange overlapped its file transfers here, if
-    /// there were any on another thread.
-    pub(super) fn explain_overlap(&self) -> Option<String> {
-        let Overlap {
-            bytes,
-            during_transfers,
-        } = self.overlap;
-        (during_transfers > 0).then(|| {
-            format!(
-                "{during_transfers} of the {bytes} bytes that this rank exchanged moved during \
-                 file transfers"
-            )
-        })
+    /// What this rank exchanged in the last call.
+    pub(super) fn overlap(&self) -> Overlap {
+        self.overlap
     }
 
     /// What this rank moves in the current call.
