@@ -118,7 +118,10 @@ pub use pario_layout::{
 #[doc(hidden)]
 pub mod internal {
     pub use crate::{
-        collective::plan_facts,
+        collective::{
+            exchange::limits::{EAGER_BYTES, limits},
+            plan_facts,
+        },
         job::{Environment, Job, Process},
         unreported::Unreported,
         warning::{is_first_of_job, print_line, warn, warn_of},

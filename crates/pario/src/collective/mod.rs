@@ -15,7 +15,7 @@ mod call_history;
 mod context;
 mod deferred;
 mod entry;
-mod exchange;
+pub(crate) mod exchange;
 mod independent;
 mod ordered;
 mod planning;

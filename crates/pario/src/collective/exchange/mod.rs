@@ -10,7 +10,7 @@
 mod call;
 mod copies;
 mod eager;
-mod limits;
+pub(crate) mod limits;
 mod local;
 mod memory;
 mod packed;
