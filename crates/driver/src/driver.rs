@@ -3,7 +3,8 @@
 use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
 
 use crate::{
-    Advice, Batch, Capabilities, Direction, Facts, FileIdentity, LockMode, OpenHow, RangeLock,
+    Advice, Batch, Capabilities, Creation, Direction, Facts, FileIdentity, LockMode, OpenHow,
+    RangeLock,
 };
 
 /// Access to one kind of file system.
@@ -104,6 +105,12 @@ pub trait Handle: Send + Sync + Debug {
 
     /// Facts about the file system of this file.
     fn facts(&self) -> &Facts;
+
+    /// How the placement of the file was determined, if this handle created it
+    /// on a file system that stripes files.
+    fn creation(&self) -> Option<&Creation> {
+        None
+    }
 
     /// Identifies the file across processes and nodes; `None` where its name
     /// does.

@@ -4,7 +4,7 @@ use std::{cell::OnceCell, ops::Range};
 
 use pario_hints::ConfigList;
 
-use crate::{Access, Client, Direction, Facts, Pattern, WindowWriter};
+use crate::{Access, Direction, Facts, LockProtocol, Pattern, Striping, WindowWriter};
 
 /// Whether holes between the ranks' pieces may be read and written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -162,14 +162,38 @@ impl<'a> Case<'a> {
             .max(1)
     }
 
+    /// Alignment of a boundary between realms near a byte: as [`Case::boundary`],
+    /// by the stripes at that byte if they vary.
+    pub(crate) fn boundary_at(&self, file_byte: u64) -> u64 {
+        match (&self.facts.placement, self.tuning.realm_alignment) {
+            (Some(placement), None) if self.facts.lock_protocol != LockProtocol::Token => {
+                let here = placement.sections(file_byte..file_byte.saturating_add(1));
+                here.first().map_or(self.boundary(), |(_, it)| it.unit)
+            }
+            _ => self.boundary(),
+        }
+    }
+
+    /// The striping of the largest part of the region, if known.
+    pub fn striping(&self) -> Option<Striping> {
+        let Some(placement) = &self.facts.placement else {
+            return self.facts.striping;
+        };
+        let sections = placement.sections(self.region());
+        let largest = sections
+            .into_iter()
+            .max_by_key(|(file, _)| file.end - file.start);
+        largest.map(|it| it.1).or(self.facts.striping)
+    }
+
     /// Who moves windows, and their size: cache-sized where ranks share memory,
     /// as large as the file system prefers elsewhere.
     pub(crate) fn windows(&self) -> (WindowWriter, u64) {
         let nodes = &self.facts.nodes;
         let one_node = nodes.windows(2).all(|pair| pair[0] == pair[1]);
-        let (writer, bytes) = match (one_node, self.facts.client) {
-            (true, Client::Kernel) => (WindowWriter::Anyone, self.tuning.slice_bytes),
-            _ => (WindowWriter::Aggregator, self.tuning.buffer_bytes),
+        let (writer, bytes) = match one_node && self.facts.client.is_shared() {
+            true => (WindowWriter::Anyone, self.tuning.slice_bytes),
+            false => (WindowWriter::Aggregator, self.tuning.buffer_bytes),
         };
         (writer, bytes.max(1))
     }

@@ -72,6 +72,10 @@ impl Facts {
     pub fn with_assumptions(self, hints: &Hints) -> Facts {
         Facts {
             striping: hints.pario_assume_striping.or(self.striping),
+            placement: match hints.pario_assume_striping {
+                Some(_) => None,
+                None => self.placement,
+            },
             lock_granularity: hints
                 .pario_assume_lock_granularity
                 .or(self.lock_granularity),

@@ -3,7 +3,6 @@
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    path::Path,
     sync::Arc,
 };
 
@@ -46,14 +45,14 @@ pub(crate) struct Descriptor {
 }
 
 impl Descriptor {
-    pub(crate) fn open(
-        path: &Path,
+    /// A file that was opened with the flags for `how`.
+    pub(crate) fn of(
+        buffered: OwnedFd,
         how: &OpenHow,
         calls: Calls,
         lists: ListMethod,
     ) -> io::Result<Self> {
         let access = access_flags(how);
-        let buffered = sys::open(path, access | create_flags(how), how.permissions)?;
         // The kernel itself refuses to open one for writing.
         if how.access == Access::Read && sys::is_directory(buffered.as_fd())? {
             return Err(io::Error::from_raw_os_error(libc::EISDIR));
@@ -174,7 +173,7 @@ impl Descriptor {
     }
 }
 
-fn access_flags(how: &OpenHow) -> libc::c_int {
+pub(crate) fn access_flags(how: &OpenHow) -> libc::c_int {
     match how.access {
         Access::Read => libc::O_RDONLY,
         Access::Write => libc::O_WRONLY,
@@ -182,7 +181,7 @@ fn access_flags(how: &OpenHow) -> libc::c_int {
     }
 }
 
-fn create_flags(how: &OpenHow) -> libc::c_int {
+pub(crate) fn create_flags(how: &OpenHow) -> libc::c_int {
     match how.create {
         Create::Never => 0,
         Create::IfMissing => libc::O_CREAT,

@@ -4,16 +4,17 @@ use std::{fmt, io, ops::Range, path::Path};
 
 use super::{
     calls::{Calls, SystemCall},
-    descriptor::{Descriptor, ListMethod},
+    descriptor::{Descriptor, ListMethod, access_flags, create_flags},
     locks::{Locks, OnConflict},
     preallocate, sys, transfer,
 };
 use crate::{
-    Advice, AsyncMethod, Batch, Completion, Direction, Facts, FileIdentity, FileSystem, Handle,
-    IoMode, Latency, LockMode, OpenHow, Outcome, RangeLock, ScatteredWrites, background,
+    Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity, FileSystem,
+    Handle, IoMode, Latency, LockMode, OpenHow, Outcome, RangeLock, ScatteredWrites, background,
     batch::beyond_files,
     closing::{Closing, ResourceGuard},
-    detect,
+    control::Control,
+    creation, detect,
     mapped::{Copier, Populate, Stores},
     uring,
 };
@@ -25,6 +26,7 @@ pub(super) struct PosixHandle {
     calls: Calls,
     locks: Locks,
     facts: Facts,
+    creation: Option<Creation>,
 }
 
 /// What a handle takes over from its driver.
@@ -32,6 +34,7 @@ pub(super) struct Setup {
     pub(super) calls: Calls,
     pub(super) lists: ListMethod,
     pub(super) assumed: Option<FileSystem>,
+    pub(super) control: Control,
 }
 
 impl PosixHandle {
@@ -41,9 +44,12 @@ impl PosixHandle {
             calls,
             lists,
             assumed,
+            control,
         } = setup;
-        let file = Descriptor::open(path, how, calls.clone(), lists)?;
-        let facts = detect::facts(file.buffered(), assumed.as_ref())?;
+        let flags = access_flags(how) | create_flags(how);
+        let (opened, creation) = creation::open(path, flags, how, assumed.as_ref(), &control)?;
+        let file = Descriptor::of(opened, how, calls.clone(), lists)?;
+        let facts = detect::facts(file.buffered(), assumed.as_ref(), &control)?;
         let file = match stores(lists, how, assumed.as_ref(), &facts) {
             Some(stores) => file.with_stores(stores),
             None => file,
@@ -54,6 +60,7 @@ impl PosixHandle {
             locks: Locks::new(how.access, calls.clone()),
             calls,
             facts,
+            creation,
         })
     }
 
@@ -223,6 +230,10 @@ impl Handle for PosixHandle {
 
     fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    fn creation(&self) -> Option<&Creation> {
+        self.creation.as_ref()
     }
 
     fn identity(&self) -> io::Result<Option<FileIdentity>> {

@@ -11,8 +11,8 @@ pub use trace::{Event, Log};
 use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
 
 use crate::{
-    Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, FileIdentity, Handle,
-    Latency, LockMode, OpenHow, Outcome, RangeLock,
+    Advice, Batch, Capabilities, Completion, Creation, Direction, Driver, Facts, FileIdentity,
+    Handle, Latency, LockMode, OpenHow, Outcome, RangeLock,
 };
 
 /// An operation of a driver.
@@ -255,6 +255,10 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
 
     fn facts(&self) -> &Facts {
         self.file.inner.facts()
+    }
+
+    fn creation(&self) -> Option<&Creation> {
+        self.file.inner.creation()
     }
 
     fn identity(&self) -> io::Result<Option<FileIdentity>> {

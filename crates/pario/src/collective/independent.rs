@@ -9,7 +9,6 @@
 
 use std::sync::Arc;
 
-use pario_driver::Client;
 use pario_hints::Hints;
 use pario_plan::{Direction, Tuning};
 use pario_transport::{Rank, Transport};
@@ -60,7 +59,7 @@ fn is_near(file: &Inner, comm: &dyn Transport) -> bool {
     let one_node = (1..comm.size()).all(|rank| comm.node_of(Rank(rank)) == here);
     let facts = file.handle.facts();
     one_node
-        && facts.client == Client::Kernel
+        && facts.client.is_shared()
         && facts.striping.is_none()
         && facts.lock_granularity.is_none()
 }

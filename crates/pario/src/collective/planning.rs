@@ -355,6 +355,7 @@ pub fn plan_facts(facts: &pario_driver::Facts, nodes: Vec<u32>) -> Facts {
     Facts {
         nodes,
         striping: facts.striping,
+        placement: facts.placement.clone(),
         lock_granularity: facts.lock_granularity,
         lock_protocol: facts.file_system.lock_protocol(),
         client: facts.client,

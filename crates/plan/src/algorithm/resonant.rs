@@ -41,14 +41,14 @@ impl Algorithm for Resonant {
 
 /// Rejects a case whose striping is unknown.
 pub(super) fn unknown_striping(case: &Case<'_>) -> Option<Fitness> {
-    let unknown = case.facts.striping.is_none();
+    let unknown = case.striping().is_none();
     unknown.then(|| Fitness::unfit("the striping of the file is unknown"))
 }
 
 /// The agents' realms. Agents move their own windows, since the order of
 /// requests at a server matters. Agents of one server start one after another.
 pub(super) fn agents(case: &Case<'_>) -> Rounds {
-    let agents = match case.facts.striping {
+    let agents = match case.striping() {
         Some(striping) => by_server::agents(case, striping),
         None => Vec::new(),
     };
