@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::{io, path::PathBuf, sync::Arc};
+use std::{io, num::NonZeroU32, path::PathBuf, sync::Arc};
 
 use pario_driver::{
-    Access, Create, Creation, Driver, ExpectedUse, FileSystem, Handle, OpenHow, Posix, ServerCount,
-    StripingRequest,
+    Access, Batch, Create, Creation, Direction, Driver, ExpectedUse, FileSystem, Handle, OpenHow,
+    Posix, ServerCount, StripingRequest,
     doubles::lustre::{LustreDouble, PlainLayout},
 };
 use tempfile::TempDir;
@@ -199,4 +199,60 @@ fn creation_keeps_the_meaning_of_open() {
     std::fs::remove_dir(missing.directory.path()).unwrap();
     let error = missing.open(&creating(for_nodes(4))).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
+}
+
+#[test]
+fn stripes_of_a_window_are_written_where_they_belong() {
+    let bed = Bed::new();
+    let file = bed.create(stripes(4, 64 << 10));
+    // Every fourth stripe, as an aggregator of group-cyclic has them.
+    let unit = 64 << 10;
+    let mut memory: Vec<u8> = (0..8 * unit).map(|byte| (byte / unit + 1) as u8).collect();
+    let places: Vec<_> = (0..8)
+        .map(|index| ((4 * index + 1) * unit as u64, index as usize * unit, unit))
+        .collect();
+    let batch = Batch::gather(Direction::Write, &mut memory, &places);
+    assert_eq!(
+        file.transfer(&batch).into_result().unwrap(),
+        8 * unit as u64
+    );
+    let written = std::fs::read(bed.path()).unwrap();
+    assert_eq!(written.len(), 30 * unit);
+    for (stripe, bytes) in written.chunks(unit).enumerate() {
+        let expected = if stripe % 4 == 1 { stripe / 4 + 1 } else { 0 };
+        assert!(bytes.iter().all(|byte| usize::from(*byte) == expected));
+    }
+    let mut read = vec![0; 8 * unit];
+    let batch = Batch::gather(Direction::Read, &mut read, &places);
+    assert_eq!(
+        file.transfer(&batch).into_result().unwrap(),
+        8 * unit as u64
+    );
+    assert_eq!(read, memory);
+}
+
+#[test]
+fn group_locks_are_shared_by_a_group_and_released_after_errors() {
+    let bed = Bed::new();
+    let [one, other] = [(); 2].map(|()| bed.create(StripingRequest::default()));
+    let group = |number| NonZeroU32::new(number).unwrap();
+    assert!(one.lock_group(group(7)).unwrap());
+    assert!(other.lock_group(group(7)).unwrap());
+    // A second thread of the same rank joins; another group does not.
+    assert!(one.lock_group(group(7)).unwrap());
+    assert!(one.lock_group(group(8)).is_err());
+    one.unlock_group().unwrap();
+    other.unlock_group().unwrap();
+    assert!(bed.double.has_group_locks());
+    one.unlock_group().unwrap();
+    assert!(!bed.double.has_group_locks());
+    // Another group may follow, and releasing once too often does nothing.
+    assert!(one.lock_group(group(8)).unwrap());
+    one.unlock_group().unwrap();
+    one.unlock_group().unwrap();
+    assert!(!bed.double.has_group_locks());
+    // Other file systems have none.
+    let local = Posix::new().assuming(FileSystem::Ext);
+    let local = local.open(&bed.path(), &OpenHow::new(Access::ReadWrite));
+    assert!(!local.unwrap().lock_group(group(7)).unwrap());
 }

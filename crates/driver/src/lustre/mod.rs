@@ -9,12 +9,14 @@ mod choice;
 mod create;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod group_lock;
 mod layout;
 mod placement;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use create::create;
+pub(crate) use group_lock::GroupLock;
 
 use std::{ffi::CStr, os::fd::BorrowedFd};
 

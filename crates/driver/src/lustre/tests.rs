@@ -1,5 +1,7 @@
 //! Layouts from bytes to placements, hostile ones included.
 
+use std::ops::Range;
+
 use pario_types::{Placement, Server, Striping};
 
 use super::{
@@ -127,7 +129,7 @@ fn what_is_not_understood_is_unknown() {
             vec![part(1, 0, 0..9), part(2, 0x40, 12..20)],
             "gap before an extension",
         ),
-        (vec![part(1, 0, 12..3)], "backwards"),
+        (vec![part(1, 0, Range { start: 9, end: 3 })], "backwards"),
     ] {
         assert_eq!(placement(&composite(1, &components)), None, "{why}");
     }

@@ -42,6 +42,8 @@ pub(crate) struct Descriptor {
     /// Shared with the descriptors that replace this one; `None` if lists are not
     /// stored.
     stores: Option<Arc<Stores>>,
+    /// Whether lists of long pieces go to the kernel through a ring.
+    queues_stripes: bool,
 }
 
 impl Descriptor {
@@ -69,6 +71,7 @@ impl Descriptor {
             calls,
             lists,
             stores: None,
+            queues_stripes: false,
         })
     }
 
@@ -101,6 +104,7 @@ impl Descriptor {
             calls: self.calls.clone(),
             lists: self.lists,
             stores: self.stores.clone(),
+            queues_stripes: self.queues_stripes,
         })
     }
 
@@ -108,6 +112,14 @@ impl Descriptor {
     pub(super) fn with_stores(self, stores: Stores) -> Self {
         Descriptor {
             stores: Some(Arc::new(stores)),
+            ..self
+        }
+    }
+
+    /// Passes lists of long pieces to the kernel together from now on.
+    pub(super) fn with_queued_stripes(self) -> Self {
+        Descriptor {
+            queues_stripes: true,
             ..self
         }
     }
@@ -147,7 +159,11 @@ impl Descriptor {
                 batch,
             );
         }
-        if self.lists == ListMethod::Ring && calls.undisturbed() {
+        let by_ring = match self.lists {
+            ListMethod::Ring => true,
+            ListMethod::Mapping(_) => self.queues_stripes && has_long_pieces(batch),
+        };
+        if by_ring && calls.undisturbed() {
             return uring::transfer(buffered, batch, |vector| step(calls, buffered, vector));
         }
         let by_calls = |some: &Batch<'_>| transfer::run(calls, buffered, some);
@@ -171,6 +187,15 @@ impl Descriptor {
             .map_or(Ok(()), |direct| sys::close(direct.into_descriptor()));
         sys::close(self.buffered).and(direct)
     }
+}
+
+/// Pieces of this length take longer to move than to queue.
+const LONG_PIECE_BYTES: u64 = 64 << 10;
+
+/// Whether a batch has several pieces, long ones on average.
+fn has_long_pieces(batch: &Batch<'_>) -> bool {
+    let pieces = batch.pieces().len() as u64;
+    pieces > 1 && batch.bytes() / pieces >= LONG_PIECE_BYTES
 }
 
 pub(crate) fn access_flags(how: &OpenHow) -> libc::c_int {

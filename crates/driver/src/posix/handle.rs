@@ -1,6 +1,6 @@
 //! An open file.
 
-use std::{fmt, io, ops::Range, path::Path};
+use std::{fmt, io, num::NonZeroU32, ops::Range, path::Path};
 
 use super::{
     calls::{Calls, SystemCall},
@@ -15,6 +15,7 @@ use crate::{
     closing::{Closing, ResourceGuard},
     control::Control,
     creation, detect,
+    lustre::GroupLock,
     mapped::{Copier, Populate, Stores},
     uring,
 };
@@ -27,6 +28,8 @@ pub(super) struct PosixHandle {
     locks: Locks,
     facts: Facts,
     creation: Option<Creation>,
+    control: Control,
+    group_lock: GroupLock,
 }
 
 /// What a handle takes over from its driver.
@@ -54,6 +57,10 @@ impl PosixHandle {
             Some(stores) => file.with_stores(stores),
             None => file,
         };
+        let file = match queues_stripes(how, &facts) {
+            true => file.with_queued_stripes(),
+            false => file,
+        };
         Ok(PosixHandle {
             file: Closing::new(file),
             how: how.clone(),
@@ -61,6 +68,8 @@ impl PosixHandle {
             calls,
             facts,
             creation,
+            control,
+            group_lock: GroupLock::default(),
         })
     }
 
@@ -126,6 +135,15 @@ fn stores(
     // Blocks longer than pages are huge pages, which are mapped by other rules.
     let has_plain_pages = facts.block_size <= sys::page_size();
     (is_allowed && has_plain_pages).then(|| Stores::new(copier, populate))
+}
+
+/// Whether the stripes of a list go to the kernel together: they are on several
+/// servers, which can work at the same time.
+fn queues_stripes(how: &OpenHow, facts: &Facts) -> bool {
+    // Interceptors are to see all calls.
+    let is_hidden_allowed =
+        how.scattered == ScatteredWrites::Automatic && how.asynchronous != AsyncMethod::Pool;
+    is_hidden_allowed && facts.striping.is_some_and(|it| it.count > 1)
 }
 
 /// Longer lists go to a thread unless the ring is asked for: a thread makes
@@ -222,6 +240,26 @@ impl Handle for PosixHandle {
 
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
         self.locks.take(&self.file, range, mode, OnConflict::Try)
+    }
+
+    fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {
+        let file = self.enter_to_change()?;
+        if self.facts.file_system != FileSystem::Lustre {
+            return Ok(false);
+        }
+        self.group_lock
+            .take(&self.control, file.buffered(), group)
+            .map(|()| true)
+    }
+
+    fn unlock_group(&self) -> io::Result<()> {
+        let file = self.file.enter()?;
+        let flush = || {
+            self.calls
+                .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()))
+        };
+        self.group_lock
+            .release(&self.control, file.buffered(), flush)
     }
 
     fn check(&self) -> io::Result<()> {

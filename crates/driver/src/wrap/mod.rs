@@ -8,7 +8,7 @@ pub use fault::{Fault, Faults};
 pub use throttle::Throttle;
 pub use trace::{Event, Log};
 
-use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
+use std::{fmt::Debug, io, num::NonZeroU32, ops::Range, path::Path, sync::Arc};
 
 use crate::{
     Advice, Batch, Capabilities, Completion, Creation, Direction, Driver, Facts, FileIdentity,
@@ -247,6 +247,14 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
         self.call(Operation::Lock, range.clone(), |file| {
             file.try_lock(range, mode)
         })
+    }
+
+    fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {
+        self.call(Operation::Lock, 0..0, |file| file.lock_group(group))
+    }
+
+    fn unlock_group(&self) -> io::Result<()> {
+        self.file.inner.unlock_group()
     }
 
     fn check(&self) -> io::Result<()> {

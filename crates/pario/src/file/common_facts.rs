@@ -6,7 +6,7 @@
 //! exchange what they see when they open a file; where it differs, each field is
 //! the value that is safe for all of them.
 
-use std::{io, ops::Range, sync::Arc};
+use std::{io, num::NonZeroU32, ops::Range, sync::Arc};
 
 use pario_driver::{
     Advice, Batch, Client, Coherence, Completion, Creation, Direction, Facts, FileIdentity,
@@ -171,6 +171,18 @@ impl Handle for WithFacts {
 
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
         self.handle.try_lock(range, mode)
+    }
+
+    fn stores_list(&self, pieces: u64, span: u64) -> bool {
+        self.handle.stores_list(pieces, span)
+    }
+
+    fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {
+        self.handle.lock_group(group)
+    }
+
+    fn unlock_group(&self) -> io::Result<()> {
+        self.handle.unlock_group()
     }
 
     fn check(&self) -> io::Result<()> {
