@@ -5,8 +5,8 @@
 use std::{io, num::NonZeroU32, path::PathBuf, sync::Arc};
 
 use pario_driver::{
-    Access, Batch, Create, Creation, Direction, Driver, ExpectedUse, FileSystem, Handle, OpenHow,
-    Posix, ServerCount, StripingRequest,
+    Access, Batch, Create, Creation, Direction, Driver, ExpectedUse, FileSystem, Handle, IoMode,
+    OpenHow, Posix, ServerCount, StripingRequest,
     doubles::lustre::{LustreDouble, PlainLayout},
 };
 use tempfile::TempDir;
@@ -251,7 +251,9 @@ fn group_locks_are_shared_by_a_group_and_released_after_errors() {
     one.unlock_group().unwrap();
     one.unlock_group().unwrap();
     assert!(!bed.double.has_group_locks());
-    // Other file systems have none.
+    // Direct writes would wait for it, and other file systems have none.
+    let direct = bed.open(&OpenHow::new(Access::ReadWrite).writes(IoMode::Direct));
+    assert!(!direct.unwrap().lock_group(group(7)).unwrap());
     let local = Posix::new().assuming(FileSystem::Ext);
     let local = local.open(&bed.path(), &OpenHow::new(Access::ReadWrite));
     assert!(!local.unwrap().lock_group(group(7)).unwrap());

@@ -13,7 +13,7 @@ use engine::Info;
 use pario_driver::{Coherence, file_system_of};
 use pario_hints::{Hints, Sources};
 use pario_mpi::host::symbols;
-use pario_mpi::{Comm, Host, MpiTransport, PRETENDED_NODES};
+use pario_mpi::{Comm, Host, MpiTransport, SIMULATED_NODES};
 use pario_transport::Transport;
 
 use crate::failure::Failure;
@@ -144,7 +144,7 @@ fn reason(nodes: Option<u32>, path: &Path, hints: &Info) -> Reason {
     if has_device_library() {
         return Reason::Device;
     }
-    let several = nodes != Some(1) && !pretends_nodes();
+    let several = nodes != Some(1) && !simulates_nodes();
     // Hints last, because looking for them may read a file.
     match several && !is_coherent(path) && !names_driver(path, hints) {
         true => Reason::Incoherent,
@@ -174,8 +174,8 @@ fn disabled_by_default() -> bool {
 }
 
 /// Whether the nodes are simulated on one machine.
-fn pretends_nodes() -> bool {
-    std::env::var_os(PRETENDED_NODES).is_some()
+fn simulates_nodes() -> bool {
+    std::env::var_os(SIMULATED_NODES).is_some()
 }
 
 /// Functions that identify programs that use a graphics processor.

@@ -165,6 +165,8 @@ hints! {
     Collective, File, Always;
 
     /// Collective buffer size: the most bytes that an aggregator moves at once.
+    /// Where the kernel caches the file and there are no stripes to fill, pario
+    /// moves less at once between nodes: 32 KiB per rank, but at least 2 MiB.
     cb_buffer_size: u64 = 16 * MIB, Bytes(1..=BUFFER_MAX);
     Collective, File, Always;
 
@@ -206,6 +208,7 @@ hints! {
     /// Algorithm for collective calls: `individual`, `private-sieve`,
     /// `two-phase`, `static-segmentation`, `dynamic-segmentation`,
     /// `one-per-server`, `resonant`, `resonant-prefetch` or `resonant-timed`.
+    /// `resonant` becomes one of the other two where the pieces are long.
     /// If not set, or if the algorithm cannot carry out a call, the choice
     /// depends on pattern and file system.
     pario_algorithm: Option<String> = None, Maybe(Name);
@@ -313,6 +316,13 @@ hints! {
 
     /// The size that a new file is expected to have in the end.
     pario_expected_size: Option<u64> = None, Maybe(Bytes(0..=1 << 60));
+    File, File, Open;
+
+    /// Whether collective writes on Lustre in which every rank writes whole pages
+    /// of its own are made under a group lock, which all ranks hold together,
+    /// instead of one lock per piece. Other programs that access the file wait
+    /// until the call ends, and each call ends with the data on the servers.
+    pario_group_lock: bool = false, Flag;
     File, File, Open;
 
     /// Permissions of a new file, in octal. If not set, 666 less the process's

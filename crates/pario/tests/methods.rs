@@ -1,5 +1,5 @@
 //! Every method that a hint can name, against what a byte-by-byte writer
-//! would do: algorithms, partitions and exchanges, on pretended servers.
+//! would do: algorithms, partitions and exchanges, on assumed servers.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

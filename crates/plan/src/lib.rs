@@ -31,7 +31,7 @@ mod testing;
 
 pub use access::Access;
 pub use aggregators::requested_aggregators;
-pub use case::{Case, History, PersistentRealms, Rewriting, Tuning};
+pub use case::{Case, GroupLocks, History, PersistentRealms, Rewriting, Tuning};
 pub use cost::CostModel;
 pub use explain::Explanation;
 pub use facts::Facts;

@@ -13,7 +13,9 @@ use std::{
     ops::Range,
 };
 
-use crate::{Access, Case, Direction, Placement, Plan, Rounds, coverage, schedule};
+use crate::{
+    Access, Case, Direction, GroupLocks, LockProtocol, Placement, Plan, Rounds, coverage, schedule,
+};
 
 /// The locks of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -192,6 +194,35 @@ impl Held {
     }
 }
 
+/// The size of a page in the caches of Lustre's clients.
+const PAGE_BYTES: u64 = match cfg!(target_arch = "x86_64") {
+    true => 4 << 10,
+    false => 64 << 10,
+};
+
+/// Accesses with more pieces are not examined.
+const PAGED_PIECES_MAX: u64 = 1 << 16;
+
+/// Whether a write can be made under a group lock: servers manage the locks,
+/// several nodes take part, and every piece consists of whole pages, since the
+/// caches of the lock's holders are not coherent with each other.
+pub fn is_group_lockable(case: &Case<'_>) -> bool {
+    let is_paged = |access: &Access| {
+        let is_whole = |it: &Range<u64>| {
+            it.start.is_multiple_of(PAGE_BYTES) && it.end.is_multiple_of(PAGE_BYTES)
+        };
+        let pieces = || coverage::covered(std::iter::once(access), access.span());
+        access.is_empty()
+            || access.stats().pieces <= PAGED_PIECES_MAX && pieces().iter().all(is_whole)
+    };
+    case.tuning.group_locks == GroupLocks::Allowed
+        && case.direction == Direction::Write
+        && case.facts.lock_protocol == LockProtocol::Server
+        && case.pattern().nodes > 1
+        && case.is_increasing()
+        && case.accesses.iter().all(is_paged)
+}
+
 /// Whether two ranks on different nodes that are neighbours in the file have
 /// data under one lock.
 pub(crate) fn are_shared(case: &Case<'_>) -> bool {
@@ -219,7 +250,7 @@ pub(crate) fn are_shared(case: &Case<'_>) -> bool {
 mod tests {
     use super::*;
     use crate::{
-        Client, LockProtocol, Striping,
+        Client, Striping,
         partition::PARTITIONS,
         testing::{Fixture, dense, strided},
     };
@@ -291,6 +322,27 @@ mod tests {
             let shares = ["even", "balanced", "persistent"].contains(&it.name());
             assert!(shares || locks.shared_stripes == 0, "{}", it.name());
         }
+    }
+
+    #[test]
+    fn only_whole_pages_are_written_under_a_group_lock() {
+        let mut fixture = interleaved(4 << 20, 64 << 10);
+        assert!(!is_group_lockable(&fixture.case()));
+        fixture.tuning.group_locks = GroupLocks::Allowed;
+        fixture.tuning.algorithm = None;
+        let case = fixture.case();
+        assert_eq!(is_group_lockable(&case), cfg!(target_arch = "x86_64"));
+        fixture.accesses[2] = dense(1 << 30, 100);
+        assert!(!is_group_lockable(&fixture.case()));
+        fixture.accesses[2] = dense(1 << 30, 1 << 16);
+        let decision = crate::decide(&fixture.case());
+        assert_eq!(
+            decision.algorithm.name() == "individual",
+            cfg!(target_arch = "x86_64"),
+            "{decision}"
+        );
+        fixture.facts.lock_protocol = LockProtocol::None;
+        assert!(!is_group_lockable(&fixture.case()));
     }
 
     #[test]

@@ -69,8 +69,8 @@ fn layout(random: &mut Rng) -> Layout {
         2 => {
             let stride = (len + random.u64(0..50)) as i64;
             let rows = Datatype::hvector(random.u64(1..6), len, stride, &byte).unwrap();
-            let room = rows.layout().true_upper_bound() + random.i64(0..300);
-            Datatype::resized(&rows, 0, room).unwrap()
+            let extent = rows.layout().true_upper_bound() + random.i64(0..300);
+            Datatype::resized(&rows, 0, extent).unwrap()
         }
         _ => {
             let mut at = 0;

@@ -18,7 +18,6 @@ pub(super) struct Measured<'a> {
     pub(super) machine: Machine,
     pub(super) workload: &'a str,
     pub(super) method: &'a str,
-    #[serde(rename = "folder")]
     pub(super) directory: String,
     pub(super) file_system: String,
     pub(super) repeats: u32,

@@ -1,4 +1,4 @@
-//! An open file as the kernel knows it, and the ways its bytes can go.
+//! An open file description of the kernel, and the transfers on it.
 
 use std::{
     io,

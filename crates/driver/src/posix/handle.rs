@@ -244,7 +244,9 @@ impl Handle for PosixHandle {
 
     fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {
         let file = self.enter_to_change()?;
-        if self.facts.file_system != FileSystem::Lustre {
+        // Direct writes use another descriptor, which would wait for this lock.
+        let is_direct = self.how.mode(Direction::Write) == IoMode::Direct;
+        if self.facts.file_system != FileSystem::Lustre || is_direct {
             return Ok(false);
         }
         self.group_lock

@@ -118,8 +118,10 @@ impl File {
     pub fn close(&self) -> Result<()> {
         let inner = &self.inner;
         let ready = inner.check_not_closed().and_then(|()| inner.check_idle());
-        inner.agree("close", ready)?;
-        inner.close_together()
+        inner.collectively(CollectiveCall::Close, || {
+            inner.agree("close", ready)?;
+            inner.close_together()
+        })
     }
 
     /// Closes the file on this rank only and ignores errors: for programs that end with open

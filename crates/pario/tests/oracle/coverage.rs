@@ -7,7 +7,7 @@ use fastrand::Rng;
 use pario::{Basic, Mode};
 
 use crate::{
-    carriers::Carrier,
+    drivers::DriverKind,
     generate,
     hints::{ALGORITHMS, EXCHANGES, PARTITIONS},
     model::{Expected, Model},
@@ -163,7 +163,7 @@ impl Tally {
     }
 
     fn scenario(&mut self, scenario: &Scenario) {
-        self.note(format!("on {:?}", scenario.opening.carrier));
+        self.note(format!("on {:?}", scenario.opening.driver));
         for (name, _) in scenario.opening.mode.iter_names() {
             self.note(name);
         }
@@ -298,7 +298,7 @@ fn first_word(value: &impl std::fmt::Debug) -> String {
 fn the_draws_reach_everything() {
     let mut tally = Tally::default();
     for seed in 1..=DRAWS {
-        let scenario = generate::scenario(&mut Rng::with_seed(seed), &Carrier::ALL);
+        let scenario = generate::scenario(&mut Rng::with_seed(seed), &DriverKind::ALL);
         tally.scenario(&scenario);
     }
     for (what, count) in &tally.0 {

@@ -1,5 +1,5 @@
 //! Random hints: those of independent accesses, and every method of
-//! collective ones, on pretended servers and with windows far smaller than
+//! collective ones, on assumed servers and with windows far smaller than
 //! the data.
 
 use fastrand::Rng;
@@ -16,12 +16,12 @@ pub(crate) fn hints(rng: &mut Rng, large: bool) -> Vec<Hint> {
         true => &LARGE_BUFFER_SIZES,
         false => &BUFFER_SIZES,
     };
-    let ways = ["automatic", "direct", "list", "sieve"];
+    let methods = ["automatic", "direct", "list", "sieve"];
     let sieving = ["automatic", "enable", "disable"];
     let numbers = ["0", "1", "40", "100"];
     let table: [(&'static str, &[&str]); 10] = [
-        ("pario_read_method", &ways),
-        ("pario_write_method", &ways),
+        ("pario_read_method", &methods),
+        ("pario_write_method", &methods),
         ("romio_ds_read", &sieving),
         ("romio_ds_write", &sieving),
         ("ind_rd_buffer_size", buffer_sizes),
@@ -148,7 +148,7 @@ pub(crate) fn methods(rng: &mut Rng, large: bool) -> Vec<Hint> {
     drawn
 }
 
-/// A file system that the file only pretends to be on.
+/// An assumed file system.
 pub(crate) fn assumptions(rng: &mut Rng) -> Vec<Hint> {
     let mut drawn = Vec::new();
     if rng.u32(..4) > 0 {

@@ -62,6 +62,10 @@ impl Algorithm for Individual {
             return Fitness::suits(90, "there is nothing to move");
         }
         match case.facts.client {
+            Client::Kernel if locks::is_group_lockable(case) => Fitness::suits(
+                82,
+                format!("pieces of {piece} bytes are whole pages, written under a group lock"),
+            ),
             Client::Library => with_library_client(case, piece),
             _ if contends_for_locks(case, piece) => Fitness::suits(
                 5,
