@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use pario_driver::{Client, Latency};
+use pario_driver::Latency;
 use pario_hints::Hints;
 use pario_plan::{Direction, Tuning};
 use pario_transport::{Rank, Transport};
@@ -61,7 +61,7 @@ fn is_near(file: &Inner, comm: &dyn Transport) -> bool {
     let facts = file.handle.facts();
     let is_local = facts.file_system.latency(Direction::Write) == Latency::Memory;
     (one_node || is_local)
-        && facts.client == Client::Kernel
+        && facts.client.is_shared()
         && facts.striping.is_none()
         && facts.lock_granularity.is_none()
 }
