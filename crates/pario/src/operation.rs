@@ -17,7 +17,7 @@ use crate::{
         Selection, Transfer,
     },
     buffer::Memory,
-    file::{Atomicity, CallSettings, Inner},
+    file::{Atomicity, CallSettings, Inner, LateHandle},
     request::{Completion, InFlight, KeepAlive, Placement},
     unreported::Unreported,
     view::{FlattenedView, ViewsEqual},
@@ -222,6 +222,11 @@ impl Operation {
 
     pub(crate) fn handle(&self) -> &dyn Handle {
         &*self.file.handle
+    }
+
+    /// Whether this rank has the file open, so that it can move data of other ranks at no cost.
+    pub(crate) fn has_opened(&self) -> bool {
+        self.file.late.as_ref().is_none_or(LateHandle::is_open)
     }
 
     pub(crate) fn buffers(&self) -> &Buffers {

@@ -15,6 +15,7 @@ use pario_transport::Transport;
 
 use super::{
     Atomicity,
+    late_handle::LateHandle,
     settings::{CallSettings, CurrentSettings},
 };
 use crate::{
@@ -43,6 +44,10 @@ pub(crate) struct Inner {
     /// Why this driver was selected.
     pub(crate) driver_reason: String,
     pub(crate) handle: Arc<dyn Handle>,
+    /// Which ranks opened the file at once, and why.
+    pub(crate) opened_by: String,
+    /// The handle, if open was deferred.
+    pub(crate) late: Option<LateHandle>,
     pub(crate) shared_pointer: SharedPointer,
     pub(crate) buffers: Buffers,
     pub(crate) writer_lock: Arc<WriterLock>,
