@@ -18,6 +18,7 @@ mod entry;
 pub(crate) mod exchange;
 mod group_lock;
 mod independent;
+mod meeting;
 mod ordered;
 mod planning;
 mod prefetch;

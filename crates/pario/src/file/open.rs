@@ -125,7 +125,9 @@ impl File {
         let inner = &self.inner;
         let ready = inner.check_not_closed().and_then(|()| inner.check_idle());
         inner.collectively(CollectiveCall::Close, || {
-            inner.agree("close", ready)?;
+            inner
+                .begin(CollectiveCall::Close, ready)
+                .map_err(|error| inner.name_error(error, "close"))?;
             inner.close_together()
         })
     }
