@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use pario_datarep::Converter;
 use pario_driver::{Batch, Direction, Handle, Latency};
 use pario_hints::{Hints, Rmw};
 
@@ -183,7 +184,7 @@ impl Operation {
                     && !self
                         .access
                         .view
-                        .overlaps_itself(self.access.first, self.access.memory.bytes())))
+                        .overlaps_itself(self.access.first, self.access.file_bytes)))
     }
 
     /// The size of the data in the file.
@@ -209,6 +210,19 @@ impl Operation {
 
     pub(crate) fn memory(&self) -> &Memory {
         &self.access.memory
+    }
+
+    /// The converter of an access whose data in the file has at most so many bytes, if it has
+    /// one. The operation has none afterwards.
+    pub(crate) fn take_converter(&mut self, limit: u64) -> Option<Converter> {
+        let is_small = self.access.file_bytes <= limit;
+        self.access.converter.take_if(|_| is_small)
+    }
+
+    /// Sets memory that has the data as the file does.
+    pub(crate) fn set_memory(&mut self, memory: Memory) {
+        debug_assert_eq!(memory.bytes(), self.access.file_bytes);
+        self.access.memory = memory;
     }
 
     /// The lock of the handle's writers.
