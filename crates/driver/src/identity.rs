@@ -4,11 +4,12 @@ use std::{
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     io,
-    os::fd::BorrowedFd,
+    os::fd::{AsFd, BorrowedFd},
+    path::Path,
     sync::OnceLock,
 };
 
-use crate::{FileSystem, posix::sys};
+use crate::{Access, FileSystem, posix::sys};
 
 /// A file as seen by one process, for comparison with what other processes see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,17 @@ impl FileIdentity {
             reach: reach(file_system),
             kind: hash(&file_system.to_string()),
         })
+    }
+
+    /// The file that a path leads to, without opening it. Fails if this process
+    /// may not open it for `access`.
+    ///
+    /// # Errors
+    /// Those of `access(2)` and `stat(2)`.
+    pub fn at(path: &Path, access: Access, file_system: &FileSystem) -> io::Result<FileIdentity> {
+        sys::check_access(path, access)?;
+        let file = sys::open(path, libc::O_PATH, 0)?;
+        Self::of(file.as_fd(), file_system)
     }
 
     /// Whether two processes see the same file.

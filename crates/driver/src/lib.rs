@@ -74,7 +74,9 @@ pub use lock::{LockMode, RangeLock};
 pub use mapped::Mapped;
 pub use mem::Memory;
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow, ScatteredWrites};
-pub use pario_types::{Client, Coherence, Direction, LockProtocol, Placement, Striping};
+pub use pario_types::{
+    Client, Coherence, Component, Direction, LockProtocol, Placement, Storage, Striping,
+};
 pub use posix::{CallAction, Interference, Posix, SystemCall};
 pub use resolve::{
     DriverEntry, REGISTRY, Resolved, file_system_of, known as known_driver, resolve,

@@ -1,6 +1,12 @@
 //! An open file.
 
-use std::{fmt, io, num::NonZeroU32, ops::Range, path::Path};
+use std::{
+    fmt, io,
+    num::NonZeroU32,
+    ops::Range,
+    os::fd::AsRawFd,
+    path::{Path, PathBuf},
+};
 
 use super::{
     calls::{Calls, SystemCall},
@@ -279,6 +285,12 @@ impl Handle for PosixHandle {
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
         let file = self.file.enter()?;
         FileIdentity::of(file.buffered(), &self.facts.file_system).map(Some)
+    }
+
+    fn node_path(&self) -> Option<PathBuf> {
+        let file = self.file.enter().ok()?;
+        let number = file.buffered().as_raw_fd();
+        Some(format!("/proc/{}/fd/{number}", std::process::id()).into())
     }
 
     fn access_time(&self) -> io::Result<i64> {

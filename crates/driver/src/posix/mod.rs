@@ -19,6 +19,7 @@ use std::{io, path::Path, sync::Arc};
 use crate::{
     Capabilities, Driver, FileControl, FileSystem, Handle, OpenHow,
     control::{Control, KernelControl},
+    detect,
     mapped::Copier,
 };
 use handle::{PosixHandle, Setup};
@@ -107,6 +108,13 @@ impl Driver for Posix {
         };
         let handle = PosixHandle::open(path, how, setup)?;
         Ok(Arc::new(handle))
+    }
+
+    fn file_system(&self, path: &Path) -> io::Result<FileSystem> {
+        match &self.assumed {
+            Some(assumed) => Ok(assumed.clone()),
+            None => Ok(detect::of_path(path)?.0),
+        }
     }
 
     fn delete(&self, path: &Path) -> io::Result<()> {

@@ -3,10 +3,13 @@
 mod collective;
 mod common_facts;
 mod data;
+mod deferral;
 mod hints;
 mod inner;
+mod late_handle;
 mod manage;
 mod open;
+mod placement_wire;
 mod pointers;
 mod rank_views;
 mod same_file;
@@ -16,6 +19,7 @@ mod views;
 
 pub use collective::Split;
 pub(crate) use inner::Inner;
+pub(crate) use late_handle::LateHandle;
 pub(crate) use settings::CallSettings;
 
 use std::{path::Path, sync::Arc};

@@ -1,6 +1,8 @@
 //! Opening, closing and deleting files.
 
 use std::{
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
@@ -9,15 +11,19 @@ use std::{
 };
 
 use pario_driver::{
-    Advice, AsyncMethod, Create, Driver, Handle, IoMode, OpenHow, Resolved, ScatteredWrites,
+    Advice, AsyncMethod, Create, Driver, Facts, FileSystem, Handle, IoMode, OpenHow, Resolved,
+    ScatteredWrites,
 };
 use pario_hints::{Hints, Info, Sources};
 use pario_transport::{Rank, Transport};
 
 use super::{
-    File, Inner, common_facts, hints,
+    File, Inner, common_facts,
+    deferral::{self, Deferral},
+    hints,
     inner::State,
-    same_file,
+    late_handle::{LateHandle, Opening},
+    placement_wire, same_file,
     settings::CurrentSettings,
     usable::{usable, usable_alone},
 };
@@ -91,7 +97,7 @@ impl File {
         let given = |path: &Path, _: &Hints| {
             let reason = format!("the program passed the driver {}", driver.name());
             Ok(Resolved {
-                driver,
+                driver: driver.clone(),
                 path: path.to_owned(),
                 reason,
             })
@@ -119,7 +125,9 @@ impl File {
         let inner = &self.inner;
         let ready = inner.check_not_closed().and_then(|()| inner.check_idle());
         inner.collectively(CollectiveCall::Close, || {
-            inner.agree("close", ready)?;
+            inner
+                .begin(CollectiveCall::Close, ready)
+                .map_err(|error| inner.name_error(error, "close"))?;
             inner.close_together()
         })
     }
@@ -187,7 +195,7 @@ fn open(
     path: &Path,
     mode: Mode,
     info: &Info,
-    resolve: impl FnOnce(&Path, &Hints) -> Result<Resolved>,
+    resolve: impl Fn(&Path, &Hints) -> Result<Resolved>,
 ) -> Result<File> {
     let rank = comms[0].rank();
     open_together(comms, path, mode, info, resolve)
@@ -199,9 +207,17 @@ fn open_together(
     path: &Path,
     mode: Mode,
     info: &Info,
-    resolve: impl FnOnce(&Path, &Hints) -> Result<Resolved>,
+    resolve: impl Fn(&Path, &Hints) -> Result<Resolved>,
 ) -> Result<File> {
-    let (hints, names) = agree_on_arguments(&*comm, path, mode, info)?;
+    let see_file_system = |hints: &Hints| {
+        let Resolved { driver, path, .. } = resolve(path, hints).ok()?;
+        driver.file_system(&path).ok()
+    };
+    let Arguments {
+        hints,
+        names,
+        choice,
+    } = agree_on_arguments(&*comm, path, mode, info, see_file_system)?;
     let hints = usable(hints, mode, &*comm);
     let resolved = resolve(path, &hints).and_then(|resolved| {
         check_reachable(&*comm, &resolved)?;
@@ -214,8 +230,12 @@ fn open_together(
         Names::Equal => resolved,
         Names::Different => Ok(agree::agree(&*comm, resolved)?),
     };
+    let mut deferral = match names {
+        Names::Equal => Deferral::new(&*comm, &hints, choice),
+        Names::Different => Deferral::of_different_names(),
+    };
     let how = open_how(mode, &hints).striping(hints::striping_request(&*comm, mode, &hints));
-    let handle = open_everywhere(&*comm, &resolved, &how, names)?;
+    let (handle, late) = open_everywhere(&*comm, &resolved, &how, names, &mut deferral)?;
     let Resolved {
         driver,
         path: driver_path,
@@ -224,7 +244,7 @@ fn open_together(
     let driver_path = lasting(driver_path, &*driver);
     advise(&*handle, &hints);
     hints::report_striping(&*comm, mode, &hints, &*handle);
-    let ready = prepare(&comm, mode, &hints, &*handle, &driver_path);
+    let ready = prepare(&comm, mode, &hints, &*handle, &driver_path, &deferral);
     let (shared_pointer, view, start) = match ready {
         Ok(ready) => ready,
         Err(error) => {
@@ -243,6 +263,8 @@ fn open_together(
             mode,
             driver,
             driver_reason: reason,
+            opened_by: deferral.into_explanation(),
+            late,
             handle,
             shared_pointer,
             buffers: Buffers::new(hints.pario_inflight_bytes),
@@ -265,19 +287,33 @@ pub(super) enum Names {
     Different,
 }
 
+/// What the ranks agree on before they open the file.
+struct Arguments {
+    hints: Hints,
+    names: Names,
+    choice: deferral::Choice,
+}
+
 /// One exchange: the modes must be equal, and rank 0's hints are used.
 fn agree_on_arguments(
     comm: &dyn Transport,
     path: &Path,
     mode: Mode,
     info: &Info,
-) -> Result<(Hints, Names)> {
+    see_file_system: impl FnOnce(&Hints) -> Option<FileSystem>,
+) -> Result<Arguments> {
     let mut resolved = Hints::resolve(info, &Sources::from_environment());
     let mine = mode.validate().map(|()| {
-        let hints = resolved.hints.to_wire();
+        let hints = &resolved.hints;
+        let choice = match comm.rank() {
+            ROOT => deferral::Choice::new(hints, comm, || see_file_system(hints)).code(),
+            _ => 0,
+        };
+        let hints = hints.to_wire();
         let hints_len = (hints.len() as u32).to_le_bytes();
         [
             &mode.bits().to_le_bytes(),
+            &[choice][..],
             &hints_len[..],
             &hints,
             path.as_os_str().as_encoded_bytes(),
@@ -304,12 +340,16 @@ fn agree_on_arguments(
         resolved.hints.agree(&theirs);
     }
     hints::locate_hosts(comm, &mut resolved.hints)?;
-    Ok((resolved.hints, names))
+    Ok(Arguments {
+        hints: resolved.hints,
+        names,
+        choice: deferral::Choice::from_code(all[ROOT.index()][4]),
+    })
 }
 
 /// Splits the rest of a message that was assembled above.
 fn hints_and_name(message: &[u8]) -> (&[u8], &[u8]) {
-    split_at_length(&message[4..])
+    split_at_length(&message[5..])
 }
 
 /// The bytes whose number comes first, and those after them.
@@ -318,11 +358,70 @@ fn split_at_length(message: &[u8]) -> (&[u8], &[u8]) {
     message[4..].split_at(len)
 }
 
-/// What a rank tells of the file that it opened: facts, then which file it is.
-fn describe(handle: &dyn Handle, path: &Path) -> Result<Vec<u8>> {
+/// What a rank tells of the file that it opened: facts and placement, how other ranks of its node reach the
+/// file, then which file it is.
+fn describe(handle: &dyn Handle, path: &Path, deferral: &Deferral) -> Result<Vec<u8>> {
     let facts = common_facts::to_wire(handle.facts());
+    let node_path = match deferral.is_used() {
+        true => handle.node_path().unwrap_or_default(),
+        false => PathBuf::new(),
+    };
+    let node_path = node_path.as_os_str().as_encoded_bytes();
+    let placement = handle.facts().placement.as_ref();
+    let placement = placement.filter(|_| deferral.is_used());
+    let placement = placement.map_or_else(Vec::new, placement_wire::to_wire);
     let file = same_file::describe(handle, path)?;
-    Ok([&(facts.len() as u32).to_le_bytes()[..], &facts, &file].concat())
+    let length = |part: &[u8]| (part.len() as u32).to_le_bytes();
+    Ok([
+        &length(&facts)[..],
+        &facts,
+        &length(&placement),
+        &placement,
+        &length(node_path),
+        node_path,
+        &file,
+    ]
+    .concat())
+}
+
+/// A message that was assembled above.
+#[derive(Clone, Copy)]
+struct Described<'a> {
+    facts: &'a [u8],
+    placement: &'a [u8],
+    node_path: &'a [u8],
+    file: &'a [u8],
+}
+
+impl<'a> Described<'a> {
+    fn new(message: &'a [u8]) -> Described<'a> {
+        let (facts, rest) = split_at_length(message);
+        let (placement, rest) = split_at_length(rest);
+        let (node_path, file) = split_at_length(rest);
+        Described {
+            facts,
+            placement,
+            node_path,
+            file,
+        }
+    }
+
+    /// The facts, as a rank that has not opened the file knows them.
+    fn facts(&self) -> Facts {
+        common_facts::from_wire(self.facts, placement_wire::from_wire(self.placement))
+    }
+
+    /// How a rank opens this file later.
+    fn opening(&self, resolved: &Resolved, how: &OpenHow) -> Opening {
+        let node_path = OsStr::from_bytes(self.node_path);
+        Opening {
+            driver: resolved.driver.clone(),
+            path: lasting(resolved.path.clone(), &*resolved.driver),
+            node_path: (!node_path.is_empty()).then(|| node_path.into()),
+            how: how.clone(),
+            identity: same_file::identity(self.file),
+        }
+    }
 }
 
 fn check_reachable(comm: &dyn Transport, resolved: &Resolved) -> Result<()> {
@@ -373,18 +472,24 @@ fn open_how(mode: Mode, hints: &Hints) -> OpenHow {
 }
 
 /// Rank 0 creates the file, then the others open it, so that there is one create and no race.
-/// If no file is to be created, all ranks open it at once.
+/// If no file is to be created, all ranks open it at once, except those that do so later: they
+/// have a late handle.
 fn open_everywhere(
     comm: &dyn Transport,
     resolved: &Result<Resolved>,
     how: &OpenHow,
     names: Names,
-) -> Result<Arc<dyn Handle>> {
+    deferral: &mut Deferral,
+) -> Result<(Arc<dyn Handle>, Option<LateHandle>)> {
+    let is_opener = deferral.opener(comm.rank()) == comm.rank();
     let open = |how: &OpenHow| {
         let Resolved { driver, path, .. } = resolved.as_ref().map_err(Error::clone)?;
-        Ok(driver.open(path, how)?)
+        Ok(match is_opener {
+            true => Some(driver.open(path, how)?),
+            false => None,
+        })
     };
-    let opened: Result<Arc<dyn Handle>> = match (how.create, comm.rank()) {
+    let opened: Result<Option<Arc<dyn Handle>>> = match (how.create, comm.rank()) {
         (Create::Never, _) => open(how),
         (_, ROOT) => {
             let opened = open(how);
@@ -398,34 +503,63 @@ fn open_everywhere(
         }
     };
     let described = match (&opened, resolved) {
-        (Ok(handle), Ok(resolved)) if comm.size() > 1 => describe(&**handle, &resolved.path),
+        (Ok(Some(handle)), Ok(resolved)) if comm.size() > 1 => {
+            describe(&**handle, &resolved.path, deferral)
+        }
         (Err(error), _) => Err(error.clone()),
         _ => Ok(Vec::new()),
     };
     let gathered = agree::gather(comm, described);
-    let agreed = match (gathered, &opened, resolved) {
-        (Ok(all), Ok(handle), Ok(resolved)) if comm.size() > 1 => {
-            let parts = all.iter().map(|message| split_at_length(message));
-            let (facts, files): (Vec<_>, Vec<_>) = parts.unzip();
-            let check = same_file::Check {
-                comm,
-                handle: &**handle,
-                names,
-                access: how.access,
-                path: &resolved.path,
-            };
-            let shared = || common_facts::share(handle.clone(), &facts);
-            check.run(&files).map(|()| Some(shared()))
+    let close = |handle: &Result<Option<Arc<dyn Handle>>>| {
+        if let Ok(Some(handle)) = handle {
+            let _ = handle.close();
         }
-        (gathered, ..) => gathered.map(|_| None),
     };
-    match (agreed, opened) {
-        (Ok(Some(shared)), _) => Ok(shared),
-        (Ok(None), opened) => opened,
-        (Err(error), opened) => {
-            if let Ok(handle) = opened {
-                let _ = handle.close();
-            }
+    let all = match gathered {
+        Ok(all) => all,
+        Err(error) => {
+            close(&opened);
+            return Err(error);
+        }
+    };
+    let (opened, resolved) = (opened?, resolved.as_ref().map_err(Error::clone)?);
+    if let (Some(handle), 1) = (&opened, comm.size()) {
+        return Ok((handle.clone(), None));
+    }
+    let described = |rank| Described::new(&all[deferral.opener(Rank(rank)).index()]);
+    let mine = described(comm.rank().0);
+    let late = deferral.is_used().then(|| {
+        let opening = mine.opening(resolved, how);
+        match &opened {
+            Some(handle) => LateHandle::opened(opening, handle.clone()),
+            None => LateHandle::new(opening, mine.facts()),
+        }
+    });
+    let handle: Arc<dyn Handle> = match (&late, opened) {
+        (Some(late), _) => Arc::new(late.clone()),
+        (None, Some(handle)) => handle,
+        (None, None) => unreachable!("a rank that opens the file later has a late handle"),
+    };
+    let seen = (0..comm.size()).map(described);
+    let (facts, files): (Vec<_>, Vec<_>) = seen.map(|it| (it.facts, it.file)).unzip();
+    let check = same_file::Check {
+        comm,
+        handle: &*handle,
+        names,
+        access: how.access,
+        path: &resolved.path,
+    };
+    let shared = check.run(&files).and_then(|()| {
+        let shared = common_facts::share(handle.clone(), &facts);
+        if let Some(late) = &late {
+            deferral.settle(comm, late, &*shared)?;
+        }
+        Ok(shared)
+    });
+    match shared {
+        Ok(shared) => Ok((shared, late)),
+        Err(error) => {
+            let _ = handle.close();
             Err(error)
         }
     }
@@ -449,19 +583,24 @@ fn prepare(
     hints: &Hints,
     handle: &dyn Handle,
     path: &Path,
+    deferral: &Deferral,
 ) -> Result<(SharedPointer, FlattenedView, u64)> {
     let preference = match hints.pario_shared_pointer {
         pario_hints::SharedPointer::Automatic => Preference::Automatic,
         pario_hints::SharedPointer::Memory => Preference::Memory,
         pario_hints::SharedPointer::File => Preference::SideFile,
     };
-    let shared_pointer = SharedPointer::new(&**comm, preference, path)?;
+    let shared_pointer =
+        SharedPointer::new(&**comm, preference, path, &|rank| deferral.opener(rank))?;
     let view = FlattenedView::bytes(comm.size())?;
     if !mode.contains(Mode::APPEND) {
         return Ok((shared_pointer, view, 0));
     }
     // All ranks start at the same position, even if one of them has already written.
-    let end = handle.size().map_err(Error::from);
+    let end = match comm.rank() {
+        ROOT => handle.size().map_err(Error::from),
+        _ => Ok(0),
+    };
     let all = agree::gather(&**comm, end.map(|end| end.to_le_bytes().to_vec()))?;
     let end = all[0].as_slice().try_into().map_or(0, u64::from_le_bytes);
     let stored = match comm.rank() {

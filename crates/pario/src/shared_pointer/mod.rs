@@ -66,11 +66,13 @@ pub(crate) struct SharedPointer {
 }
 
 impl SharedPointer {
-    /// *Collective*. A side file is created next to the data file `beside`, if one is needed.
+    /// *Collective*. A side file is created next to the data file `beside`, if one is needed. A
+    /// rank other than its `opener` opens it when it first needs it.
     pub(crate) fn new(
         comm: &dyn Transport,
         preference: Preference,
         beside: &Path,
+        opener: &dyn Fn(Rank) -> Rank,
     ) -> Result<SharedPointer> {
         let one_node =
             (0..comm.size()).all(|rank| comm.node_of(Rank(rank)) == comm.node_of(Rank(0)));
@@ -92,7 +94,7 @@ impl SharedPointer {
                          the shared pointer is in a file",
                     );
                 }
-                side_file::SideFile::new(comm, beside).map(|file| Box::new(file) as _)
+                side_file::SideFile::new(comm, beside, opener).map(|file| Box::new(file) as _)
             }
         };
         let method = match agree::agree(comm, made) {
@@ -173,10 +175,18 @@ mod tests {
     use super::*;
 
     fn pointer_test(preference: Preference, name: &'static str) {
+        pointer_test_opened_by(preference, name, &|rank| rank);
+    }
+
+    fn pointer_test_opened_by(
+        preference: Preference,
+        name: &'static str,
+        opener: &(dyn Fn(Rank) -> Rank + Sync),
+    ) {
         let directory = tempfile::tempdir().unwrap();
         let data = directory.path().join("data");
         let results = pario_transport::threads::run(4, |comm| {
-            let pointer = SharedPointer::new(&*comm, preference, &data).unwrap();
+            let pointer = SharedPointer::new(&*comm, preference, &data, opener).unwrap();
             assert_eq!(pointer.explain(), name);
             let mut taken = Vec::new();
             for round in 0..50u64 {
@@ -218,10 +228,19 @@ mod tests {
     }
 
     #[test]
+    fn ranks_can_open_a_side_file_after_its_name_is_gone() {
+        pointer_test_opened_by(Preference::SideFile, "file", &|_| Rank(0));
+        pointer_test_opened_by(Preference::SideFile, "file", &|rank| Rank(rank.0 / 2 * 2));
+    }
+
+    #[test]
     fn an_overflow_leaves_the_pointer_where_it_is() {
         let results = pario_transport::threads::run(1, |comm| {
             let pointer =
-                SharedPointer::new(&*comm, Preference::Memory, Path::new("unused")).unwrap();
+                SharedPointer::new(&*comm, Preference::Memory, Path::new("unused"), &|rank| {
+                    rank
+                })
+                .unwrap();
             pointer.store(u64::MAX - 1).unwrap();
             assert!(pointer.advance(2).is_err());
             assert_eq!(pointer.load().unwrap(), u64::MAX - 1);

@@ -1,20 +1,26 @@
 //! The shared pointer in a locked file: for ranks that share no memory.
 //!
 //! Rank 0 creates the file next to the data under a random name (exclusive, mode 0600, no links
-//! followed). Every rank opens it and verifies its identity. The name is removed before `open`
-//! returns, so nothing is left behind even if ranks are killed later.
+//! followed). Every rank opens it and verifies its identity; if open is deferred, one rank per
+//! node does, and the others use its descriptor when they first need the pointer. The name is
+//! removed before `open` returns, so nothing is left behind even if ranks are killed later.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::{File, OpenOptions},
     hash::{BuildHasher, Hasher, RandomState},
     io,
-    os::unix::fs::{FileExt, OpenOptionsExt},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{FileExt, OpenOptionsExt},
+    },
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
-use pario_driver::{Access, Driver, Handle, LockMode, OpenHow, Posix};
+use pario_driver::{
+    Access, Driver, FileComparison, FileIdentity, FileSystem, Handle, LockMode, OpenHow, Posix,
+};
 use pario_transport::{Rank, Transport};
 
 use super::{Generation, Method};
@@ -27,14 +33,28 @@ const NONCE_BYTES: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct SideFile {
+    nonce: Nonce,
+    /// The descriptor of the rank that opened the file for this one.
+    node_path: PathBuf,
+    opened: OnceLock<OpenedFile>,
+}
+
+type Nonce = [u8; NONCE_BYTES];
+
+#[derive(Debug)]
+struct OpenedFile {
     file: File,
     /// The same file, for locks between ranks and between threads.
     locks: Arc<dyn Handle>,
 }
 
 impl SideFile {
-    /// *Collective*.
-    pub(super) fn new(comm: &dyn Transport, beside: &Path) -> Result<SideFile> {
+    /// *Collective*. Ranks other than their `opener` open the file later.
+    pub(super) fn new(
+        comm: &dyn Transport,
+        beside: &Path,
+        opener: &dyn Fn(Rank) -> Rank,
+    ) -> Result<SideFile> {
         let root = Rank(0);
         let made = if comm.rank() == root {
             create(beside).map(Some)
@@ -49,11 +69,33 @@ impl SideFile {
                     .map_or(Vec::new(), |(_, nonce)| nonce.to_vec()))
             },
         );
-        let result = open_together(comm, beside, name);
+        let result = open_together(comm, beside, name, opener);
         if let Ok(Some((path, _))) = made {
             remove(&path)?;
         }
         result
+    }
+
+    /// Opens the file unless it is open. Two threads may both do so; one of them keeps it.
+    fn opened(&self) -> io::Result<&OpenedFile> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let opened = OpenedFile::open(&self.node_path, self.nonce, 0)?;
+        Ok(self.opened.get_or_init(|| opened))
+    }
+}
+
+impl OpenedFile {
+    fn open(path: &Path, nonce: Nonce, flags: i32) -> io::Result<OpenedFile> {
+        let file = private().custom_flags(flags).open(path)?;
+        let mut found = [0; NONCE_BYTES];
+        file.read_exact_at(&mut found, SLOTS_BYTES)?;
+        if found != nonce {
+            return Err(io::Error::other("another file has replaced the side file"));
+        }
+        let locks = Posix::default().open(path, &OpenHow::new(Access::ReadWrite))?;
+        Ok(OpenedFile { file, locks })
     }
 
     /// Writes a slot that is locked.
@@ -86,28 +128,90 @@ impl Method for SideFile {
         change: &dyn Fn(u64) -> Option<u64>,
     ) -> io::Result<u64> {
         let at = offset(generation);
-        let _lock = self.locks.lock(at..at + SLOT_BYTES, LockMode::Exclusive)?;
+        let opened = self.opened()?;
+        let _lock = opened
+            .locks
+            .lock(at..at + SLOT_BYTES, LockMode::Exclusive)?;
         let mut bytes = [0; SLOT_BYTES as usize];
-        self.file.read_exact_at(&mut bytes, at)?;
+        opened.file.read_exact_at(&mut bytes, at)?;
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let old = match word(0) == generation.0 {
             true => word(8),
             false => 0,
         };
         if let Some(new) = change(old).filter(|new| *new != old) {
-            self.put(generation, new)?;
+            opened.put(generation, new)?;
         }
         Ok(old)
     }
 }
 
-/// Every rank opens the file whose name rank 0 sends.
-fn open_together(comm: &dyn Transport, beside: &Path, name: Result<Vec<u8>>) -> Result<SideFile> {
+/// The ranks open the file whose name rank 0 sends: each rank, or one for others, which must be
+/// able to reach its descriptor.
+fn open_together(
+    comm: &dyn Transport,
+    beside: &Path,
+    name: Result<Vec<u8>>,
+    opener: &dyn Fn(Rank) -> Rank,
+) -> Result<SideFile> {
     let all = agree::gather(comm, name)?;
     let nonce = all[0].as_slice().try_into();
-    let nonce =
+    let nonce: Nonce =
         nonce.map_err(|_| Error::new(ErrorKind::Io, "rank 0 sent no name for the side file"))?;
-    agree::agree(comm, open(&path_of(beside, nonce), nonce))
+    let path = path_of(beside, nonce);
+    let me = comm.rank();
+    let is_deferred = (0..comm.size()).any(|rank| opener(Rank(rank)) != Rank(rank));
+    let mut side_file = SideFile {
+        nonce,
+        node_path: PathBuf::new(),
+        opened: OnceLock::new(),
+    };
+    let open = || -> Result<OpenedFile> {
+        OpenedFile::open(&path, nonce, libc::O_NOFOLLOW)
+            .map_err(|error| Error::from(error).on_path(&path))
+    };
+    if is_deferred {
+        let opened = match opener(me) == me {
+            true => open().and_then(|opened| {
+                let place = place_of(&opened)?;
+                side_file.opened = OnceLock::from(opened);
+                Ok(place)
+            }),
+            false => Ok(Vec::new()),
+        };
+        let places = agree::gather(comm, opened)?;
+        side_file.node_path = reachable(&places[opener(me).index()]).unwrap_or_default();
+    }
+    let is_done = side_file.opened.get().is_some() || !side_file.node_path.as_os_str().is_empty();
+    let opened = match is_done {
+        true => Ok(()),
+        false => open().map(|opened| side_file.opened = OnceLock::from(opened)),
+    };
+    agree::agree(comm, opened)?;
+    Ok(side_file)
+}
+
+/// How other ranks of the node reach an open file: which file it is, and its path.
+fn place_of(opened: &OpenedFile) -> Result<Vec<u8>> {
+    let (identity, path) = (opened.locks.identity()?, opened.locks.node_path());
+    Ok(match (identity, path) {
+        (Some(identity), Some(path)) => {
+            let path = path.as_os_str().as_encoded_bytes();
+            [&identity.to_wire()[..], path].concat()
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// The path of a place, if it leads to the file.
+fn reachable(place: &[u8]) -> Option<PathBuf> {
+    let (identity, path) = place.split_at_checked(FileIdentity::WIRE_BYTES)?;
+    let identity = FileIdentity::from_wire(identity)?;
+    let path = PathBuf::from(OsStr::from_bytes(path));
+    // Files of one kernel compare by their numbers, whatever the file system.
+    let other = FileSystem::Other(String::new());
+    let found = FileIdentity::at(&path, Access::ReadWrite, &other).ok()?;
+    (identity.compare(&found) == FileComparison::Same).then_some(path)
 }
 
 fn path_of(beside: &Path, nonce: [u8; NONCE_BYTES]) -> PathBuf {
@@ -130,18 +234,16 @@ fn nonce() -> [u8; NONCE_BYTES] {
 
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .write(true)
-        .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW);
+    options.read(true).write(true).mode(0o600);
     options
 }
 
 fn create(beside: &Path) -> Result<(PathBuf, [u8; NONCE_BYTES])> {
     let nonce = nonce();
     let path = path_of(beside, nonce);
-    let written = private().create_new(true).open(&path).and_then(|file| {
+    let mut options = private();
+    options.create_new(true).custom_flags(libc::O_NOFOLLOW);
+    let written = options.open(&path).and_then(|file| {
         file.write_all_at(&[0; SLOTS_BYTES as usize], 0)?;
         file.write_all_at(&nonce, SLOTS_BYTES)
     });
@@ -160,17 +262,4 @@ fn create(beside: &Path) -> Result<(PathBuf, [u8; NONCE_BYTES])> {
 fn remove(path: &Path) -> Result<()> {
     let removed = std::fs::remove_file(path).or_else(|_| std::fs::remove_file(path));
     removed.map_err(|error| Error::from(error).on_path(path))
-}
-
-fn open(path: &Path, nonce: [u8; NONCE_BYTES]) -> Result<SideFile> {
-    let opened = private().open(path).and_then(|file| {
-        let mut found = [0; NONCE_BYTES];
-        file.read_exact_at(&mut found, SLOTS_BYTES)?;
-        if found != nonce {
-            return Err(io::Error::other("another file has replaced the side file"));
-        }
-        let locks = Posix::default().open(path, &OpenHow::new(Access::ReadWrite))?;
-        Ok(SideFile { file, locks })
-    });
-    opened.map_err(|error| Error::from(error).on_path(path))
 }
