@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use pario_types::{Client, Coherence, Direction, LockProtocol, Striping};
+use pario_types::{Client, Coherence, Direction, LockProtocol, Placement, Striping};
 
 use crate::Latency;
 
@@ -113,10 +113,15 @@ impl FileSystem {
         self.keeps_stores() || *self == FileSystem::Btrfs
     }
 
-    /// Whether striping can be set when a file is created.
+    /// Whether files are striped over servers.
     pub fn stripes_files(&self) -> bool {
         use FileSystem::*;
         matches!(self, Lustre | BeeGfs | PanFs | OrangeFs | Ceph)
+    }
+
+    /// Whether pario can set the striping of a new file.
+    pub fn sets_stripes(&self) -> bool {
+        matches!(self, FileSystem::Lustre | FileSystem::BeeGfs)
     }
 
     /// Latency of short buffered transfers. On a local file system, a write
@@ -142,6 +147,15 @@ impl FileSystem {
             FileSystem::Lustre => LockProtocol::Server,
             FileSystem::Gpfs => LockProtocol::Token,
             _ => LockProtocol::None,
+        }
+    }
+
+    /// Where the client runs. File systems that are not known may have servers.
+    pub fn client(&self) -> Client {
+        use FileSystem::*;
+        match self {
+            Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs | Overlay | Memory => Client::Local,
+            _ => Client::Kernel,
         }
     }
 
@@ -211,8 +225,10 @@ pub struct Facts {
     /// Alignment of direct transfers in file and memory; `None` without direct
     /// I/O.
     pub direct_alignment: Option<u64>,
-    /// Striping over servers, if known.
+    /// Striping over servers, if known: that of the longest component.
     pub striping: Option<Striping>,
+    /// Which servers hold which bytes, if known.
+    pub placement: Option<Placement>,
     /// Granularity of the file system's own lock protocol in bytes, if known:
     /// concurrent writers to the same unit are serialised.
     pub lock_granularity: Option<u64>,

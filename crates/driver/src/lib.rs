@@ -38,16 +38,24 @@
 
 mod background;
 mod batch;
+mod beegfs;
 mod closing;
 pub mod conformance;
+mod control;
+mod creation;
 mod detect;
+#[doc(hidden)]
+pub mod doubles;
 mod driver;
 mod facts;
+mod gpfs;
 mod identity;
 mod lock;
+mod lustre;
 mod mapped;
 mod mem;
 mod open;
+mod orangefs;
 mod per_process;
 mod posix;
 mod resolve;
@@ -57,6 +65,8 @@ mod wrap;
 
 pub use background::{THREADS_MAX, spawn};
 pub use batch::{Batch, Piece};
+pub use control::{FileControl, IoctlArgument};
+pub use creation::{Creation, ExpectedUse, ServerCount, StripingRequest};
 pub use driver::{Completion, Driver, Handle, Latency, Outcome};
 pub use facts::{Background, Capabilities, Facts, FileSystem, Writers};
 pub use identity::{FileComparison, FileIdentity};
@@ -64,7 +74,7 @@ pub use lock::{LockMode, RangeLock};
 pub use mapped::Mapped;
 pub use mem::Memory;
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow, ScatteredWrites};
-pub use pario_types::{Client, Coherence, Direction, LockProtocol, Striping};
+pub use pario_types::{Client, Coherence, Direction, LockProtocol, Placement, Striping};
 pub use posix::{CallAction, Interference, Posix, SystemCall};
 pub use resolve::{
     DriverEntry, REGISTRY, Resolved, file_system_of, known as known_driver, resolve,

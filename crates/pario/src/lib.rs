@@ -91,6 +91,7 @@ mod writer_lock;
 
 pub use access::{AccessMethod, Selection};
 pub use buffer::{Owned, Source, Target};
+pub use collective::Overlap;
 pub use comm::Comm;
 pub use error::{Error, ErrorKind, Result};
 pub use file::{Atomicity, File, Seek, Split};

@@ -57,6 +57,7 @@ pub fn join(
         nodes: fabric::one_node(ranks),
         backoff,
         backings: vec![Backing::Memfd, Backing::Named(directory)],
+        direct_receives: None,
         progress_hook,
     };
     let endpoint = Endpoint::join(world, rank, Arc::new(kind));

@@ -9,7 +9,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::thread;
 
-use crate::fabric::{self, Endpoint, Kind, ProgressHook};
+use crate::fabric::{self, DirectReceives, Endpoint, Kind, ProgressHook};
 use crate::sharing::{Backing, Registry};
 use crate::{Backoff, Loss, Node, Rank, Transport};
 
@@ -109,6 +109,7 @@ impl World {
             nodes: self.nodes.clone(),
             backoff: self.backoff,
             backings: vec![Backing::Process(Arc::new(Registry::default()))],
+            direct_receives: Some(DirectReceives::default()),
             progress_hook: ProgressHook::default(),
         });
         let (world, f) = (&world, &f);

@@ -16,7 +16,11 @@ pub(crate) use descriptor::{Descriptor, ListMethod};
 
 use std::{io, path::Path, sync::Arc};
 
-use crate::{Capabilities, Driver, FileSystem, Handle, OpenHow, mapped::Copier};
+use crate::{
+    Capabilities, Driver, FileControl, FileSystem, Handle, OpenHow,
+    control::{Control, KernelControl},
+    mapped::Copier,
+};
 use handle::{PosixHandle, Setup};
 
 /// Any mounted file system.
@@ -32,6 +36,7 @@ use handle::{PosixHandle, Setup};
 pub struct Posix {
     assumed: Option<FileSystem>,
     calls: Calls,
+    control: Control,
     lists: ListMethod,
 }
 
@@ -41,6 +46,7 @@ impl Posix {
         Posix {
             assumed: None,
             calls: Calls::default(),
+            control: Arc::new(KernelControl),
             lists: ListMethod::Mapping(Copier::Kernel),
         }
     }
@@ -62,6 +68,13 @@ impl Posix {
             calls: Calls::interfered(interference),
             ..self
         }
+    }
+
+    /// Makes the calls that only some file systems understand through `control`,
+    /// for tests.
+    #[must_use]
+    pub fn with_control(self, control: Arc<dyn FileControl>) -> Self {
+        Posix { control, ..self }
     }
 
     /// Sets how lists of pieces are passed to the kernel.
@@ -90,6 +103,7 @@ impl Driver for Posix {
             calls: self.calls.clone(),
             lists: self.lists,
             assumed: self.assumed.clone(),
+            control: self.control.clone(),
         };
         let handle = PosixHandle::open(path, how, setup)?;
         Ok(Arc::new(handle))

@@ -369,7 +369,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
-        let file = Descriptor::open(&path, &how, Default::default(), ListMethod::Ring).unwrap();
+        let mut options = File::options();
+        let opened = options.read(true).write(true).create_new(true).open(&path);
+        let file = Descriptor::of(
+            opened.unwrap().into(),
+            &how,
+            Default::default(),
+            ListMethod::Ring,
+        )
+        .unwrap();
         let file = Closing::new(file);
         let (sender, receiver) = mpsc::channel();
         let operation = |at: u64| {

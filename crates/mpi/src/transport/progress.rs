@@ -297,7 +297,8 @@ mod tests {
         drop(second);
         assert!(!is_weak());
         let _inside = InsideCall::enter();
-        let received = far.try_receive(CONTEXT, Rank(0), TAG).unwrap();
+        far.progress_once();
+        let received = far.take(CONTEXT, Rank(0), TAG).unwrap();
         assert_eq!(received.as_deref(), Some(&b"hello"[..]));
     }
 
@@ -316,7 +317,8 @@ mod tests {
         let ([near, far], progress_hook) = pair(Callers::All);
         *progress_hook.lock().unwrap() = Some(Arc::clone(&near));
         near.progress_once();
-        let received = far.try_receive(CONTEXT, Rank(0), TAG).unwrap();
+        far.progress_once();
+        let received = far.take(CONTEXT, Rank(0), TAG).unwrap();
         assert_eq!(received.as_deref(), Some(&b"late"[..]));
     }
 }

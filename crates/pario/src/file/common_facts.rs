@@ -6,11 +6,11 @@
 //! exchange what they see when they open a file; where it differs, each field is
 //! the value that is safe for all of them.
 
-use std::{io, ops::Range, sync::Arc};
+use std::{io, num::NonZeroU32, ops::Range, sync::Arc};
 
 use pario_driver::{
-    Advice, Batch, Client, Coherence, Completion, Direction, Facts, FileIdentity, FileSystem,
-    Handle, Latency, LockMode, Outcome, RangeLock, Striping,
+    Advice, Batch, Client, Coherence, Completion, Creation, Direction, Facts, FileIdentity,
+    FileSystem, Handle, Latency, LockMode, Outcome, Placement, RangeLock, Striping,
 };
 
 /// The name of the file system if ranks see several kinds of it.
@@ -24,12 +24,17 @@ pub(super) fn to_wire(facts: &Facts) -> Vec<u8> {
         striping.unit,
         striping.count,
         facts.lock_granularity.unwrap_or(0),
-        u64::from(facts.client == Client::Library),
+        match facts.client {
+            Client::Local => 0,
+            Client::Kernel => 1,
+            Client::Library => 2,
+        },
         match facts.coherence {
             Coherence::Everywhere => 0,
             Coherence::WithinNode => 1,
             Coherence::Unknown => 2,
         },
+        facts.placement.as_ref().map_or(0, Placement::fingerprint),
     ];
     let mut wire = numbers.map(u64::to_le_bytes).concat();
     wire.extend(facts.file_system.to_string().into_bytes());
@@ -37,7 +42,7 @@ pub(super) fn to_wire(facts: &Facts) -> Vec<u8> {
 }
 
 const NOT_STRIPED: Striping = Striping { unit: 0, count: 0 };
-const NUMBERS: usize = 6;
+const NUMBERS: usize = 7;
 
 /// A message taken apart.
 #[derive(Clone, Copy)]
@@ -96,9 +101,11 @@ fn common(own: &Facts, all: &[Seen<'_>]) -> Facts {
         block_size: greatest(0),
         direct_alignment: own.direct_alignment,
         striping: own.striping.filter(|_| is_equal(1) && is_equal(2)),
+        placement: own.placement.clone().filter(|_| is_equal(6)),
         lock_granularity: Some(greatest(3)).filter(|bytes| *bytes > 0),
         client: match greatest(4) {
-            0 => Client::Kernel,
+            0 => Client::Local,
+            1 => Client::Kernel,
             _ => Client::Library,
         },
         // The kinds are in the order of what can be relied on.
@@ -166,8 +173,24 @@ impl Handle for WithFacts {
         self.handle.try_lock(range, mode)
     }
 
+    fn stores_list(&self, pieces: u64, span: u64) -> bool {
+        self.handle.stores_list(pieces, span)
+    }
+
+    fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {
+        self.handle.lock_group(group)
+    }
+
+    fn unlock_group(&self) -> io::Result<()> {
+        self.handle.unlock_group()
+    }
+
     fn check(&self) -> io::Result<()> {
         self.handle.check()
+    }
+
+    fn creation(&self) -> Option<&Creation> {
+        self.handle.creation()
     }
 
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
@@ -199,6 +222,7 @@ mod tests {
             block_size: 4096,
             direct_alignment: Some(512),
             striping: None,
+            placement: None,
             lock_granularity: None,
             client: Client::Kernel,
         }
@@ -207,6 +231,7 @@ mod tests {
     fn lustre(unit: u64) -> Facts {
         Facts {
             striping: Some(Striping { unit, count: 4 }),
+            placement: Some(Placement::uniform(Striping { unit, count: 4 })),
             lock_granularity: Some(unit),
             ..facts(FileSystem::Lustre)
         }
@@ -234,6 +259,7 @@ mod tests {
         assert_eq!(all[0].lock_granularity, Some(1 << 20));
         let all = shared(&[lustre(1 << 20), lustre(1 << 16)]);
         assert_eq!((all[0].striping, &all[1]), (None, &all[0]));
+        assert_eq!(all[0].placement, None);
     }
 
     #[test]

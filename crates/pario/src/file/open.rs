@@ -214,7 +214,7 @@ fn open_together(
         Names::Equal => resolved,
         Names::Different => Ok(agree::agree(&*comm, resolved)?),
     };
-    let how = open_how(mode, &hints);
+    let how = open_how(mode, &hints).striping(hints::striping_request(&*comm, mode, &hints));
     let handle = open_everywhere(&*comm, &resolved, &how, names)?;
     let Resolved {
         driver,
@@ -223,7 +223,7 @@ fn open_together(
     } = resolved?;
     let driver_path = lasting(driver_path, &*driver);
     advise(&*handle, &hints);
-    hints::report_striping(&*comm, mode, &hints, handle.facts());
+    hints::report_striping(&*comm, mode, &hints, &*handle);
     let ready = prepare(&comm, mode, &hints, &*handle, &driver_path);
     let (shared_pointer, view, start) = match ready {
         Ok(ready) => ready,

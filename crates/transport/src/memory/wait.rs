@@ -48,11 +48,17 @@ impl Backoff {
     /// it looks for longer before it yields for the first time.
     #[must_use]
     pub fn among(self, ranks: u32) -> Backoff {
-        let looks = match ranks <= cores::online() {
-            true => LOOKS_ALONE,
-            false => LOOKS_CROWDED,
+        let looks = match Self::is_crowded(ranks) {
+            false => LOOKS_ALONE,
+            true => LOOKS_CROWDED,
         };
         Backoff { looks, ..self }
+    }
+
+    /// Whether so many ranks on this machine have to share its cores.
+    #[must_use]
+    pub fn is_crowded(ranks: u32) -> bool {
+        ranks > cores::online()
     }
 
     /// Starts a wait, after the looks.

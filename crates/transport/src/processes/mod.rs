@@ -155,6 +155,7 @@ impl World {
             nodes: self.nodes.clone(),
             backoff: self.backoff,
             backings: self.backings(&directories),
+            direct_receives: None,
             progress_hook: ProgressHook::default(),
         });
         // What stands in this buffer would be printed by every child too.
