@@ -13,13 +13,16 @@ use pario_transport::threads::World;
 
 const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
 
+/// The hints `striping_factor` and `striping_unit` that a rank reports.
+type Reported = (Option<String>, Option<String>);
+
 /// Creates a file as ranks on these nodes; the striping that each reports, and
 /// the attempts to set a layout.
 fn created(
     double: LustreDouble,
     nodes: &[u32],
     hints: &[(&str, &str)],
-) -> (Vec<(Option<String>, Option<String>)>, usize) {
+) -> (Vec<Reported>, usize) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file");
     let double = Arc::new(double);

@@ -15,7 +15,7 @@ mod call_history;
 mod context;
 mod deferred;
 mod entry;
-mod exchange;
+pub(crate) mod exchange;
 mod group_lock;
 mod independent;
 mod ordered;
@@ -32,6 +32,7 @@ mod write_guard;
 pub(crate) use background::{Background, start_all};
 pub(crate) use context::CollectiveContext;
 use context::ContextState;
+pub use exchange::Overlap;
 pub(crate) use ordered::run_ordered;
 pub(crate) use queue::Queue;
 

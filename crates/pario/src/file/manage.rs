@@ -8,7 +8,9 @@ use pario_layout::Datatype;
 use pario_transport::Rank;
 
 use super::{Atomicity, File, Inner, open::advise};
-use crate::{Error, ErrorKind, Result, agree, collective_call::CollectiveCall, view::flatten};
+use crate::{
+    Error, ErrorKind, Overlap, Result, agree, collective_call::CollectiveCall, view::flatten,
+};
 
 /// # Size, consistency and hints
 ///
@@ -186,6 +188,12 @@ impl File {
     /// How the last blocking collective access was carried out, and why; `None` before the first.
     pub fn explain_last_all(&self) -> Option<String> {
         self.inner.context.explain()
+    }
+
+    /// What this rank exchanged with other nodes in the last blocking collective access, and how
+    /// much of it during file transfers.
+    pub fn overlap_last_all(&self) -> Overlap {
+        self.inner.context.overlap()
     }
 
     /// The driver, the storage of the shared pointer and the hints in use, and why.

@@ -9,7 +9,7 @@ use pario::{Basic, Mode};
 use crate::{
     drivers::DriverKind,
     generate,
-    hints::{ALGORITHMS, EXCHANGES, PARTITIONS},
+    hints::{algorithms, exchanges, partitions},
     model::{Expected, Model},
     scenario::{Access, Action, Direction, Scenario, Step},
     spec::Spec,
@@ -142,9 +142,11 @@ const LARGE_BYTES: u64 = 256 << 10;
 /// direction.
 fn wanted_methods() -> Vec<String> {
     let sieving = ["unique", "locked", "never"];
-    let aspects = || EXCHANGES.into_iter().chain(sieving);
-    let partitions = PARTITIONS.map(|name| format!("two-phase, {name}"));
-    let methods = ALGORITHMS.map(str::to_owned).into_iter().chain(partitions);
+    let aspects = || exchanges().into_iter().chain(sieving);
+    let partitions = partitions().into_iter();
+    let partitions = partitions.map(|name| format!("two-phase, {name}"));
+    let algorithms = algorithms().into_iter().map(str::to_owned);
+    let methods = algorithms.chain(partitions);
     methods
         .flat_map(|method| aspects().map(move |aspect| format!("{method}, {aspect}")))
         .flat_map(|pair| ["Read", "Write"].map(|direction| format!("{direction} by {pair}")))
