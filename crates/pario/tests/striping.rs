@@ -18,11 +18,7 @@ type Reported = (Option<String>, Option<String>);
 
 /// Creates a file as ranks on these nodes; the striping that each reports, and
 /// the attempts to set a layout.
-fn created(
-    double: LustreDouble,
-    nodes: &[u32],
-    hints: &[(&str, &str)],
-) -> (Vec<Reported>, usize) {
+fn created(double: LustreDouble, nodes: &[u32], hints: &[(&str, &str)]) -> (Vec<Reported>, usize) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file");
     let double = Arc::new(double);
