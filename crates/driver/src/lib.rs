@@ -48,7 +48,6 @@ mod detect;
 pub mod doubles;
 mod driver;
 mod facts;
-mod gpfs;
 mod identity;
 mod lock;
 mod lustre;
