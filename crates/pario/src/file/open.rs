@@ -597,9 +597,10 @@ fn prepare(
         return Ok((shared_pointer, view, 0));
     }
     // All ranks start at the same position, even if one of them has already written.
-    let end = match comm.rank() {
-        ROOT => handle.size().map_err(Error::from),
-        _ => Ok(0),
+    // Ranks that open the file later do not open it for this.
+    let end = match deferral.opener(comm.rank()) == comm.rank() {
+        true => handle.size().map_err(Error::from),
+        false => Ok(0),
     };
     let all = agree::gather(&**comm, end.map(|end| end.to_le_bytes().to_vec()))?;
     let end = all[0].as_slice().try_into().map_or(0, u64::from_le_bytes);
