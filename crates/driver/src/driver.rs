@@ -3,7 +3,8 @@
 use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
 
 use crate::{
-    Advice, Batch, Capabilities, Direction, Facts, FileIdentity, LockMode, OpenHow, RangeLock,
+    Advice, Batch, Capabilities, Direction, Facts, FileIdentity, LockMode, MountView, OpenHow,
+    RangeLock,
 };
 
 /// Access to one kind of file system.
@@ -109,6 +110,18 @@ pub trait Handle: Send + Sync + Debug {
     /// does.
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
         Ok(None)
+    }
+
+    /// How this process sees the file system of the file; `None` if it is not a
+    /// mounted one.
+    fn mount(&self) -> io::Result<Option<MountView>> {
+        Ok(None)
+    }
+
+    /// Whether the handle may be used together with handles of other NFS clients:
+    /// completed writes are on the server, and reads get what is there.
+    fn bypasses_cache(&self) -> bool {
+        false
     }
 
     /// Last access time in seconds. Processes use it to leave a mark that others

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, io, os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc};
 
-use crate::{Driver, FileSystem, Mapped, Memory, Posix, Uring, detect};
+use crate::{Driver, FileSystem, Mapped, Memory, MountView, Nfs, Posix, Uring, detect};
 
 /// A driver with its name.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ pub static REGISTRY: &[DriverEntry] = &[
     entry("mem", "files in the memory of this process", || Arc::new(Memory::new())),
     entry("testfs", "files in memory (ROMIO's name)", || Arc::new(Memory::new())),
     entry("xfs", "POSIX files, assumed to be on XFS", posix_on!(Xfs)),
-    entry("nfs", "POSIX files, assumed to be on NFS", posix_on!(Nfs)),
+    entry("nfs", "NFS, without caching on the client", || Arc::new(Nfs::new())),
     entry("lustre", "POSIX files, assumed to be on Lustre", posix_on!(Lustre)),
     entry("gpfs", "POSIX files, assumed to be on GPFS", posix_on!(Gpfs)),
     entry("panfs", "POSIX files, assumed to be on PanFS", posix_on!(PanFs)),
@@ -109,6 +109,15 @@ pub fn resolve(name: impl AsRef<OsStr>, forced: Option<&str>) -> io::Result<Reso
 /// If the kernel does not report it.
 pub fn file_system_of(name: impl AsRef<OsStr>) -> io::Result<(FileSystem, Option<PathBuf>)> {
     detect::of_path(&split(name.as_ref()).1)
+}
+
+/// How this process sees the file system of a file that need not exist yet, by
+/// its name with or without a driver prefix.
+///
+/// # Errors
+/// If the kernel does not report it.
+pub fn mount_of(name: impl AsRef<OsStr>) -> io::Result<MountView> {
+    detect::view_of_path(&split(name.as_ref()).1)
 }
 
 /// The driver with this name.

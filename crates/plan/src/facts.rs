@@ -17,6 +17,9 @@ pub struct Facts {
     pub client: Client,
     /// Block size of the file system in bytes.
     pub block_bytes: u64,
+    /// The size up to which every transfer is one request to a server; `None` where
+    /// a cache gathers small transfers.
+    pub request_bytes: Option<u64>,
 }
 
 impl Facts {
@@ -29,6 +32,7 @@ impl Facts {
             lock_protocol: LockProtocol::None,
             client: Client::Kernel,
             block_bytes: 4096,
+            request_bytes: None,
         }
     }
 

@@ -118,6 +118,7 @@ fn facts(random: &mut Rng, ranks: usize) -> Facts {
         ),
         client: *pick(random, &[Client::Kernel, Client::Library]),
         block_bytes: random.u64(1..300),
+        request_bytes: random.bool().then(|| random.u64(1..3000)),
     }
 }
 

@@ -71,9 +71,12 @@ enum System {
     TokenLocks,
     /// Four nodes, client in each process, stripes on eight servers.
     UserClient,
+    /// Four nodes, client in the kernel, every transfer a request (NFS without a
+    /// cache).
+    Requests,
 }
 
-use System::{Local, ServerLocks, TokenLocks, UserClient};
+use System::{Local, Requests, ServerLocks, TokenLocks, UserClient};
 
 fn facts(system: System, ranks: u64) -> Facts {
     let mut facts = Facts::one_node(ranks as usize);
@@ -103,6 +106,11 @@ fn facts(system: System, ranks: u64) -> Facts {
             facts.nodes = spread();
             facts.striping = stripes(8);
             facts.client = Client::Library;
+        }
+        Requests => {
+            facts.nodes = spread();
+            facts.block_bytes = 512 << 10;
+            facts.request_bytes = Some(512 << 10);
         }
     }
     facts
@@ -162,6 +170,13 @@ const TABLE: &[Line] = &[
     (Write, Interleaved(4 * MIB),  16, UserClient, "individual", "", "two-layer"),
     (Write, Apart(4 * MIB),        16, UserClient, "individual", "", "two-layer"),
     (Read,  Backwards(64 * KIB),   16, UserClient, "two-phase", "aligned", "two-layer"),
+    // Aggregators need fewer requests, up to the size of a request.
+    (Write, Interleaved(64),        4, Requests, "two-phase", "aligned", "messages"),
+    (Write, Interleaved(64 * KIB),  4, Requests, "two-phase", "aligned", "messages"),
+    (Read,  Interleaved(64 * KIB),  4, Requests, "two-phase", "aligned", "messages"),
+    (Write, Interleaved(MIB),       4, Requests, "individual", "", "messages"),
+    (Write, Apart(4 * MIB),         4, Requests, "individual", "", "messages"),
+    (Read,  Apart(64 * KIB),        4, Requests, "individual", "", "messages"),
 ];
 
 #[test]

@@ -114,6 +114,7 @@ impl Call {
                 lock_protocol: LockProtocol::Server,
                 client: Client::Library,
                 block_bytes: 4096,
+                request_bytes: None,
             },
             tuning: Tuning {
                 aggregators: Some(size.aggregators),

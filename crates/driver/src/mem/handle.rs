@@ -9,7 +9,7 @@ use std::{
 use super::Node;
 use crate::{
     Access, Advice, Batch, Client, Coherence, Completion, Direction, Facts, FileSystem, Handle,
-    Latency, LockMode, Outcome, RangeLock, background,
+    Latency, LockMode, LockReach, Outcome, RangeLock, background,
     closing::{Closing, ResourceGuard, lock},
     lock::Ticket,
 };
@@ -27,6 +27,9 @@ static FACTS: Facts = Facts {
     coherence: Coherence::WithinNode,
     // Any thread may move any byte, as with a kernel client.
     client: Client::Kernel,
+    source: String::new(),
+    locks: LockReach::Node,
+    request_bytes: None,
 };
 
 /// A file opened by one rank.

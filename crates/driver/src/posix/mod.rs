@@ -13,11 +13,12 @@ mod transfer;
 pub(crate) use calls::Calls;
 pub use calls::{CallAction, Interference, SystemCall};
 pub(crate) use descriptor::{Descriptor, ListMethod};
+pub(crate) use handle::{PosixHandle, Setup};
+pub(crate) use transfer::{run_steps, step};
 
 use std::{io, path::Path, sync::Arc};
 
 use crate::{Capabilities, Driver, FileSystem, Handle, OpenHow, mapped::Copier};
-use handle::{PosixHandle, Setup};
 
 /// Any mounted file system.
 ///

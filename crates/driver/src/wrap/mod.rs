@@ -12,7 +12,7 @@ use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
 
 use crate::{
     Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, FileIdentity, Handle,
-    Latency, LockMode, OpenHow, Outcome, RangeLock,
+    Latency, LockMode, MountView, OpenHow, Outcome, RangeLock,
 };
 
 /// An operation of a driver.
@@ -259,6 +259,14 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
 
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
         self.file.inner.identity()
+    }
+
+    fn mount(&self) -> io::Result<Option<MountView>> {
+        self.file.inner.mount()
+    }
+
+    fn bypasses_cache(&self) -> bool {
+        self.file.inner.bypasses_cache()
     }
 
     fn access_time(&self) -> io::Result<i64> {

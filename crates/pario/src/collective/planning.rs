@@ -359,6 +359,7 @@ pub fn plan_facts(facts: &pario_driver::Facts, nodes: Vec<u32>) -> Facts {
         lock_protocol: facts.file_system.lock_protocol(),
         client: facts.client,
         block_bytes: facts.block_size,
+        request_bytes: facts.request_bytes,
     }
 }
 

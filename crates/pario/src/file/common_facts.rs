@@ -10,7 +10,7 @@ use std::{io, ops::Range, sync::Arc};
 
 use pario_driver::{
     Advice, Batch, Client, Coherence, Completion, Direction, Facts, FileIdentity, FileSystem,
-    Handle, Latency, LockMode, Outcome, RangeLock, Striping,
+    Handle, Latency, LockMode, LockReach, MountView, Outcome, RangeLock, Striping,
 };
 
 /// The name of the file system if ranks see several kinds of it.
@@ -30,6 +30,9 @@ pub(super) fn to_wire(facts: &Facts) -> Vec<u8> {
             Coherence::WithinNode => 1,
             Coherence::Unknown => 2,
         },
+        facts.locks as u64,
+        facts.direct_alignment.unwrap_or(0),
+        facts.request_bytes.unwrap_or(0),
     ];
     let mut wire = numbers.map(u64::to_le_bytes).concat();
     wire.extend(facts.file_system.to_string().into_bytes());
@@ -37,7 +40,7 @@ pub(super) fn to_wire(facts: &Facts) -> Vec<u8> {
 }
 
 const NOT_STRIPED: Striping = Striping { unit: 0, count: 0 };
-const NUMBERS: usize = 6;
+const NUMBERS: usize = 9;
 
 /// A message taken apart.
 #[derive(Clone, Copy)]
@@ -94,7 +97,7 @@ fn common(own: &Facts, all: &[Seen<'_>]) -> Facts {
         },
         mount_point: own.mount_point.clone(),
         block_size: greatest(0),
-        direct_alignment: own.direct_alignment,
+        direct_alignment: Some(greatest(7)).filter(|_| all.iter().all(|it| it.numbers[7] > 0)),
         striping: own.striping.filter(|_| is_equal(1) && is_equal(2)),
         lock_granularity: Some(greatest(3)).filter(|bytes| *bytes > 0),
         client: match greatest(4) {
@@ -106,6 +109,13 @@ fn common(own: &Facts, all: &[Seen<'_>]) -> Facts {
             (true, 0) => Coherence::Everywhere,
             (true, 1) => Coherence::WithinNode,
             _ => Coherence::Unknown,
+        },
+        request_bytes: Some(greatest(8)).filter(|bytes| *bytes > 0),
+        source: own.source.clone(),
+        locks: match greatest(6) {
+            0 => LockReach::Everywhere,
+            1 => LockReach::Node,
+            _ => LockReach::Nowhere,
         },
     }
 }
@@ -174,6 +184,18 @@ impl Handle for WithFacts {
         self.handle.identity()
     }
 
+    fn mount(&self) -> io::Result<Option<MountView>> {
+        self.handle.mount()
+    }
+
+    fn bypasses_cache(&self) -> bool {
+        self.handle.bypasses_cache()
+    }
+
+    fn stores_list(&self, pieces: u64, span: u64) -> bool {
+        self.handle.stores_list(pieces, span)
+    }
+
     fn access_time(&self) -> io::Result<i64> {
         self.handle.access_time()
     }
@@ -201,6 +223,9 @@ mod tests {
             striping: None,
             lock_granularity: None,
             client: Client::Kernel,
+            source: String::new(),
+            locks: LockReach::Everywhere,
+            request_bytes: None,
         }
     }
 
@@ -241,6 +266,8 @@ mod tests {
         let large = Facts {
             block_size: 1 << 20,
             client: Client::Library,
+            locks: LockReach::Node,
+            direct_alignment: None,
             ..facts(FileSystem::Nfs)
         };
         let all = shared(&[facts(FileSystem::Ext), large]);
@@ -248,6 +275,8 @@ mod tests {
         assert_eq!(all[0].coherence, Coherence::Unknown);
         assert_eq!(all[0].block_size, 1 << 20);
         assert_eq!(all[0].client, Client::Library);
+        assert_eq!(all[0].locks, LockReach::Node);
+        assert_eq!(all[0].direct_alignment, None);
         assert_eq!(all[0].file_system.to_string(), MIXED);
     }
 }

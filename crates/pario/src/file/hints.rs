@@ -134,7 +134,7 @@ pub(super) fn publish(info: &mut Info, comm: &dyn Transport, hints: &Hints, fact
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pario_driver::{Client, Striping};
+    use pario_driver::{Client, LockReach, Striping};
     use pario_hints::Sources;
 
     fn hints(pairs: &[(&str, &str)]) -> Hints {
@@ -153,6 +153,9 @@ mod tests {
             striping: None,
             lock_granularity: None,
             client: Client::Kernel,
+            source: String::new(),
+            locks: LockReach::Everywhere,
+            request_bytes: None,
         };
         let mut facts = of(FileSystem::Lustre);
         let missed = |pairs: &[(&str, &str)], facts: &Facts| missed_striping(&hints(pairs), facts);

@@ -16,6 +16,7 @@ use pario_transport::Transport;
 use super::{
     Atomicity,
     settings::{CallSettings, CurrentSettings},
+    sharing::FileSharing,
 };
 use crate::{
     Error, ErrorKind, Mode, Result,
@@ -43,6 +44,8 @@ pub(crate) struct Inner {
     /// Why this driver was selected.
     pub(crate) driver_reason: String,
     pub(crate) handle: Arc<dyn Handle>,
+    /// Through which caches the ranks see the file.
+    pub(crate) sharing: FileSharing,
     pub(crate) shared_pointer: SharedPointer,
     pub(crate) buffers: Buffers,
     pub(crate) writer_lock: Arc<WriterLock>,

@@ -5,18 +5,21 @@ mod common_facts;
 mod data;
 mod hints;
 mod inner;
+mod lock_probe;
 mod manage;
 mod open;
 mod pointers;
 mod rank_views;
 mod same_file;
 mod settings;
+mod sharing;
 mod usable;
 mod views;
 
 pub use collective::Split;
 pub(crate) use inner::Inner;
 pub(crate) use settings::CallSettings;
+pub(crate) use sharing::FileSharing;
 
 use std::{path::Path, sync::Arc};
 

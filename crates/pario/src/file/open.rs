@@ -19,7 +19,8 @@ use super::{
     inner::State,
     same_file,
     settings::CurrentSettings,
-    usable::{usable, usable_alone},
+    sharing::{self, FileSharing},
+    usable::{usable, usable_alone, usable_with},
 };
 use crate::{
     Comm, Error, ErrorKind, Mode, Result,
@@ -88,7 +89,7 @@ impl File {
         info: &Info,
     ) -> Result<File> {
         let path = path.as_ref();
-        let given = |path: &Path, _: &Hints| {
+        let given = |path: &Path, _: &Hints, _: &FileSharing| {
             let reason = format!("the program passed the driver {}", driver.name());
             Ok(Resolved {
                 driver,
@@ -103,7 +104,7 @@ impl File {
     pub fn delete(path: impl AsRef<Path>, info: &Info) -> Result<()> {
         let path = path.as_ref();
         let hints = usable_alone(Hints::resolve(info, &Sources::from_environment()).hints);
-        resolve(path, &hints)
+        resolve(path, &hints, &FileSharing::alone())
             .and_then(|resolved| Ok(resolved.driver.delete(&resolved.path)?))
             .map_err(|error| error.in_operation("delete").on_path(path))
     }
@@ -158,11 +159,12 @@ impl Inner {
     }
 }
 
-fn resolve(path: &Path, hints: &Hints) -> Result<Resolved> {
+fn resolve(path: &Path, hints: &Hints, sharing: &FileSharing) -> Result<Resolved> {
     let resolved = pario_driver::resolve(path.as_os_str(), hints.pario_driver.as_deref());
-    resolved.map_err(|error| {
+    let resolved = resolved.map_err(|error| {
         Error::new(ErrorKind::BadFile, "no driver for the file").with_source(error)
-    })
+    })?;
+    Ok(sharing.select(resolved))
 }
 
 /// The name under which the file can be found until it is closed: the program may
@@ -185,7 +187,7 @@ fn open(
     path: &Path,
     mode: Mode,
     info: &Info,
-    resolve: impl FnOnce(&Path, &Hints) -> Result<Resolved>,
+    resolve: impl FnOnce(&Path, &Hints, &FileSharing) -> Result<Resolved>,
 ) -> Result<File> {
     let rank = comms[0].rank();
     open_together(comms, path, mode, info, resolve)
@@ -197,12 +199,19 @@ fn open_together(
     path: &Path,
     mode: Mode,
     info: &Info,
-    resolve: impl FnOnce(&Path, &Hints) -> Result<Resolved>,
+    resolve: impl FnOnce(&Path, &Hints, &FileSharing) -> Result<Resolved>,
 ) -> Result<File> {
-    let (hints, names) = agree_on_arguments(&*comm, path, mode, info)?;
+    let Arguments {
+        hints,
+        names,
+        sharing: expected,
+    } = agree_on_arguments(&*comm, path, mode, info)?;
     let hints = usable(hints, mode, &*comm);
-    let resolved = resolve(path, &hints).and_then(|resolved| {
+    let resolved = resolve(path, &hints, &expected).and_then(|resolved| {
         check_reachable(&*comm, &resolved)?;
+        if resolved.driver.capabilities().between_processes {
+            expected.check(mode, &*comm, path)?;
+        }
         Ok(resolved)
     });
     // The same name usually leads to the same driver on all ranks; then an error is reported
@@ -213,7 +222,8 @@ fn open_together(
         Names::Different => Ok(agree::agree(&*comm, resolved)?),
     };
     let how = open_how(mode, &hints);
-    let handle = open_everywhere(&*comm, &resolved, &how, names)?;
+    let (handle, sharing) = open_everywhere(&*comm, &resolved, &how, names)?;
+    let hints = usable_with(hints, &sharing, &*comm);
     let Resolved {
         driver,
         path: driver_path,
@@ -222,7 +232,12 @@ fn open_together(
     let driver_path = lasting(driver_path, &*driver);
     advise(&*handle, &hints);
     hints::report_striping(&*comm, mode, &hints, handle.facts());
-    let ready = prepare(&comm, mode, &hints, &*handle, &driver_path);
+    let checked = match sharing == expected {
+        true => Ok(()),
+        false => sharing.check(mode, &*comm, path),
+    };
+    let ready =
+        checked.and_then(|()| prepare(&comm, mode, &hints, &*handle, &driver_path, &sharing));
     let (shared_pointer, view, start) = match ready {
         Ok(ready) => ready,
         Err(error) => {
@@ -242,6 +257,7 @@ fn open_together(
             driver,
             driver_reason: reason,
             handle,
+            sharing,
             shared_pointer,
             buffers: Buffers::new(hints.pario_inflight_bytes),
             writer_lock: Arc::new(WriterLock::default()),
@@ -263,21 +279,31 @@ pub(super) enum Names {
     Different,
 }
 
+/// What the ranks agree on before they open a file.
+struct Arguments {
+    hints: Hints,
+    names: Names,
+    sharing: FileSharing,
+}
+
 /// One exchange: the modes must be equal, and rank 0's hints are used.
 fn agree_on_arguments(
     comm: &dyn Transport,
     path: &Path,
     mode: Mode,
     info: &Info,
-) -> Result<(Hints, Names)> {
+) -> Result<Arguments> {
     let mut resolved = Hints::resolve(info, &Sources::from_environment());
     let mine = mode.validate().map(|()| {
         let hints = resolved.hints.to_wire();
-        let hints_len = (hints.len() as u32).to_le_bytes();
+        let mount = match comm.size() {
+            1 => Vec::new(),
+            _ => sharing::describe_name(path, &resolved.hints),
+        };
         [
             &mode.bits().to_le_bytes(),
-            &hints_len[..],
-            &hints,
+            &with_length(&hints)[..],
+            &with_length(&mount),
             path.as_os_str().as_encoded_bytes(),
         ]
         .concat()
@@ -285,29 +311,40 @@ fn agree_on_arguments(
     let all = agree::gather_in(CollectiveCall::Open, comm, mine)?;
     let modes: Vec<Vec<u8>> = all.iter().map(|message| message[..4].to_vec()).collect();
     agree::same(&modes, "the access mode")?;
-    let parts: Vec<_> = all.iter().map(|message| hints_and_name(message)).collect();
-    let names = match parts.iter().all(|(_, name)| *name == parts[0].1) {
+    let parts: Vec<_> = all.iter().map(|message| taken_apart(message)).collect();
+    let names = match parts.iter().all(|[.., name]| *name == parts[0][2]) {
         true => Names::Equal,
         false => Names::Different,
     };
     hints::report(
         comm,
         &resolved.warnings,
-        parts.iter().map(|(wire, _)| *wire),
+        parts.iter().map(|[wire, ..]| *wire),
     );
-    if parts[0].0 != parts[comm.rank().index()].0 {
-        let theirs = Hints::from_wire(parts[0].0).map_err(|error| {
+    if parts[0][0] != parts[comm.rank().index()][0] {
+        let theirs = Hints::from_wire(parts[0][0]).map_err(|error| {
             Error::new(ErrorKind::Io, "rank 0 sent hints that cannot be read").with_source(error)
         })?;
         resolved.hints.agree(&theirs);
     }
     hints::locate_hosts(comm, &mut resolved.hints)?;
-    Ok((resolved.hints, names))
+    Ok(Arguments {
+        hints: resolved.hints,
+        names,
+        sharing: FileSharing::of(parts.iter().map(|[_, mount, _]| *mount)),
+    })
 }
 
-/// Splits the rest of a message that was assembled above.
-fn hints_and_name(message: &[u8]) -> (&[u8], &[u8]) {
-    split_at_length(&message[4..])
+/// The hints, the mount and the name of a message that was assembled above.
+fn taken_apart(message: &[u8]) -> [&[u8]; 3] {
+    let (hints, rest) = split_at_length(&message[4..]);
+    let (mount, name) = split_at_length(rest);
+    [hints, mount, name]
+}
+
+/// Bytes after their number.
+fn with_length(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u32).to_le_bytes()[..], bytes].concat()
 }
 
 /// The bytes whose number comes first, and those after them.
@@ -316,11 +353,12 @@ fn split_at_length(message: &[u8]) -> (&[u8], &[u8]) {
     message[4..].split_at(len)
 }
 
-/// What a rank tells of the file that it opened: facts, then which file it is.
+/// What a rank tells of the file that it opened: facts, how it sees the file, and which it is.
 fn describe(handle: &dyn Handle, path: &Path) -> Result<Vec<u8>> {
     let facts = common_facts::to_wire(handle.facts());
+    let mount = sharing::describe_handle(handle)?;
     let file = same_file::describe(handle, path)?;
-    Ok([&(facts.len() as u32).to_le_bytes()[..], &facts, &file].concat())
+    Ok([with_length(&facts), with_length(&mount), file].concat())
 }
 
 fn check_reachable(comm: &dyn Transport, resolved: &Resolved) -> Result<()> {
@@ -377,7 +415,7 @@ fn open_everywhere(
     resolved: &Result<Resolved>,
     how: &OpenHow,
     names: Names,
-) -> Result<Arc<dyn Handle>> {
+) -> Result<(Arc<dyn Handle>, FileSharing)> {
     let open = |how: &OpenHow| {
         let Resolved { driver, path, .. } = resolved.as_ref().map_err(Error::clone)?;
         Ok(driver.open(path, how)?)
@@ -404,7 +442,9 @@ fn open_everywhere(
     let agreed = match (gathered, &opened, resolved) {
         (Ok(all), Ok(handle), Ok(resolved)) if comm.size() > 1 => {
             let parts = all.iter().map(|message| split_at_length(message));
-            let (facts, files): (Vec<_>, Vec<_>) = parts.unzip();
+            let (facts, rest): (Vec<_>, Vec<_>) = parts.unzip();
+            let (mounts, files): (Vec<_>, Vec<_>) = rest.into_iter().map(split_at_length).unzip();
+            let (sharing, all_bypass) = sharing::of_handles(&mounts);
             let check = same_file::Check {
                 comm,
                 handle: &**handle,
@@ -413,13 +453,16 @@ fn open_everywhere(
                 path: &resolved.path,
             };
             let shared = || common_facts::share(handle.clone(), &facts);
-            check.run(&files).map(|()| Some(shared()))
+            check
+                .run(&files)
+                .and_then(|()| sharing.check_handles(all_bypass))
+                .map(|()| Some((shared(), sharing)))
         }
         (gathered, ..) => gathered.map(|_| None),
     };
     match (agreed, opened) {
         (Ok(Some(shared)), _) => Ok(shared),
-        (Ok(None), opened) => opened,
+        (Ok(None), opened) => opened.map(|handle| (handle, FileSharing::alone())),
         (Err(error), opened) => {
             if let Ok(handle) = opened {
                 let _ = handle.close();
@@ -447,13 +490,14 @@ fn prepare(
     hints: &Hints,
     handle: &dyn Handle,
     path: &Path,
+    sharing: &FileSharing,
 ) -> Result<(SharedPointer, FlattenedView, u64)> {
     let preference = match hints.pario_shared_pointer {
         pario_hints::SharedPointer::Automatic => Preference::Automatic,
         pario_hints::SharedPointer::Memory => Preference::Memory,
         pario_hints::SharedPointer::File => Preference::SideFile,
     };
-    let shared_pointer = SharedPointer::new(&**comm, preference, path)?;
+    let shared_pointer = SharedPointer::new(&**comm, preference, path, sharing)?;
     let view = FlattenedView::bytes(comm.size())?;
     if !mode.contains(Mode::APPEND) {
         return Ok((shared_pointer, view, 0));

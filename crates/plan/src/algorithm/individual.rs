@@ -33,6 +33,8 @@ const LOPSIDED_BYTES: u64 = 4 << 20;
 
 /// Size of the file range that is sampled for adjacent pieces.
 const SAMPLE_BYTES: u64 = 64 << 10;
+/// It holds at least this many pieces of average size.
+const SAMPLE_PIECES: u64 = 8;
 /// Windows must merge at least this many pieces into one for the extra copies
 /// to pay off.
 const MERGED_MIN: u64 = 2;
@@ -95,9 +97,17 @@ impl Algorithm for Individual {
 /// Size from which a piece is better moved by itself.
 fn large_piece(case: &Case<'_>) -> u64 {
     let pattern = case.pattern();
-    match (pattern.is_interleaved, case.direction) {
-        (true, Direction::Write) => LARGE_WRITE_BYTES,
-        (true, Direction::Read) if pattern.nodes == 1 && is_mostly_data(case) => LARGE_READ_BYTES,
+    match (
+        pattern.is_interleaved,
+        case.direction,
+        case.facts.request_bytes,
+    ) {
+        // Aggregators need fewer requests.
+        (true, _, Some(request)) => request.max(LARGE_WRITE_BYTES),
+        (true, Direction::Write, None) => LARGE_WRITE_BYTES,
+        (true, Direction::Read, None) if pattern.nodes == 1 && is_mostly_data(case) => {
+            LARGE_READ_BYTES
+        }
         _ => LARGE_PIECE_BYTES,
     }
 }
@@ -139,7 +149,9 @@ fn has_isolated_pieces(case: &Case<'_>) -> bool {
     let start = together
         .filter(|start| used().all(|access| *start < access.span().end))
         .unwrap_or(region.start);
-    let sample = start..start.saturating_add(SAMPLE_BYTES).min(region.end);
+    let pieces_bytes = case.pattern().piece_bytes.saturating_mul(SAMPLE_PIECES);
+    let sample_bytes = SAMPLE_BYTES.max(pieces_bytes);
+    let sample = start..start.saturating_add(sample_bytes).min(region.end);
     let pieces: u64 = used()
         .map(|access| access.stats_in(sample.clone()).pieces)
         .sum();

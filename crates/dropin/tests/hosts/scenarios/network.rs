@@ -183,15 +183,17 @@ fn survivors(run: &Arc<Run>, host: &'static str) -> Trial {
     })
 }
 
-/// Nothing says that an overlay is coherent between the hosts: the host's own MPI-IO serves the
-/// files, with one warning; unless the driver is named.
+/// Nothing says that two overlays over the same files are coherent: the host's own MPI-IO serves
+/// the files, with one warning, even if a driver is named. One overlay that both hosts see has one cache.
 fn unknown_coherence(run: &Arc<Run>, host: &'static str) -> Trial {
     trial(run, host, SUITE, "unknown-coherence", |run, host| {
         let program = super::program("who")?;
+        for common in [Common::OverlayEach, Common::NamedOverlayEach] {
+            let ended = run_across(run, host, &program, common)?;
+            has_checked(&ended, &program.name)?;
+            is_left_to_host(&ended)?;
+        }
         let ended = run_across(run, host, &program, Common::Overlay)?;
-        has_checked(&ended, &program.name)?;
-        is_left_to_host(&ended)?;
-        let ended = run_across(run, host, &program, Common::NamedOverlay)?;
         served_by(&ended, &program.name, "pario")
     })
 }
@@ -199,13 +201,14 @@ fn unknown_coherence(run: &Arc<Run>, host: &'static str) -> Trial {
 /// What the hosts have in common.
 #[derive(Clone, Copy)]
 enum Common {
-    /// A directory of this machine. The driver is named, for machines where nothing is known of its
-    /// file system.
+    /// A directory of this machine.
     Directory,
-    /// A file system of which pario does not know whether it is coherent between nodes.
+    /// A file system of which pario does not know whether it is coherent, mounted once.
     Overlay,
-    /// The same, and the driver is named: the user knows.
-    NamedOverlay,
+    /// The same, mounted by each host.
+    OverlayEach,
+    /// The same, and a driver is named.
+    NamedOverlayEach,
 }
 
 fn run_across(run: &Run, host: &Host, program: &Program, common: Common) -> TestResult<Ended> {
@@ -251,7 +254,7 @@ impl Job<'_> {
         if nodes::needs_threads(host, &program.name) {
             line = line.word(format!("{}={}", nodes::THREADS.0, nodes::THREADS.1));
         }
-        if let Common::Directory | Common::NamedOverlay = self.common {
+        if let Common::NamedOverlayEach = self.common {
             line = line.word(NAMED_DRIVER);
         }
         let line = line.word(binary).word(&files).words(self.arguments);
@@ -281,6 +284,10 @@ impl Network {
     /// `place` holds the scripts, and the files in a directory.
     fn new(place: &Path, common: Common) -> TestResult<Self> {
         let ground = ground(place, common)?;
+        let own_mount = |number| match common {
+            Common::OverlayEach | Common::NamedOverlayEach => overlay(place, number),
+            Common::Directory | Common::Overlay => "true".to_owned(),
+        };
         let mut network = Network {
             keepers: Vec::new(),
             remote_shell: place.join("enter"),
@@ -295,7 +302,7 @@ impl Network {
         write(&table, &format!("127.0.0.1 localhost\n{names}"))?;
         network.connect()?;
         for index in 0..HOSTS {
-            network.set_up(index, &table)?;
+            network.set_up(index, &table, &own_mount(index))?;
         }
         for index in 0..HOSTS {
             network.wait_for_cable(index)?;
@@ -319,15 +326,15 @@ impl Network {
         job::run(&line, QUICK)?.success().map(drop)
     }
 
-    /// Address, name, /dev/shm, and a /sys that shows the devices of this host.
-    fn set_up(&self, index: usize, table: &Path) -> TestResult {
+    /// Address, name, /dev/shm, a /sys that shows the devices of this host, and what it mounts itself.
+    fn set_up(&self, index: usize, table: &Path, own_mount: &str) -> TestResult {
         let number = index + 1;
         let script = format!(
             "ip addr add {NETWORK}.{number}/24 dev eth0 && ip link set eth0 up && \
              ip link set lo up && hostname node{number} && \
              mount -t tmpfs -o size=512m tmpfs /dev/shm && \
              mount -t sysfs sysfs /sys && \
-             mount --bind '{}' /etc/hosts",
+             mount --bind '{}' /etc/hosts && {own_mount}",
             table.display()
         );
         let line = self.inside(index, Line::new("sh").words(["-c", &script]));
@@ -397,17 +404,20 @@ impl Network {
     }
 }
 
+/// Mounts an overlay over the files.
+fn overlay(place: &Path, number: usize) -> String {
+    let place = place.display();
+    format!(
+        "cd '{place}' && mkdir -p lower upper work{number} && mount -t overlay overlay \
+         -o index=off,lowerdir=lower,upperdir=upper,workdir=work{number} files"
+    )
+}
+
 /// The mounts that the hosts have in common; each then goes on with a copy.
 fn ground(place: &Path, common: Common) -> TestResult<Keeper> {
     let mount = match common {
-        Common::Directory => "true".to_owned(),
-        Common::Overlay | Common::NamedOverlay => {
-            let place = place.display();
-            format!(
-                "cd '{place}' && mkdir lower upper work && mount -t overlay overlay \
-                 -o lowerdir=lower,upperdir=upper,workdir=work files"
-            )
-        }
+        Common::Overlay => overlay(place, 0),
+        Common::Directory | Common::OverlayEach | Common::NamedOverlayEach => "true".to_owned(),
     };
     let unshare = ["unshare", "--mount", "--propagation", "private"];
     keeper(place, Line::default().words(unshare), &mount)
