@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::shell::{self, Outcome, cargo};
-use crate::{hosts, readme, tools};
+use crate::{hosts, nfs, readme, tools};
 
 /// The fuzz targets' directory.
 const FUZZ_FOLDER: &str = "crates/layout/fuzz";
@@ -86,6 +86,9 @@ pub(crate) fn run(effort: Effort) -> Outcome {
     }
     step(&mut tally, "programs under real MPIs", |tally| {
         programs(effort, tally)
+    });
+    step(&mut tally, "NFS between nodes", |tally| {
+        network(effort, tally)
     });
     step(&mut tally, "Miri on the copy kernels", miri);
     step(&mut tally, "loom models", loom);
@@ -171,6 +174,23 @@ fn schedules(tally: &mut Tally) -> Outcome<Step> {
         .env("PARIO_CASES", SCHEDULES);
     shell::run_inspected(command, |line| tally.count(line))?;
     Ok(Step::Done)
+}
+
+/// Runs programs on several nodes of an NFS server, in a virtual machine. As with the MPIs, a machine where that is not
+/// possible skips it, but not CI.
+fn network(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
+    let effort = match effort {
+        Effort::Normal | Effort::Full => nfs::Effort::Normal,
+        Effort::Long => nfs::Effort::Long,
+    };
+    match nfs::run(effort) {
+        Ok(()) => {
+            tally.passed += 1;
+            Ok(Step::Done)
+        }
+        Err(nfs::Unable::NoMachine(reason)) if !on_ci() => Ok(Step::Skipped(reason)),
+        Err(nfs::Unable::NoMachine(reason) | nfs::Unable::Failed(reason)) => Err(reason),
+    }
 }
 
 fn miri(tally: &mut Tally) -> Outcome<Step> {
