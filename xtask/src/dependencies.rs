@@ -33,7 +33,7 @@ pub(crate) fn check(root: &Path) -> Outcome {
     let dependencies = parse(&tree)?;
     let mut faults = faults(&dependencies, root);
     let external = || dependencies.iter().filter(|it| it.source.is_none());
-    let index = index_folders();
+    let index = index_directories();
     let mut in_index = 0;
     for it in external() {
         let entry = index
@@ -103,7 +103,7 @@ fn parse_line(line: &str) -> Option<Dependency> {
 }
 
 /// Where cargo keeps what it has fetched of registry indexes.
-fn index_folders() -> Vec<PathBuf> {
+fn index_directories() -> Vec<PathBuf> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
     let indexes = home.and_then(|home| fs::read_dir(home.join("registry/index")).ok());

@@ -77,7 +77,7 @@ fn environment(name: &str) -> Outcome {
         .args(["--disable-pip-version-check", "--only-binary", ":all:"])
         .arg("--requirement")
         .arg(&list)
-        .env("PIP_CACHE_DIR", folder_of_downloads());
+        .env("PIP_CACHE_DIR", directory_of_downloads());
     shell::run(install)?;
     fs::write(&stamp, wanted).map_err(|error| format!("cannot write {}: {error}", stamp.display()))
 }
@@ -88,7 +88,7 @@ fn directory() -> PathBuf {
 }
 
 /// Keeps pip from writing to the user's home.
-fn folder_of_downloads() -> PathBuf {
+fn directory_of_downloads() -> PathBuf {
     directory().join("downloads")
 }
 

@@ -6,7 +6,7 @@ use crate::shell::{self, Outcome, cargo};
 use crate::{hosts, nfs, readme, tools};
 
 /// The fuzz targets' directory.
-const FUZZ_FOLDER: &str = "crates/layout/fuzz";
+const FUZZ_DIRECTORY: &str = "crates/layout/fuzz";
 
 /// How much to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -245,14 +245,14 @@ fn fuzz(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
         command.env("PATH", std::env::join_paths(directories).unwrap_or(path));
         command
     };
-    let targets = shell::output(fuzz(&["list", "--fuzz-dir", FUZZ_FOLDER]))?;
+    let targets = shell::output(fuzz(&["list", "--fuzz-dir", FUZZ_DIRECTORY]))?;
     let seconds = effort.fuzz_time().as_secs() / targets.lines().count().max(1) as u64;
     let time = format!("-max_total_time={seconds}");
     for target in targets.lines() {
         let run = fuzz(&[
             "run",
             "--fuzz-dir",
-            FUZZ_FOLDER,
+            FUZZ_DIRECTORY,
             target,
             "--",
             &time,

@@ -130,11 +130,11 @@ fn programs_use_it(prefix: &Path) {
                 .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
                 .output()
                 .unwrap();
-            let said = text(&output.stderr);
-            assert!(output.status.success(), "{launcher}, {how}: {said}");
+            let message = text(&output.stderr);
+            assert!(output.status.success(), "{launcher}, {how}: {message}");
             assert!(
-                said.contains("pario: MPI: "),
-                "{launcher}, {how}: not in use: {said}"
+                message.contains("pario: MPI: "),
+                "{launcher}, {how}: not in use: {message}"
             );
             assert_eq!(fs::read_to_string(&file).unwrap(), "rank0rank1");
             fs::remove_file(&file).unwrap();

@@ -21,7 +21,7 @@ $b mount -t sysfs sys sys
 $b mount -t devtmpfs dev dev
 $b mkdir -p dev/shm dev/pts
 $b mount -t devpts devpts dev/pts
-for d in dev/shm run mnt tmp; do $b mount -t tmpfs tmpfs $d; done
+for d in dev/shm run mnt; do $b mount -t tmpfs tmpfs $d; done
 $b ln -sf /proc/self/fd dev/fd
 $b mount -t hostfs -o "$RUN" run vm
 $b mkdir run/machine

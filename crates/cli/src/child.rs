@@ -139,14 +139,14 @@ mod tests {
 
     #[test]
     fn our_own_messages_come_first() {
-        let said = |lines: &[&str]| {
+        let message = |lines: &[&str]| {
             let lines = lines.iter().map(|line| (*line).to_owned()).collect();
             reason(&lines, ExitStatus::from_raw(256))
         };
-        assert_eq!(said(&[]), "exit status: 1");
-        assert_eq!(said(&["noise", "-----"]), "exit status: 1: noise");
+        assert_eq!(message(&[]), "exit status: 1");
+        assert_eq!(message(&["noise", "-----"]), "exit status: 1: noise");
         assert_eq!(
-            said(&["pario: no space", "noise"]),
+            message(&["pario: no space", "noise"]),
             "exit status: 1: no space"
         );
     }

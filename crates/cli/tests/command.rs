@@ -13,8 +13,8 @@ fn pario(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-fn bench_in(folder: &Path, arguments: &[&str]) -> Output {
-    let mut all = vec!["bench", "--dir", folder.to_str().unwrap()];
+fn bench_in(directory: &Path, arguments: &[&str]) -> Output {
+    let mut all = vec!["bench", "--dir", directory.to_str().unwrap()];
     all.extend(arguments);
     pario(&all)
 }
@@ -29,8 +29,8 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn bench_verifies_every_method_and_leaves_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = bench_in(folder.path(), &["--quick"]);
+    let directory = tempfile::tempdir().unwrap();
+    let output = bench_in(directory.path(), &["--quick"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&output);
     for method in [
@@ -51,14 +51,14 @@ fn bench_verifies_every_method_and_leaves_nothing() {
         let row = row.unwrap_or_else(|| panic!("no row for {method} in\n{text}"));
         assert!(row.contains("every byte"), "{row}");
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]
 fn bench_of_some_methods_has_only_those() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let output = bench_in(
-        folder.path(),
+        directory.path(),
         &[
             "--size", "3x5x7", "--ranks", "3", "--repeat", "1", "--only", "sieve",
         ],
@@ -71,7 +71,7 @@ fn bench_of_some_methods_has_only_those() {
 
 #[test]
 fn wrong_arguments_are_explained() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let cases: [(&[&str], &str); 6] = [
         (&["--size", "0"], "at least one cell"),
         (&["--size", "4x4"], "give one size or three"),
@@ -84,7 +84,7 @@ fn wrong_arguments_are_explained() {
         (&["--quick", "--repeat", "3"], "cannot be used with"),
     ];
     for (arguments, reason) in cases {
-        let output = bench_in(folder.path(), arguments);
+        let output = bench_in(directory.path(), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(
             stderr(&output).contains(reason),
@@ -99,11 +99,11 @@ fn wrong_arguments_are_explained() {
 
 #[test]
 fn forked_ranks_verify_too() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let line = "--transport processes --workload flash --workload cyclic --scale 0.01 --repeat 1 \
                 --ranks 3 --method automatic,two-phase,two-phase+messages,icollective";
     let arguments: Vec<_> = line.split_whitespace().collect();
-    let output = bench_in(folder.path(), &arguments);
+    let output = bench_in(directory.path(), &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&output);
     assert_eq!(text.matches("every byte").count(), 2 * 5, "{text}");
@@ -111,8 +111,8 @@ fn forked_ranks_verify_too() {
 
 #[test]
 fn results_come_as_csv_json_and_plots() {
-    let folder = tempfile::tempdir().unwrap();
-    let pictures = folder.path().join("plots");
+    let directory = tempfile::tempdir().unwrap();
+    let pictures = directory.path().join("plots");
     let job = [
         "-w",
         "strided",
@@ -124,7 +124,7 @@ fn results_come_as_csv_json_and_plots() {
         "1",
     ];
     let with = |more: &[&str]| {
-        let output = bench_in(folder.path(), &[&job, more].concat());
+        let output = bench_in(directory.path(), &[&job, more].concat());
         assert!(output.status.success(), "{}", stderr(&output));
         stdout(&output)
     };
@@ -134,7 +134,7 @@ fn results_come_as_csv_json_and_plots() {
     let json = with(&["--json", "--cold"]);
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value[0]["methods"][1]["method"], "automatic", "{json}");
-    let file = folder.path().join("results.json");
+    let file = directory.path().join("results.json");
     let table = with(&["--json", file.to_str().unwrap()]);
     assert!(table.contains("every byte"), "{table}");
     let json = std::fs::read_to_string(file).unwrap();
@@ -152,29 +152,29 @@ fn results_come_as_csv_json_and_plots() {
 
 #[test]
 fn a_second_job_runs_beside() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let line = "--beside 1 -w demo -m automatic --scale 0.1 --repeat 1";
     let arguments: Vec<_> = line.split_whitespace().collect();
-    let output = bench_in(folder.path(), &arguments);
+    let output = bench_in(directory.path(), &arguments);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(
         text.contains("second job: 4 ranks wrote and read"),
         "{text}"
     );
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 /// Results were once lost at the end of a run because their file could not be written.
 #[test]
 fn unusable_outputs_are_refused_before_the_run() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("file");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
     std::fs::write(&file, "old").unwrap();
     let below = file.join("below");
     let below = below.to_str().unwrap();
     let long = format!("hpio:count={}", "0".repeat(300));
-    let plots = folder.path().join("plots");
+    let plots = directory.path().join("plots");
     let plots = plots.to_str().unwrap();
     let cases: [&[&str]; 4] = [
         &["--json", below],
@@ -185,7 +185,7 @@ fn unusable_outputs_are_refused_before_the_run() {
     for arguments in cases {
         let output = match arguments[0] {
             "limits" => pario(&[&["bench"], arguments].concat()),
-            _ => bench_in(folder.path(), arguments),
+            _ => bench_in(directory.path(), arguments),
         };
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert_eq!(stdout(&output), "", "{arguments:?}: it has run");
@@ -209,8 +209,8 @@ fn interrupted_runs_leave_no_files() {
         ),
     ];
     for (signal, arguments) in cases {
-        let folder = tempfile::tempdir().unwrap();
-        let files = || std::fs::read_dir(folder.path()).unwrap().count();
+        let directory = tempfile::tempdir().unwrap();
+        let files = || std::fs::read_dir(directory.path()).unwrap().count();
         let wait_until = |done: &dyn Fn() -> bool| {
             let start = Instant::now();
             while !done() {
@@ -221,7 +221,7 @@ fn interrupted_runs_leave_no_files() {
         let mut run = Command::new(env!("CARGO_BIN_EXE_pario"))
             .args(arguments)
             .arg("--dir")
-            .arg(folder.path())
+            .arg(directory.path())
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
@@ -286,8 +286,8 @@ fn explain_shows_what_was_chosen_and_what_not() {
         "{}",
         stdout(&forced)
     );
-    let folder = tempfile::tempdir().unwrap();
-    let pictures = folder.path().join("pictures");
+    let directory = tempfile::tempdir().unwrap();
+    let pictures = directory.path().join("pictures");
     let drawn = pario(&["explain", "--svg", pictures.to_str().unwrap()]);
     assert!(drawn.status.success(), "{}", stderr(&drawn));
     let picture = std::fs::read_to_string(pictures.join("dist3d-0-write.svg")).unwrap();

@@ -36,10 +36,10 @@ const PATTERNS: [&str; 15] = [
     "small",
 ];
 
-fn compare(arguments: &[&str], folder: &Path) -> Output {
+fn compare(arguments: &[&str], directory: &Path) -> Output {
     Command::new(PARIO)
         .args(["bench", "compare", "--dir"])
-        .arg(folder)
+        .arg(directory)
         .args(arguments)
         .env_remove("PARIO_LIBRARY")
         .output()
@@ -77,7 +77,7 @@ fn every_pattern_has_the_right_bytes_under_an_mpi() {
         return skipped("the patterns under an MPI", NO_MPI);
     };
     let library = dropin();
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let results = tempfile::tempdir().unwrap();
     let (page, json) = (
         results.path().join("page.html"),
@@ -89,7 +89,7 @@ fn every_pattern_has_the_right_bytes_under_an_mpi() {
         arguments.extend(["--library", library.to_str().unwrap()]);
         arguments.extend(["--output", page.to_str().unwrap()]);
         arguments.extend(["--json", json.to_str().unwrap()]);
-        let output = compare(&arguments, folder.path());
+        let output = compare(&arguments, directory.path());
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         assert!(output.status.success(), "{launcher}, {mode}: {out}\n{err}");
         for pattern in PATTERNS {
@@ -111,7 +111,7 @@ fn every_pattern_has_the_right_bytes_under_an_mpi() {
         );
     }
     assert_eq!(
-        fs::read_dir(folder.path()).unwrap().count(),
+        fs::read_dir(directory.path()).unwrap().count(),
         0,
         "files are left"
     );
@@ -122,8 +122,8 @@ const MPI: &str = "pario-compare {\"mpi\": {\"flavour\": \"MPICH\", \"library\":
                    \"version\": \"MPICH Version: 9.9\"}}";
 
 /// A launcher whose ranks do what a shell script says.
-fn simulated(folder: &Path, run: &str) -> PathBuf {
-    let path = folder.join("mpirun");
+fn simulated(directory: &Path, run: &str) -> PathBuf {
+    let path = directory.join("mpirun");
     let script = format!(
         "#!/bin/sh\ncase \"$*\" in\n*--describe*) \
          echo '{MPI}' ;;\n\
@@ -135,12 +135,12 @@ fn simulated(folder: &Path, run: &str) -> PathBuf {
 }
 
 fn compare_simulated(run: &str) -> (Option<i32>, String, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let launcher = simulated(folder.path(), run);
+    let directory = tempfile::tempdir().unwrap();
+    let launcher = simulated(directory.path(), run);
     let launcher = launcher.to_str().unwrap();
     let mut arguments = vec!["--no-search", "--mpi", launcher, "--library", PARIO];
     arguments.extend(["--workload", "small", "--repeats", "1"]);
-    let output = compare(&arguments, folder.path());
+    let output = compare(&arguments, directory.path());
     (
         output.status.code(),
         text(&output.stdout),
@@ -203,7 +203,7 @@ fn runs_that_fail_or_report_too_little_are_failures() {
 #[test]
 fn an_interrupted_comparison_leaves_neither_files_nor_ranks() {
     let bin = tempfile::tempdir().unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let pid = bin.path().join("pid");
     let script = format!("echo $$ > {}; exec sleep 100", pid.display());
     let launcher = simulated(bin.path(), &script);
@@ -218,7 +218,7 @@ fn an_interrupted_comparison_leaves_neither_files_nor_ranks() {
         ])
         .arg(&launcher)
         .arg("--dir")
-        .arg(folder.path())
+        .arg(directory.path())
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
@@ -235,13 +235,13 @@ fn an_interrupted_comparison_leaves_neither_files_nor_ranks() {
             .filter(|pid| pid.ends_with('\n'))
     };
     wait_until(&|| ranks().is_some());
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     // The guard learns of the launcher just after it has started.
     std::thread::sleep(Duration::from_millis(300));
     run.kill().unwrap();
     run.wait().unwrap();
     let process = Path::new("/proc").join(ranks().unwrap().trim());
-    wait_until(&|| fs::read_dir(folder.path()).unwrap().count() == 0);
+    wait_until(&|| fs::read_dir(directory.path()).unwrap().count() == 0);
     // A zombie has no command line: its new parent may be slow to collect it.
     wait_until(&|| {
         fs::read(process.join("cmdline")).is_ok_and(|it| it.is_empty()) || !process.exists()
@@ -250,9 +250,9 @@ fn an_interrupted_comparison_leaves_neither_files_nor_ranks() {
 
 #[test]
 fn what_is_missing_is_named() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let refused = |arguments: &[&str], words: &str| {
-        let output = compare(arguments, folder.path());
+        let output = compare(arguments, directory.path());
         let err = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{err}");
         assert!(err.contains(words), "{err}");

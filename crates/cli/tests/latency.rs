@@ -14,10 +14,10 @@ const PARIO: &str = env!("CARGO_BIN_EXE_pario");
 /// Launchers to try, one of which is enough.
 const LAUNCHERS: [&str; 3] = ["mpirun.mpich", "mpirun.openmpi", "mpirun"];
 
-fn latency(arguments: &[&str], folder: &Path) -> Output {
+fn latency(arguments: &[&str], directory: &Path) -> Output {
     Command::new(PARIO)
         .args(["bench", "latency", "--dir"])
-        .arg(folder)
+        .arg(directory)
         .args(arguments)
         .env_remove("PARIO_LIBRARY")
         .output()
@@ -43,11 +43,11 @@ fn every_call_is_timed_under_an_mpi() {
         return skipped("the latency of calls under an MPI", NO_MPI);
     };
     let library = dropin();
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut arguments = vec!["--no-search", "--mpi", launcher, "--ranks", "2"];
     arguments.extend(["--repeats", "1", "--time", "1", "--size", "0,8", "--csv"]);
     arguments.extend(["--library", library.to_str().unwrap()]);
-    let output = latency(&arguments, folder.path());
+    let output = latency(&arguments, directory.path());
     let out = String::from_utf8_lossy(&output.stdout).into_owned();
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{out}\n{err}");
@@ -60,14 +60,14 @@ fn every_call_is_timed_under_an_mpi() {
         let of_side = lines.iter().filter(|line| line[5] == side);
         assert_eq!(of_side.filter(is_figure).count(), rows, "{side}: {out}");
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 /// Sizes that exceed C's counts or the machine's memory are rejected before anything runs.
 #[test]
 fn sizes_have_an_upper_bound() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = latency(&["--size", "8,3G"], folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let output = latency(&["--size", "8,3G"], directory.path());
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(err.contains("must be at most 16 MiB"), "{err}");
@@ -75,8 +75,8 @@ fn sizes_have_an_upper_bound() {
 
 #[test]
 fn an_unknown_call_is_an_error_that_names_those_that_are_known() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = latency(&["--call", "bogus", "--library", PARIO], folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let output = latency(&["--call", "bogus", "--library", PARIO], directory.path());
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "{err}");
     assert!(err.contains("unknown call `bogus`"), "{err}");

@@ -63,12 +63,12 @@ fn launchers() -> Vec<PathBuf> {
 
 /// The file of the C library, which stands for libpario.so where only preloading is tested, and an
 /// empty library made of it.
-fn libraries(folder: &Path) -> (PathBuf, PathBuf) {
+fn libraries(directory: &Path) -> (PathBuf, PathBuf) {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let line = maps.lines().find(|line| line.ends_with(ANY_LIBRARY));
     let line = line.expect("tests use the C library");
     let any = PathBuf::from(&line[line.find('/').unwrap()..]);
-    let empty = folder.join("libempty.so");
+    let empty = directory.join("libempty.so");
     let output = command(PARIO)
         .args(["shim", "--mpi"])
         .arg(&any)
@@ -84,8 +84,8 @@ fn libraries(folder: &Path) -> (PathBuf, PathBuf) {
 
 #[test]
 fn ranks_have_the_library_and_launchers_do_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let (_, library) = libraries(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let (_, library) = libraries(directory.path());
     let library = library.to_str().unwrap();
     for launcher in launchers() {
         let output = command(PARIO)
@@ -111,8 +111,8 @@ fn ranks_have_the_library_and_launchers_do_not() {
 
 #[test]
 fn what_is_preloaded_already_stays() {
-    let folder = tempfile::tempdir().unwrap();
-    let (tool, library) = libraries(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let (tool, library) = libraries(directory.path());
     let (tool, library) = (tool.to_str().unwrap(), library.to_str().unwrap());
     let expected = format!("rank: {tool}:{library}");
     for launcher in launchers() {
@@ -137,8 +137,8 @@ fn what_is_preloaded_already_stays() {
 
 #[test]
 fn a_clean_environment_does_not_matter() {
-    let folder = tempfile::tempdir().unwrap();
-    let (_, library) = libraries(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let (_, library) = libraries(directory.path());
     let library = library.to_str().unwrap();
     let expected = format!("rank: {library}");
     for launcher in launchers() {
@@ -165,8 +165,8 @@ fn a_clean_environment_does_not_matter() {
 
 #[test]
 fn exit_status_and_signals_pass() {
-    let folder = tempfile::tempdir().unwrap();
-    let (_, library) = libraries(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let (_, library) = libraries(directory.path());
     let run = |words: &[&str]| {
         let mut command = command(PARIO);
         command
@@ -190,8 +190,8 @@ fn exit_status_and_signals_pass() {
 
 #[test]
 fn what_is_missing_is_explained() {
-    let folder = tempfile::tempdir().unwrap();
-    let (_, library) = libraries(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let (_, library) = libraries(directory.path());
     let library = library.to_str().unwrap();
     let cases: [(&[&str], &str); 5] = [
         (
@@ -226,20 +226,20 @@ fn what_is_missing_is_explained() {
     for (arguments, reason) in cases {
         let output = command(PARIO).args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        let said = text(&output.stderr);
-        assert!(said.contains(reason), "{arguments:?}: {said}");
+        let message = text(&output.stderr);
+        assert!(message.contains(reason), "{arguments:?}: {message}");
     }
 }
 
 #[test]
 fn bench_takes_the_ranks_of_an_mpi() {
     for launcher in launchers() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let bench = |more: &[&str]| {
             let mut command = command(&launcher);
             command
                 .args(["-n", "2", PARIO, "bench", "--dir"])
-                .arg(folder.path());
+                .arg(directory.path());
             command.args(["-w", "flash", "--scale", "0.01", "--repeats", "1"]);
             command.args(more).output().unwrap()
         };
@@ -257,18 +257,18 @@ fn bench_takes_the_ranks_of_an_mpi() {
         let refused = bench(&["--ranks", "3"]);
         assert_eq!(refused.status.code(), Some(2), "{launcher:?}");
         assert!(text(&refused.stderr).contains("the MPI has 2 ranks"));
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }
 
 #[test]
 fn bench_over_simulated_nodes_of_an_mpi() {
     for launcher in launchers().into_iter().take(2) {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let output = command(&launcher)
             .args(["-n", "2", PARIO, "bench", "-w", "cyclic", "-m", "automatic"])
             .args(["--scale", "0.01", "--repeats", "1", "--dir"])
-            .arg(folder.path())
+            .arg(directory.path())
             .env("PARIO_NODES", "2")
             .output()
             .unwrap();
@@ -287,8 +287,8 @@ fn bench_over_simulated_nodes_of_an_mpi() {
 
 #[test]
 fn doctor_finds_the_mpis_and_says_what_is_missing() {
-    let folder = tempfile::tempdir().unwrap();
-    let (_, library) = libraries(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let (_, library) = libraries(directory.path());
     let doctor = |more: &[&str]| {
         let mut command = command(PARIO);
         command
@@ -297,7 +297,7 @@ fn doctor_finds_the_mpis_and_says_what_is_missing() {
             .env("PARIO_LIBRARY", &library);
         command.output().unwrap()
     };
-    let output = doctor(&[folder.path().to_str().unwrap()]);
+    let output = doctor(&[directory.path().to_str().unwrap()]);
     let report = text(&output.stdout);
     let expected = format!("{}, can be preloaded", library.display());
     assert!(report.contains(&expected), "{report}");
@@ -324,7 +324,7 @@ fn doctor_finds_the_mpis_and_says_what_is_missing() {
 
 #[test]
 fn pages_are_made() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let script = printed(
         &command(PARIO)
             .args(["completions", "bash"])
@@ -332,7 +332,7 @@ fn pages_are_made() {
             .unwrap(),
     );
     assert!(script.contains("doctor"));
-    let pages = folder.path().join("man1");
+    let pages = directory.path().join("man1");
     printed(&command(PARIO).arg("man").arg(&pages).output().unwrap());
     let page = std::fs::read_to_string(pages.join("pario-doctor.1")).unwrap();
     assert!(page.contains("DIR"), "{page}");

@@ -7,10 +7,10 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-fn limits(folder: &Path, arguments: &[&str]) -> Output {
+fn limits(directory: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pario"))
         .args(["bench", "limits", "--dir"])
-        .arg(folder)
+        .arg(directory)
         .args(arguments)
         .output()
         .unwrap()
@@ -22,8 +22,11 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn every_contender_has_times_or_a_reason() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = limits(folder.path(), &["--size", "8M", "--repeats", "2", "--json"]);
+    let directory = tempfile::tempdir().unwrap();
+    let output = limits(
+        directory.path(),
+        &["--size", "8M", "--repeats", "2", "--json"],
+    );
     assert!(output.status.success(), "{}", text(&output.stderr));
     let json = text(&output.stdout);
     let value: Value = serde_json::from_str(&json).unwrap();
@@ -59,13 +62,13 @@ fn every_contender_has_times_or_a_reason() {
             "{contender}"
         );
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]
 fn a_table_has_the_machine_and_all_kinds() {
-    let folder = tempfile::tempdir().unwrap();
-    let output = limits(folder.path(), &["--size", "8M", "--repeats", "1"]);
+    let directory = tempfile::tempdir().unwrap();
+    let output = limits(directory.path(), &["--size", "8M", "--repeats", "1"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let table = text(&output.stdout);
     for part in [
@@ -79,12 +82,12 @@ fn a_table_has_the_machine_and_all_kinds() {
     ] {
         assert!(table.contains(part), "no {part} in\n{table}");
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]
 fn wrong_arguments_are_explained() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let cases: [(&[&str], &str); 5] = [
         (&["--size", "4M"], "must be at least 8 MiB"),
         (&["--size", "10000001"], "must be a multiple of 1 MiB"),
@@ -93,13 +96,13 @@ fn wrong_arguments_are_explained() {
         (&["--rounds", "0"], "--repeats"),
     ];
     for (arguments, reason) in cases {
-        let output = limits(folder.path(), arguments);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(said.contains(reason), "{arguments:?}: {said}");
+        let output = limits(directory.path(), arguments);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert!(message.contains(reason), "{arguments:?}: {message}");
     }
     let output = limits(Path::new("/nowhere/at/all"), &[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("cannot create a file in /nowhere/at/all"));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }

@@ -7,10 +7,10 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn scale(arguments: &[&str]) -> Output {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     Command::new(env!("CARGO_BIN_EXE_pario"))
         .args(["bench", "scale", "--dir"])
-        .arg(folder.path())
+        .arg(directory.path())
         .args(arguments)
         .output()
         .unwrap()

@@ -1,10 +1,10 @@
 //! The two traits that drivers implement.
 
-use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
+use std::{fmt::Debug, io, num::NonZeroU32, ops::Range, path::Path, sync::Arc};
 
 use crate::{
-    Advice, Batch, Capabilities, Direction, Facts, FileIdentity, LockMode, MountView, OpenHow,
-    RangeLock,
+    Advice, Batch, Capabilities, Creation, Direction, Facts, FileIdentity, LockMode, MountView,
+    OpenHow, RangeLock,
 };
 
 /// Access to one kind of file system.
@@ -96,6 +96,21 @@ pub trait Handle: Send + Sync + Debug {
     /// As [`Handle::lock`], but returns `None` instead of waiting.
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>>;
 
+    /// Takes a lock on the whole file that all handles with the same group hold
+    /// together, if the file system has such locks; returns whether it does.
+    /// Everyone else waits. Holders must write different pages, and must not
+    /// rely on the file system's cache while they hold it.
+    fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {
+        let _ = group;
+        Ok(false)
+    }
+
+    /// Puts written data on the servers and releases
+    /// [`lock_group`](Handle::lock_group)'s lock, even if the former fails.
+    fn unlock_group(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Reports an earlier failure that no call could return, such as a lock that
     /// could not be released. Transfers, locks, sizes and close report it too;
     /// collective calls check first, so that no rank waits for the lock.
@@ -105,6 +120,12 @@ pub trait Handle: Send + Sync + Debug {
 
     /// Facts about the file system of this file.
     fn facts(&self) -> &Facts;
+
+    /// How the placement of the file was determined, if this handle created it
+    /// on a file system that stripes files.
+    fn creation(&self) -> Option<&Creation> {
+        None
+    }
 
     /// Identifies the file across processes and nodes; `None` where its name
     /// does.

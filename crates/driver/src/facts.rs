@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use pario_types::{Client, Coherence, Direction, LockProtocol, Striping};
+use pario_types::{Client, Coherence, Direction, LockProtocol, Placement, Striping};
 
 use crate::Latency;
 
@@ -125,10 +125,15 @@ impl FileSystem {
         self.keeps_stores() || *self == FileSystem::Btrfs
     }
 
-    /// Whether striping can be set when a file is created.
+    /// Whether files are striped over servers.
     pub fn stripes_files(&self) -> bool {
         use FileSystem::*;
         matches!(self, Lustre | BeeGfs | PanFs | OrangeFs | Ceph)
+    }
+
+    /// Whether pario can set the striping of a new file.
+    pub fn sets_stripes(&self) -> bool {
+        matches!(self, FileSystem::Lustre | FileSystem::BeeGfs)
     }
 
     /// Latency of short buffered transfers. On a local file system, a write
@@ -154,6 +159,15 @@ impl FileSystem {
             FileSystem::Lustre => LockProtocol::Server,
             FileSystem::Gpfs => LockProtocol::Token,
             _ => LockProtocol::None,
+        }
+    }
+
+    /// Where the client runs. File systems that are not known may have servers.
+    pub fn client(&self) -> Client {
+        use FileSystem::*;
+        match self {
+            Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs | Overlay | Memory => Client::Local,
+            _ => Client::Kernel,
         }
     }
 
@@ -223,8 +237,10 @@ pub struct Facts {
     /// Alignment of direct transfers in file and memory; `None` without direct
     /// I/O.
     pub direct_alignment: Option<u64>,
-    /// Striping over servers, if known.
+    /// Striping over servers, if known: that of the longest component.
     pub striping: Option<Striping>,
+    /// Which servers hold which bytes, if known.
+    pub placement: Option<Placement>,
     /// Granularity of the file system's own lock protocol in bytes, if known:
     /// concurrent writers to the same unit are serialised.
     pub lock_granularity: Option<u64>,
@@ -236,7 +252,4 @@ pub struct Facts {
     pub source: String,
     /// Whom range locks exclude, according to the mount's options.
     pub locks: LockReach,
-    /// The size up to which every transfer is one request to a server; `None` where
-    /// a cache gathers small transfers.
-    pub request_bytes: Option<u64>,
 }

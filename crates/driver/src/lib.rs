@@ -40,17 +40,25 @@
 
 mod background;
 mod batch;
+mod beegfs;
 mod closing;
 pub mod conformance;
+mod control;
+mod creation;
 mod detect;
+#[doc(hidden)]
+pub mod doubles;
 mod driver;
 mod facts;
+mod gpfs;
 mod identity;
 mod lock;
+mod lustre;
 mod mapped;
 mod mem;
 mod nfs;
 mod open;
+mod orangefs;
 mod per_process;
 mod posix;
 mod resolve;
@@ -61,6 +69,8 @@ mod wrap;
 
 pub use background::{THREADS_MAX, spawn};
 pub use batch::{Batch, Piece};
+pub use control::{FileControl, IoctlArgument};
+pub use creation::{Creation, ExpectedUse, ServerCount, StripingRequest};
 pub use driver::{Completion, Driver, Handle, Latency, Outcome};
 pub use facts::{Background, Capabilities, Facts, FileSystem, LockReach, Writers};
 pub use identity::{FileComparison, FileIdentity};
@@ -69,7 +79,7 @@ pub use mapped::Mapped;
 pub use mem::Memory;
 pub use nfs::Nfs;
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow, ScatteredWrites};
-pub use pario_types::{Client, Coherence, Direction, LockProtocol, Striping};
+pub use pario_types::{Client, Coherence, Direction, LockProtocol, Placement, Striping};
 pub use posix::{CallAction, Interference, Posix, SystemCall};
 pub use resolve::{
     DriverEntry, REGISTRY, Resolved, file_system_of, known as known_driver, mount_of, resolve,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::Direction;
+use crate::{Direction, StripingRequest};
 
 /// The directions that a handle allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,6 +119,8 @@ pub struct OpenHow {
     pub asynchronous: AsyncMethod,
     /// How lists of many small pieces are written.
     pub scattered: ScatteredWrites,
+    /// The placement of a new file.
+    pub striping: StripingRequest,
 }
 
 impl OpenHow {
@@ -132,6 +134,7 @@ impl OpenHow {
             writes: IoMode::Buffered,
             asynchronous: AsyncMethod::Automatic,
             scattered: ScatteredWrites::Automatic,
+            striping: StripingRequest::default(),
         }
     }
 
@@ -175,6 +178,12 @@ impl OpenHow {
     #[must_use]
     pub fn scattered(self, scattered: ScatteredWrites) -> Self {
         OpenHow { scattered, ..self }
+    }
+
+    /// Sets the placement of a new file.
+    #[must_use]
+    pub fn striping(self, striping: StripingRequest) -> Self {
+        OpenHow { striping, ..self }
     }
 
     /// Buffered or direct I/O in one direction.

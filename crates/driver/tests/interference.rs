@@ -220,13 +220,13 @@ fn an_unlock_that_never_succeeds_frees_the_lock_all_the_same() {
 /// or none.
 #[test]
 fn the_file_stays_the_same_whatever_its_name() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for renamed in [true, false] {
-        let path = folder.path().join(format!("file-{renamed}"));
+        let path = directory.path().join(format!("file-{renamed}"));
         let faults = Faults::new();
         let driver = Posix::new().with_interference(Arc::new(faults.clone()));
         let faulty = open(&driver, &path, IoMode::Buffered);
-        let moved = folder.path().join("moved");
+        let moved = directory.path().join("moved");
         match renamed {
             true => fs::rename(&path, &moved).unwrap(),
             false => fs::remove_file(&path).unwrap(),
@@ -250,8 +250,8 @@ fn the_file_stays_the_same_whatever_its_name() {
 /// waits until nothing is held.
 #[test]
 fn locks_of_other_threads_outlive_an_unlock_that_fails() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
     let faults = Faults::new();
     let driver = Posix::new().with_interference(Arc::new(faults.clone()));
     let faulty = open(&driver, &path, IoMode::Buffered);

@@ -2,7 +2,7 @@
 
 use std::sync::{LazyLock, Once};
 
-use engine::File;
+use engine::{File, Overlap};
 use pario_mpi::{Host, MpiTransport};
 use pario_transport::Transport;
 
@@ -24,7 +24,19 @@ fn is_wanted(transport: &MpiTransport) -> bool {
 pub(crate) fn report_close(transport: &MpiTransport, file: &File) {
     static REPORT: Once = Once::new();
     if let (true, Some(method)) = (is_wanted(transport), file.explain_last_all()) {
-        REPORT.call_once(|| notice::line(&format!("collective {method}")));
+        REPORT.call_once(|| {
+            notice::line(&format!("collective {method}"));
+            let Overlap {
+                exchanged,
+                during_transfers,
+            } = file.overlap_last_all();
+            if exchanged > 0 {
+                notice::line(&format!(
+                    "overlap: rank 0 exchanged {exchanged} bytes with other nodes in the last \
+                     collective call, {during_transfers} of them during file transfers"
+                ));
+            }
+        });
     }
 }
 

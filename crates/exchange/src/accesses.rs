@@ -27,6 +27,11 @@ pub trait Accesses {
         Packing::Sparse
     }
 
+    /// The size of windows, if it is less than the limit. The same on all ranks.
+    fn window_bytes(&self) -> u64 {
+        u64::MAX
+    }
+
     /// The number of realms. Each byte of each rank belongs to one of them;
     /// realms for different ranks may overlap.
     fn realms(&self) -> u32;

@@ -51,6 +51,12 @@ impl<A: Accesses> Core<A> {
         self.accesses.as_deref().expect("the call is planned")
     }
 
+    /// The size of windows.
+    pub(crate) fn window_bytes(&self) -> u64 {
+        let limit = self.setting.limits.window_bytes;
+        self.accesses().window_bytes().clamp(1, limit)
+    }
+
     /// As `accesses`, counted as a look-up.
     fn look(&self) -> &A {
         self.lookups.set(self.lookups.get() + 1);

@@ -88,7 +88,7 @@ impl Cutter {
     /// The next window that has data.
     pub(crate) fn cut<A: Accesses>(&mut self, core: &Core<A>) -> Option<Cut> {
         let start = self.next.peek()?.0.0;
-        let window_bytes = core.setting.limits.window_bytes;
+        let window_bytes = core.window_bytes();
         let reach = core.accesses().realm_end(self.realm, start, window_bytes);
         let image = start..self.on_unit(core, start, reach);
         let mut ranks = Vec::new();
@@ -144,10 +144,10 @@ impl Cutter {
         image: &Range<u64>,
         ranks: &mut Vec<Rank>,
     ) -> Option<(Range<u64>, Shares)> {
-        let limits = &core.setting.limits;
-        let (first, hull_end) = (image.end / limits.unit, self.hull.end);
+        let (unit, window_bytes) = (core.setting.limits.unit, core.window_bytes());
+        let (first, hull_end) = (image.end / unit, self.hull.end);
         let cut = |units: u64| {
-            let end = first.saturating_add(units).saturating_mul(limits.unit);
+            let end = first.saturating_add(units).saturating_mul(unit);
             image.start..end.min(hull_end)
         };
         if image.end >= self.hull.end {
@@ -159,7 +159,7 @@ impl Cutter {
             let file = cut(high);
             self.pop_below(file.end, ranks);
             let shares = self.ask(core, ranks, &file);
-            if total(&shares) > limits.window_bytes {
+            if total(&shares) > window_bytes {
                 break;
             }
             let is_last = file.end == self.hull.end;
@@ -172,7 +172,7 @@ impl Cutter {
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             let shares = self.ask(core, ranks, &cut(middle));
-            match total(&shares) <= limits.window_bytes {
+            match total(&shares) <= window_bytes {
                 true => {
                     fits = Some((cut(middle), shares));
                     low = middle;

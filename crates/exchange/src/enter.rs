@@ -1,23 +1,23 @@
-//! The start of a call: entries go up the tree, a verdict comes down.
+//! The start of a call: entries go up the tree, a decision comes down.
 //!
 //! If all ranks together move little, their data rides with the entries (or
-//! with the verdict, for reads), and the root carries the call out alone: one
+//! with the decision, for reads), and the root carries the call out alone: one
 //! message each way between two nodes. In a payload, the data of a subtree's
 //! ranks lies in the order of the ranks.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    Accesses, Action, Buffer, Direction, Entry, Failure, Kind, Message, Outcome, Progress, Rank,
-    Span, Table, Verdict, core::Core, ids, jobs::Doing, tree::Tree,
+    Accesses, Action, Buffer, Decision, Direction, Entry, Failure, Kind, Message, Outcome,
+    Progress, Rank, Span, Table, core::Core, ids, jobs::Doing, tree::Tree,
 };
 
 /// Data of ranks, packed.
 type Data = BTreeMap<Rank, Vec<Span>>;
 
-/// What a subtree said.
+/// The contribution of a subtree.
 #[derive(Debug)]
-struct Said {
+struct Subtree {
     table: Table,
     is_eager: bool,
 }
@@ -36,9 +36,9 @@ pub(crate) enum Step {
 #[derive(Debug)]
 pub(crate) struct Entering {
     tree: Tree,
-    own: Option<Said>,
-    /// What each child said; kept, because a child's answer depends on it.
-    said: Vec<Option<Said>>,
+    own: Option<Subtree>,
+    /// The contribution of each child; kept, because a child's answer depends on it.
+    children: Vec<Option<Subtree>>,
     /// The data that is here: of an eager write on its way up, of an eager
     /// read on its way down.
     data: Data,
@@ -53,7 +53,7 @@ pub(crate) struct Entering {
 impl Entering {
     pub(crate) fn new(tree: Tree) -> Entering {
         Entering {
-            said: tree.children.iter().map(|_| None).collect(),
+            children: tree.children.iter().map(|_| None).collect(),
             tree,
             own: None,
             data: Data::new(),
@@ -69,7 +69,7 @@ impl Entering {
         let limit = core.setting.limits.eager_bytes;
         let (len, failed) = (entry.len, entry.failure.is_some());
         let is_eager = len <= limit && limit > 0 && entry.flags & Entry::NOT_EAGER == 0;
-        self.own = Some(Said {
+        self.own = Some(Subtree {
             table: Table::one(core.me, entry),
             is_eager,
         });
@@ -116,7 +116,7 @@ impl Entering {
             self.share_out(&table, &mut payload);
         }
         let child = self.child(from);
-        self.said[child] = Some(Said { table, is_eager });
+        self.children[child] = Some(Subtree { table, is_eager });
         self.go_up(core)
     }
 
@@ -145,13 +145,13 @@ impl Entering {
     /// When all children and this rank are in: sends the entries on, or
     /// decides.
     fn go_up<A: Accesses>(&mut self, core: &mut Core<A>) -> Step {
-        let is_in = self.own.is_some() && self.said.iter().all(Option::is_some);
+        let is_in = self.own.is_some() && self.children.iter().all(Option::is_some);
         if !is_in || core.jobs.local() > 0 || self.table.is_some() {
             return Step::Wait;
         }
-        let all = || self.said.iter().chain([&self.own]).flatten();
-        let table = Arc::new(Table::merge(all().map(|said| said.table.clone())));
-        let is_eager = all().all(|said| said.is_eager)
+        let all = || self.children.iter().chain([&self.own]).flatten();
+        let table = Arc::new(Table::merge(all().map(|subtree| subtree.table.clone())));
+        let is_eager = all().all(|subtree| subtree.is_eager)
             && table.bytes() <= core.setting.limits.eager_bytes
             && table.failure().is_none();
         self.table = Some(table.clone());
@@ -182,13 +182,13 @@ impl Entering {
                 stop: 0,
                 failure: Some(failure),
             };
-            return self.down(core, Verdict::Over(progress), Vec::new());
+            return self.down(core, Decision::Over(progress), Vec::new());
         }
         if !is_eager {
-            return self.down(core, Verdict::Plan(table), Vec::new());
+            return self.down(core, Decision::Plan(table), Vec::new());
         }
         if table.bytes() == 0 {
-            return self.down(core, Verdict::Over(Progress::ALL), Vec::new());
+            return self.down(core, Decision::Over(Progress::ALL), Vec::new());
         }
         if core.setting.direction == Direction::Read {
             core.use_memory(core.setting.limits.eager_bytes);
@@ -225,14 +225,14 @@ impl Entering {
             Direction::Read if outcome_stop > 0 => self.data.values().flatten().cloned().collect(),
             _ => Vec::new(),
         };
-        self.down(core, Verdict::Over(progress), payload)
+        self.down(core, Decision::Over(progress), payload)
     }
 
-    /// The verdict: passes it on, with the data of each subtree.
+    /// The decision: passes it on, with the data of each subtree.
     pub(crate) fn down<A: Accesses>(
         &mut self,
         core: &mut Core<A>,
-        verdict: Verdict,
+        decision: Decision,
         mut payload: Vec<Span>,
     ) -> Step {
         self.keep(core, &payload);
@@ -241,8 +241,8 @@ impl Entering {
             self.share_out(&table, &mut payload);
         }
         let mut subtrees = Vec::new();
-        for (child, said) in self.tree.children.iter().zip(&self.said) {
-            let ranks = said.iter().flat_map(|said| said.table.entries());
+        for (child, subtree) in self.tree.children.iter().zip(&self.children) {
+            let ranks = subtree.iter().flat_map(|subtree| subtree.table.entries());
             let data = ranks.filter_map(|(rank, _)| self.data.get(&rank));
             let payload: Vec<Span> = match is_read {
                 true => data.flatten().cloned().collect(),
@@ -254,14 +254,14 @@ impl Entering {
             if !payload.is_empty() && core.setting.groups.share(core.me, child) {
                 self.users += 1;
             }
-            core.tell_with(child, Message::Down(verdict.clone()), payload);
+            core.tell_with(child, Message::Down(decision.clone()), payload);
         }
-        match verdict {
-            Verdict::Plan(table) => {
+        match decision {
+            Decision::Plan(table) => {
                 self.release(core);
                 Step::Plan(table)
             }
-            Verdict::Over(progress) => {
+            Decision::Over(progress) => {
                 self.unpack(core, progress.stop);
                 self.over = Some(progress);
                 self.end(core)
@@ -321,7 +321,7 @@ impl Entering {
         self.tree.children.len()
     }
 
-    /// The buffers that others may use, as long as the verdict is not here.
+    /// The buffers that others may use, as long as the decision is not here.
     pub(crate) fn used<A: Accesses>(&self, core: &Core<A>) -> Vec<Buffer> {
         let own = |kind| Buffer {
             owner: core.me,

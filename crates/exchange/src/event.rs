@@ -76,7 +76,7 @@ pub enum Event<A> {
     /// There is no other buffer of a kind at present.
     Refused(Kind),
     /// Buffers that were refused may be requested again.
-    Room,
+    SpaceFreed,
     /// A rank has exited or been killed. Every machine of the communicator
     /// gets this event.
     PeerLost(Rank),

@@ -30,12 +30,12 @@
 //! # A call
 //!
 //! **Entry.** The entries of the ranks go up a tree of depth log(nodes) + log(ranks
-//! per node) (`Up`), a verdict comes down (`Down`). If all ranks together move
+//! per node) (`Up`), a decision comes down (`Down`). If all ranks together move
 //! no more than [`Limits::eager_bytes`], data travels with these messages and the
 //! root alone accesses the file: two nodes exchange one message each way.
-//! Otherwise the verdict is the table of entries, equal neighbours merged, and
+//! Otherwise the decision is the table of entries, equal neighbours merged, and
 //! every node makes the plan from it ([`Action::Plan`]). If a rank's arguments
-//! are wrong, the verdict is its error.
+//! are wrong, the decision is its error.
 //!
 //! **Writing.** Only the aggregator cuts windows ([`Accesses`] answers how much
 //! data is where). For each window, in ascending order:
@@ -102,7 +102,7 @@
 //! | `Transfer` | hands the window's runs to the file, on an I/O worker if the call has several windows | `Transferred` |
 //! | `Pack`, `Unpack` | copies this rank's data of an eager call | `Copied` |
 //! | `TransferEager` | accesses the file for all ranks | `Transferred` |
-//! | `TryAcquire` | looks into the pool | `Acquired`, `Refused`, later `Room` |
+//! | `TryAcquire` | looks into the pool | `Acquired`, `Refused`, later `SpaceFreed` |
 //! | `Release` | gives a buffer back | |
 //! | `Finish` | returns to the program | |
 //!
@@ -162,7 +162,7 @@ pub use groups::{Groups, Layer};
 pub use ids::{Buffer, Job, Kind, Rank, Realm, Span, Tag};
 pub use limits::{Limits, Setting};
 pub use machine::Machine;
-pub use message::{Form, Message, Part, Place, Progress, Slice, Verdict};
+pub use message::{Decision, Form, Message, Part, Place, Progress, Slice};
 pub use pario_types::Direction;
 pub use planned::Planned;
 pub use table::{Entry, Failure, Table};

@@ -7,7 +7,8 @@ use crate::{Direction, Groups, Rank, Tag};
 /// Sizes, the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The size of a window: the collective buffer.
+    /// The maximum size of a window: the collective buffer. A plan may have
+    /// smaller ones.
     pub window_bytes: u64,
     /// The maximum size of a data message. At least the number of ranks of
     /// the largest group, so that a slice can hold a byte of each.

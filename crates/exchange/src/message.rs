@@ -95,7 +95,7 @@ impl Progress {
 
 /// The root's decision on the entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Decision {
     /// All ranks plan from these entries.
     Plan(Arc<Table>),
     /// The call is over.
@@ -115,7 +115,7 @@ pub enum Message {
         is_eager: bool,
     },
     /// To a child in the tree. The data of an eager read is the payload.
-    Down(Verdict),
+    Down(Decision),
     /// To the parent: the data of an eager read has been copied.
     Taken,
     /// From an aggregator: the receive of this slice is posted; fill it and
@@ -193,8 +193,8 @@ impl Message {
         let slice = |slice: &Slice| 33 + 12 * slice.parts.len() as u64;
         1 + match self {
             Message::Up { table, .. } => table.wire_bytes() + 1,
-            Message::Down(Verdict::Plan(table)) => table.wire_bytes() + 1,
-            Message::Down(Verdict::Over(it)) => progress(it) + 1,
+            Message::Down(Decision::Plan(table)) => table.wire_bytes() + 1,
+            Message::Down(Decision::Over(it)) => progress(it) + 1,
             Message::Agree(it) | Message::Agreed(it) => progress(it),
             Message::Grant { slice: it, .. } => slice(it) + 2,
             Message::Offer { slice: it, .. } => slice(it) + 4,

@@ -93,6 +93,10 @@ impl Accesses for Planned {
         self.packing
     }
 
+    fn window_bytes(&self) -> u64 {
+        self.rounds.window_bytes
+    }
+
     fn realms(&self) -> u32 {
         self.rounds.aggregators.len() as u32
     }

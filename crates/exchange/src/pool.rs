@@ -78,7 +78,7 @@ impl Pool {
         self.asking = Asking::Refused;
     }
 
-    pub(crate) fn room(&mut self) {
+    pub(crate) fn space_freed(&mut self) {
         if self.asking == Asking::Refused {
             self.asking = Asking::May;
         }

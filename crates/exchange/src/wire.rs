@@ -3,8 +3,8 @@
 use std::{ops::Range, sync::Arc};
 
 use crate::{
-    Buffer, Entry, Failure, Form, Job, Kind, Message, Part, Place, Progress, Rank, Realm, Slice,
-    Table, Tag, Verdict, table::Stretch,
+    Buffer, Decision, Entry, Failure, Form, Job, Kind, Message, Part, Place, Progress, Rank, Realm,
+    Slice, Table, Tag, table::Stretch,
 };
 
 /// Something with a form in bytes.
@@ -120,10 +120,10 @@ variants! {
         0 => Window(realm), 1 => Staging(realm), 2 => Node(realm),
         3 => Eager, 4 => EagerWindow, 5 => Arrival
     }
-    Verdict { 0 => Plan(table), 1 => Over(progress) }
+    Decision { 0 => Plan(table), 1 => Over(progress) }
     Message {
         0 => Up { table, is_eager },
-        1 => Down(verdict),
+        1 => Down(decision),
         2 => Taken,
         3 => Grant { slice, tag },
         4 => Offer { slice, key },
@@ -265,8 +265,8 @@ mod tests {
                 table: table.clone(),
                 is_eager: true,
             },
-            Message::Down(Verdict::Plan(Arc::new(table))),
-            Message::Down(Verdict::Over(Progress::ALL)),
+            Message::Down(Decision::Plan(Arc::new(table))),
+            Message::Down(Decision::Over(Progress::ALL)),
             Message::Taken,
             Message::Grant {
                 slice: slice.clone(),

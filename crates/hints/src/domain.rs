@@ -164,6 +164,33 @@ impl Domain for Servers {
     }
 }
 
+/// The number of a server, or -1 for any.
+pub(crate) struct FirstServer;
+
+impl FirstServer {
+    const MAX: i64 = u16::MAX as i64 - 1;
+}
+
+impl Domain for FirstServer {
+    type Value = i64;
+
+    fn parse(&self, text: &str) -> Option<i64> {
+        let number = text.parse().ok()?;
+        (-1..=FirstServer::MAX).contains(&number).then_some(number)
+    }
+
+    fn format(&self, value: &i64) -> Option<String> {
+        Some(value.to_string())
+    }
+
+    fn allowed(&self) -> String {
+        format!(
+            "a number from 0 to {}, or -1 for any server",
+            FirstServer::MAX
+        )
+    }
+}
+
 /// One of the words of `W`.
 pub(crate) struct Words<W>(PhantomData<W>);
 

@@ -165,6 +165,8 @@ hints! {
     Collective, File, Always;
 
     /// Collective buffer size: the most bytes that an aggregator moves at once.
+    /// Where the kernel caches the file and there are no stripes to fill, pario
+    /// moves less at once between nodes: 32 KiB per rank, but at least 2 MiB.
     cb_buffer_size: u64 = 16 * MIB, Bytes(1..=BUFFER_MAX);
     Collective, File, Always;
 
@@ -206,6 +208,7 @@ hints! {
     /// Algorithm for collective calls: `individual`, `private-sieve`,
     /// `two-phase`, `static-segmentation`, `dynamic-segmentation`,
     /// `one-per-server`, `resonant`, `resonant-prefetch` or `resonant-timed`.
+    /// `resonant` becomes one of the other two where the pieces are long.
     /// If not set, or if the algorithm cannot carry out a call, the choice
     /// depends on pattern and file system.
     pario_algorithm: Option<String> = None, Maybe(Name);
@@ -258,7 +261,9 @@ hints! {
     pario_assume_lock_protocol: Option<LockProtocol> = None, Maybe(Words::<LockProtocol>::ANY);
     Assumptions, File, Open, alias "pario_mimic_lock_protocol";
 
-    /// Where the file system's client is assumed to run.
+    /// Where the file system's client is assumed to run: there is none, because
+    /// the file system is `local`, or it is in the node's `kernel`, or in a
+    /// `library` of each process.
     pario_assume_client: Option<Client> = None, Maybe(Words::<Client>::ANY);
     Assumptions, File, Open, alias "pario_mimic_client";
 
@@ -272,15 +277,52 @@ hints! {
     direct_write: bool = false, Flag;
     File, File, Open;
 
-    /// Number of servers over which a new file is striped. pario does not set
-    /// the striping of new files; open prints a warning if the file system
-    /// stripes files. `MPI_File_get_info` reports the file's actual striping if
-    /// the file system provides it.
+    /// Number of servers over which a new file is striped; 0 leaves it to the
+    /// file system. Honoured on Lustre and BeeGFS. If the file system refuses,
+    /// or on other file systems that stripe files, the file has the default and
+    /// open prints a warning. Existing files keep their striping.
+    /// `MPI_File_get_info` reports the actual striping if the file system
+    /// provides it.
     striping_factor: Option<i64> = None, Maybe(Servers);
     File, File, Open;
 
-    /// Stripe length of a new file. Not honoured, like `striping_factor`.
+    /// Stripe length of a new file; 0 leaves it to the file system. Lustre has
+    /// multiples of 64 KiB, BeeGFS powers of two from 64 KiB on. Honoured like
+    /// `striping_factor`.
     striping_unit: Option<u64> = None, Maybe(Bytes(0..=BUFFER_MAX));
+    File, File, Open;
+
+    /// The server of the first stripe of a new file, on Lustre. -1 leaves it to
+    /// the file system.
+    start_iodevice: Option<i64> = None, Maybe(FirstServer);
+    File, File, Open, alias "romio_lustre_start_iodevice";
+
+    /// The pool of servers for a new file, on Lustre.
+    pario_pool: Option<String> = None, Maybe(Text);
+    File, File, Open;
+
+    /// Stripes per server of a new file, on Lustre (overstriping): the file has
+    /// `striping_factor` times as many stripes. 0 and 1 mean one.
+    overstriping_ratio: u64 = 1, Number(0..=2000);
+    File, File, Open, alias "lustre_overstriping_ratio", alias "romio_lustre_overstriping_ratio";
+
+    /// Whether pario chooses the striping of new files on Lustre if no hint
+    /// requests one, the ranks are on several nodes, and the default of the
+    /// directory is a single stripe: one stripe per node, up to 8 or as
+    /// `pario_expected_size` suggests. The default of a directory that is
+    /// composite, in a pool or has several stripes is always left.
+    pario_choose_striping: bool = true, Flag;
+    File, File, Open;
+
+    /// The size that a new file is expected to have in the end.
+    pario_expected_size: Option<u64> = None, Maybe(Bytes(0..=1 << 60));
+    File, File, Open;
+
+    /// Whether collective writes on Lustre in which every rank writes whole pages
+    /// of its own are made under a group lock, which all ranks hold together,
+    /// instead of one lock per piece. Other programs that access the file wait
+    /// until the call ends, and each call ends with the data on the servers.
+    pario_group_lock: bool = false, Flag;
     File, File, Open;
 
     /// Permissions of a new file, in octal. If not set, 666 less the process's

@@ -115,6 +115,7 @@ impl Word for LockProtocol {
 
 impl Word for Client {
     const WORDS: &'static [(Self, &'static str, &'static [&'static str])] = &[
+        (Client::Local, "local", &[]),
         (Client::Kernel, "kernel", &[]),
         (Client::Library, "library", &[]),
     ];

@@ -37,6 +37,6 @@ pub use host::classes::ErrorClass;
 pub use host::{Host, Matched, Threads};
 pub use runtime::{LIBRARY_VARIABLE, Runtime, RuntimeError, is_launched};
 pub use transport::{
-    Callers, InsideCall, Met, Moved, MpiTransport, PRETENDED_NODES, ProgressRegistration, end,
+    Callers, InsideCall, Met, Moved, MpiTransport, ProgressRegistration, SIMULATED_NODES, end,
     is_weak, progress_registered,
 };

@@ -22,9 +22,12 @@ const INCOMPLETE: &str = "\
     int MPIR_Err_create_code(void) { return 1; }\n";
 
 /// Compiles a shared library; none where there is no compiler.
-fn compile(folder: &Path, name: &str, source: &str) -> Option<PathBuf> {
-    let (file, library) = (folder.join(name), folder.join(name).with_extension("so"));
-    std::fs::write(&file, source).expect("the folder is writable");
+fn compile(directory: &Path, name: &str, source: &str) -> Option<PathBuf> {
+    let (file, library) = (
+        directory.join(name),
+        directory.join(name).with_extension("so"),
+    );
+    std::fs::write(&file, source).expect("the directory is writable");
     let mut command = Command::new("cc");
     command
         .args(["-shared", "-fPIC", "-o"])
@@ -48,9 +51,9 @@ fn unusable_mpis_are_clear_errors() {
     assert_eq!(error, HostError::NoMpi);
     assert!(error.to_string().contains("no MPI is loaded"), "{error}");
 
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let unknown = compile(folder.path(), "unknown.c", UNKNOWN);
-    let incomplete = compile(folder.path(), "incomplete.c", INCOMPLETE);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let unknown = compile(directory.path(), "unknown.c", UNKNOWN);
+    let incomplete = compile(directory.path(), "incomplete.c", INCOMPLETE);
     let (Some(unknown), Some(incomplete)) = (unknown, incomplete) else {
         common::skipped("MPIs that cannot be served", "there is no C compiler");
         return;

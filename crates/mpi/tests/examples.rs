@@ -77,8 +77,8 @@ fn printed(output: &Output, program: &Path) -> String {
 /// Built by cargo along with this test.
 fn example(name: &str) -> PathBuf {
     let here = std::env::current_exe().unwrap();
-    let folder = here.ancestors().nth(2).unwrap();
-    let program = folder.join("examples").join(name);
+    let directory = here.ancestors().nth(2).unwrap();
+    let program = directory.join("examples").join(name);
     assert!(
         program.is_file(),
         "{} is missing: build it with `cargo build --package pario-mpi --examples`",
@@ -90,8 +90,8 @@ fn example(name: &str) -> PathBuf {
 #[test]
 fn columns_under_every_mpi() {
     for mpi in mpis() {
-        let folder = tempfile::tempdir().unwrap();
-        let table = folder.path().join("table");
+        let directory = tempfile::tempdir().unwrap();
+        let table = directory.path().join("table");
         let printed = run(&mpi, 3, &example("columns"), &table);
         assert_eq!(
             printed, "row 7 of 1000: [0.0, 1.0, 2.0]\n",
@@ -126,8 +126,8 @@ fn rsmpi_under_every_mpi_with_a_compiler() {
             skipped(&format!("rsmpi with {compiler}"), "there is no libclang");
             continue;
         };
-        let folder = tempfile::tempdir().unwrap();
-        let table = folder.path().join("table");
+        let directory = tempfile::tempdir().unwrap();
+        let table = directory.path().join("table");
         let printed = run(&mpi, 4, &program, &table);
         let expected = "4 ranks wrote two files, sum of what was read: 6000\n";
         assert_eq!(printed, expected, "{compiler}");
@@ -136,7 +136,7 @@ fn rsmpi_under_every_mpi_with_a_compiler() {
             .flat_map(|it| it.to_ne_bytes())
             .collect();
         for file in ["table-0", "table-1"] {
-            let stored = fs::read(folder.path().join(file)).unwrap();
+            let stored = fs::read(directory.path().join(file)).unwrap();
             assert_eq!(stored, row.repeat(1000), "{compiler}, {file}");
         }
     }

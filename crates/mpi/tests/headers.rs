@@ -83,9 +83,12 @@ impl Printed {
 
 /// Compiles and runs a program; none if it does not compile.
 fn run(compiler: &Compiler, source: &str) -> Result<Printed, String> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (file, executable) = (folder.path().join("print.c"), folder.path().join("print"));
-    fs::write(&file, source).expect("the folder is writable");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (file, executable) = (
+        directory.path().join("print.c"),
+        directory.path().join("print"),
+    );
+    fs::write(&file, source).expect("the directory is writable");
     let [cc, flags @ ..] = &compiler.command[..] else {
         panic!("a compiler has a name");
     };
@@ -102,8 +105,8 @@ fn run(compiler: &Compiler, source: &str) -> Result<Printed, String> {
         return Err(String::from_utf8_lossy(&compiled.stderr).into_owned());
     }
     let mut run = Command::new(&executable);
-    if let Some(folder) = &compiler.library_folder {
-        run.env("LD_LIBRARY_PATH", folder);
+    if let Some(directory) = &compiler.library_directory {
+        run.env("LD_LIBRARY_PATH", directory);
     }
     let output = run.output().map_err(|error| error.to_string())?;
     assert!(output.status.success(), "{}: {output:?}", compiler.name);

@@ -6,8 +6,8 @@ use pario_driver::Direction;
 
 use crate::operation::{Call, Position};
 
-/// A collective call. Nonblocking and split calls have the name of the blocking one: they are
-/// compared only with each other.
+/// A collective call. In their own context, nonblocking and split calls go by the blocking one's
+/// name ([`CollectiveCall::of`]); their own names tell them from blocking calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CollectiveCall {
     Open,
@@ -25,11 +25,21 @@ pub(crate) enum CollectiveCall {
     WriteAtAll,
     WriteAll,
     WriteOrdered,
+    IreadAtAll,
+    IreadAll,
+    IwriteAtAll,
+    IwriteAll,
+    ReadAtAllBegin,
+    ReadAllBegin,
+    ReadOrderedBegin,
+    WriteAtAllBegin,
+    WriteAllBegin,
+    WriteOrderedBegin,
 }
 
 impl CollectiveCall {
     /// In the order of declaration.
-    const ALL: [(CollectiveCall, &'static str); 15] = [
+    const ALL: [(CollectiveCall, &'static str); 25] = [
         (CollectiveCall::Open, "open"),
         (CollectiveCall::Close, "close"),
         (CollectiveCall::SetView, "set_view"),
@@ -45,6 +55,16 @@ impl CollectiveCall {
         (CollectiveCall::WriteAtAll, "write_at_all"),
         (CollectiveCall::WriteAll, "write_all"),
         (CollectiveCall::WriteOrdered, "write_ordered"),
+        (CollectiveCall::IreadAtAll, "iread_at_all"),
+        (CollectiveCall::IreadAll, "iread_all"),
+        (CollectiveCall::IwriteAtAll, "iwrite_at_all"),
+        (CollectiveCall::IwriteAll, "iwrite_all"),
+        (CollectiveCall::ReadAtAllBegin, "read_at_all_begin"),
+        (CollectiveCall::ReadAllBegin, "read_all_begin"),
+        (CollectiveCall::ReadOrderedBegin, "read_ordered_begin"),
+        (CollectiveCall::WriteAtAllBegin, "write_at_all_begin"),
+        (CollectiveCall::WriteAllBegin, "write_all_begin"),
+        (CollectiveCall::WriteOrderedBegin, "write_ordered_begin"),
     ];
 
     /// The call of a collective data access.
@@ -66,6 +86,16 @@ impl CollectiveCall {
 
     pub(crate) fn name(self) -> &'static str {
         Self::ALL[self as usize].1
+    }
+
+    /// Whether it is a nonblocking or split call.
+    pub(crate) fn is_in_background(self) -> bool {
+        self as u8 >= CollectiveCall::IreadAtAll as u8
+    }
+
+    /// Whether it accesses data in rank order.
+    pub(crate) fn is_ordered(self) -> bool {
+        self.name().contains("_ordered")
     }
 
     /// A number from 1 to 127 that stands for the call in messages.

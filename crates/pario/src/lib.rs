@@ -91,6 +91,7 @@ mod writer_lock;
 
 pub use access::{AccessMethod, Selection};
 pub use buffer::{Owned, Source, Target};
+pub use collective::Overlap;
 pub use comm::Comm;
 pub use error::{Error, ErrorKind, Result};
 pub use file::{Atomicity, File, Seek, Split};
@@ -117,7 +118,10 @@ pub use pario_layout::{
 #[doc(hidden)]
 pub mod internal {
     pub use crate::{
-        collective::plan_facts,
+        collective::{
+            exchange::limits::{EAGER_BYTES, limits},
+            plan_facts,
+        },
         job::{Environment, Job, Process},
         unreported::Unreported,
         warning::{is_first_of_job, print_line, warn, warn_of},

@@ -43,8 +43,8 @@ impl Mode {
         if !Mode::all().contains(self) {
             return bad("it has undefined bits");
         }
-        let ways = self & (Mode::READ_ONLY | Mode::READ_WRITE | Mode::WRITE_ONLY);
-        if ways.bits().count_ones() != 1 {
+        let access = self & (Mode::READ_ONLY | Mode::READ_WRITE | Mode::WRITE_ONLY);
+        if access.bits().count_ones() != 1 {
             return bad("give exactly one of READ_ONLY, READ_WRITE and WRITE_ONLY");
         }
         if self.contains(Mode::READ_ONLY) && self.intersects(Mode::CREATE | Mode::EXCLUSIVE) {
@@ -84,12 +84,12 @@ mod tests {
     fn the_combinations_the_standard_forbids_and_no_others() {
         for bits in 0..1u32 << 9 {
             let mode = Mode::from_bits(bits).unwrap();
-            let ways = [Mode::READ_ONLY, Mode::READ_WRITE, Mode::WRITE_ONLY]
+            let access = [Mode::READ_ONLY, Mode::READ_WRITE, Mode::WRITE_ONLY]
                 .iter()
-                .filter(|way| mode.contains(**way))
+                .filter(|access| mode.contains(**access))
                 .count();
             let creates = mode.contains(Mode::CREATE) || mode.contains(Mode::EXCLUSIVE);
-            let forbidden = ways != 1
+            let forbidden = access != 1
                 || (mode.contains(Mode::READ_ONLY) && creates)
                 || (mode.contains(Mode::READ_WRITE) && mode.contains(Mode::SEQUENTIAL));
             assert_eq!(mode.validate().is_err(), forbidden, "{mode:?}");

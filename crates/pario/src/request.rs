@@ -6,7 +6,10 @@
 use std::{
     fmt,
     marker::PhantomData,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -29,6 +32,9 @@ pub(crate) trait Agreement: Send + Sync + fmt::Debug {
     fn wait_for(&self, bound: Option<Duration>) -> bool;
 }
 
+/// After this many tests a program is taken to wait for the operation.
+pub(crate) const TESTS_MAX: u32 = 1 << 16;
+
 /// The place where the result of an operation arrives.
 #[derive(Debug, Default)]
 pub(crate) struct Completion {
@@ -37,6 +43,8 @@ pub(crate) struct Completion {
     agreement: Option<Arc<dyn Agreement>>,
     /// The queue in which the operation waits to be carried out.
     queue: Option<Arc<Queue>>,
+    /// How often a program has found the operation incomplete; [`TESTS_MAX`] once it waits.
+    tests: AtomicU32,
 }
 
 #[derive(Debug)]
@@ -118,6 +126,11 @@ impl Completion {
         self.stage().is_running()
     }
 
+    /// Whether the program waits for the operation.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.tests.load(Ordering::Relaxed) >= TESTS_MAX
+    }
+
     /// The result, if all ranks are done.
     fn look(&self) -> Option<Result<Status>> {
         let mut stage = self.stage();
@@ -144,6 +157,9 @@ impl Completion {
             && !complete
             && self.is_running()
         {
+            if !self.is_awaited() {
+                self.tests.fetch_add(1, Ordering::Relaxed);
+            }
             queue.hurry();
         }
         complete
@@ -152,6 +168,7 @@ impl Completion {
     /// Carries out the operation on this thread, if no other thread does.
     fn progress(&self) {
         if let Some(queue) = &self.queue {
+            self.tests.fetch_max(TESTS_MAX, Ordering::Relaxed);
             queue.run_waiting(|| !self.is_running());
         }
     }
@@ -160,6 +177,9 @@ impl Completion {
     fn wait_for(&self, bound: Duration) -> bool {
         if self.is_complete() {
             return true;
+        }
+        if !bound.is_zero() {
+            self.tests.fetch_max(TESTS_MAX, Ordering::Relaxed);
         }
         let end = Instant::now() + bound;
         let running = |stage: &mut Stage| stage.is_running();

@@ -306,29 +306,29 @@ fn an_argument_rejected_on_one_rank_fails_on_all_of_them() {
 }
 
 /// Memory that starts so far behind a page.
-fn behind_a_page(room: &mut [u8], distance: usize, len: usize) -> &mut [u8] {
+fn past_a_page(buffer: &mut [u8], distance: usize, len: usize) -> &mut [u8] {
     const PAGE: usize = 4096;
-    let start = room.as_ptr().align_offset(PAGE) + distance;
-    &mut room[start..start + len]
+    let start = buffer.as_ptr().align_offset(PAGE) + distance;
+    &mut buffer[start..start + len]
 }
 
 /// The kernel's copies are slow there, so such memory is moved through a
 /// buffer: in chunks, of whole and of scattered accesses, up to the file's end.
 #[test]
-fn memory_just_behind_a_page_gets_and_gives_the_same_bytes() {
+fn memory_just_past_a_page_gets_and_gives_the_same_bytes() {
     const LEN: usize = 300_001;
     let directory = directory();
     let path = directory.path().join("trailing");
     let stored: Vec<u8> = (0..LEN).map(|at| (at * 31 / 7) as u8).collect();
     let results = threads::run(1, |comm| -> pario::Result<()> {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
-        let mut room = vec![0; LEN + (4 << 12)];
+        let mut buffer = vec![0; LEN + (4 << 12)];
         for distance in [0, 1, 16, 31, 32, 4095, 4080] {
-            let memory = behind_a_page(&mut room, distance, LEN);
+            let memory = past_a_page(&mut buffer, distance, LEN);
             memory.copy_from_slice(&stored);
             assert_eq!(file.write_at(0, &*memory)?.bytes(), LEN as u64);
             assert!(bytes_of(&path) == stored, "written from {distance}");
-            let memory = behind_a_page(&mut room, distance, LEN + 5000);
+            let memory = past_a_page(&mut buffer, distance, LEN + 5000);
             memory.fill(9);
             assert_eq!(file.read_at(0, &mut *memory)?.bytes(), LEN as u64);
             assert!(memory[..LEN] == stored[..], "read to {distance}");
@@ -338,7 +338,7 @@ fn memory_just_behind_a_page_gets_and_gives_the_same_bytes() {
         let record = Datatype::contiguous(8192, &byte)?;
         let every_other = Datatype::resized(&record, 0, 2 * 8192)?;
         file.set_view(&View::new(0, &byte, &every_other))?;
-        let memory = behind_a_page(&mut room, 16, 10 * 8192);
+        let memory = past_a_page(&mut buffer, 16, 10 * 8192);
         file.read_at(0, &mut *memory)?;
         for (index, record) in memory.chunks(8192).enumerate() {
             assert!(record == &stored[index * 2 * 8192..][..8192], "{index}");

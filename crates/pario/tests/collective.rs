@@ -1,10 +1,10 @@
 //! Collective calls against what a byte-by-byte writer would do.
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
-use std::sync::Arc;
+use std::{num::NonZeroU64, sync::Arc, time::Duration};
 
 use pario::{Basic, Datatype, ErrorKind, File, Info, Mode, View};
-use pario_driver::{Log, Operation, Posix, WrappedDriver};
+use pario_driver::{Log, Operation, Posix, Throttle, WrappedDriver};
 use pario_transport::threads::World;
 
 const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
@@ -343,5 +343,52 @@ fn mismatched_accesses_between_nodes_are_named() {
         for result in results {
             result.expect("no rank panics").unwrap();
         }
+    }
+}
+
+/// Between nodes, windows are exchanged while others are moved to or from a file
+/// that is as slow as the exchange.
+#[test]
+fn exchange_and_file_transfers_overlap() {
+    const BYTES_PER_SECOND: NonZeroU64 = NonZeroU64::new(40 << 20).unwrap();
+    const BLOCK: u64 = 4096;
+    const BLOCKS: u64 = 512;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("slow");
+    let throttle = Throttle::new(Duration::from_millis(1)).bandwidth(BYTES_PER_SECOND);
+    let driver = Arc::new(WrappedDriver::new(Arc::new(Posix::new()), throttle));
+    let hints = [("cb_buffer_size", "262144"), ("romio_cb_write", "enable")];
+    let hints = hints
+        .into_iter()
+        .chain([("romio_cb_read", "enable"), ("cb_nodes", "1")]);
+    let info = Info::from_pairs(hints).unwrap();
+    let results = World::new(2)
+        .nodes(&[0, 1])
+        .run(|comm| -> pario::Result<_> {
+            let file = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;
+            let rank = u64::from(comm.rank().0);
+            let byte = Datatype::basic(Basic::Byte);
+            let tile = Datatype::contiguous(BLOCK, &byte)?;
+            let tile = Datatype::resized(&tile, 0, 2 * BLOCK as i64)?;
+            file.set_view(&View::new(rank * BLOCK, &byte, &tile))?;
+            let mine = vec![rank as u8 + 1; (BLOCK * BLOCKS) as usize];
+            file.write_at_all(0, &mine)?;
+            let written = file.overlap_last_all();
+            let mut back = vec![0; mine.len()];
+            file.read_at_all(0, &mut back[..])?;
+            assert!(back == mine);
+            let read = file.overlap_last_all();
+            file.close()?;
+            Ok([written, read])
+        });
+    let [aggregator, _] = &results[..] else {
+        panic!("there are two ranks");
+    };
+    for overlap in aggregator.as_ref().unwrap().as_ref().unwrap() {
+        assert_eq!(overlap.exchanged, BLOCK * BLOCKS);
+        assert!(
+            2 * overlap.during_transfers >= overlap.exchanged,
+            "{overlap:?}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! A hint never turns a correct program into an error: whatever is said in any
+//! A hint never turns a correct program into an error: whatever value is given in any
 //! of them, alone and in company, the same program moves the same bytes.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -207,7 +207,11 @@ fn whatever_hints_say_the_program_works() {
         told
     };
     let drivers = told(("pario_driver", "floppy"));
-    assert_eq!(drivers.len(), PLACEMENTS.len(), "once a file: {drivers:?}");
+    assert_eq!(
+        drivers.len(),
+        PLACEMENTS.len(),
+        "once per file: {drivers:?}"
+    );
     assert!(drivers[0].contains("floppy") && drivers[0].contains("ufs"));
     let pointers = told(("pario_shared_pointer", "memory"));
     assert_eq!(pointers.len(), 1, "two nodes share no memory: {pointers:?}");

@@ -1,38 +1,23 @@
 //! Every method that a hint can name, against what a byte-by-byte writer
-//! would do: algorithms, partitions and exchanges, on pretended servers.
+//! would do: algorithms, partitions and exchanges, on assumed servers.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use pario::{Basic, Datatype, File, Info, Mode, View};
+use pario_plan::{Exchange, algorithm::ALGORITHMS, partition::PARTITIONS};
 use pario_transport::threads::World;
 
-const ALGORITHMS: &[&str] = &[
-    "individual",
-    "private-sieve",
-    "two-phase",
-    "static-segmentation",
-    "dynamic-segmentation",
-    "one-per-server",
-    "resonant",
-    "resonant-prefetch",
-    "resonant-timed",
-];
+fn algorithms_known() -> impl Iterator<Item = &'static str> {
+    ALGORITHMS.iter().map(|algorithm| algorithm.name())
+}
 
-const PARTITIONS: &[&str] = &[
-    "even",
-    "aligned",
-    "static-cyclic",
-    "group-cyclic",
-    "persistent",
-    "persistent-aligned",
-    "by-server",
-    "file-layout",
-    "stripe-multiple",
-    "neighbours",
-    "balanced",
-];
+fn partitions_known() -> impl Iterator<Item = &'static str> {
+    PARTITIONS.iter().map(|partition| partition.name())
+}
 
-const EXCHANGES: &[&str] = &["shared", "messages", "alltoall", "two-layer"];
+fn exchanges_known() -> impl Iterator<Item = &'static str> {
+    Exchange::ALL.into_iter().map(|exchange| exchange.name())
+}
 
 /// Windows and stripes far smaller than the data, so that there are many.
 const SMALL: &[(&str, &str)] = &[
@@ -143,7 +128,7 @@ const WORLDS: [&[u32]; 4] = [&[0], &[0; 4], &[0, 1, 0, 1, 2], &[0, 1]];
 #[test]
 fn algorithms() {
     for nodes in WORLDS {
-        for algorithm in ALGORITHMS {
+        for algorithm in algorithms_known() {
             for blocks in PATTERNS {
                 let info = info(&[("pario_algorithm", algorithm)]);
                 let what = format!("{algorithm} {blocks:?} on nodes {nodes:?}");
@@ -157,7 +142,7 @@ fn algorithms() {
 #[test]
 fn partitions() {
     for nodes in WORLDS {
-        for partition in PARTITIONS {
+        for partition in partitions_known() {
             for blocks in PATTERNS {
                 let info = info(&[
                     ("pario_algorithm", "two-phase"),
@@ -174,7 +159,7 @@ fn partitions() {
 #[test]
 fn exchanges() {
     for nodes in WORLDS {
-        for exchange in EXCHANGES {
+        for exchange in exchanges_known() {
             for client in ["kernel", "library"] {
                 let info = info(&[
                     ("romio_cb_read", "enable"),
@@ -192,8 +177,8 @@ fn exchanges() {
 #[test]
 fn algorithms_by_every_exchange() {
     for nodes in WORLDS {
-        for algorithm in ALGORITHMS {
-            for exchange in EXCHANGES {
+        for algorithm in algorithms_known() {
+            for exchange in exchanges_known() {
                 let info = info(&[
                     ("pario_algorithm", algorithm),
                     ("pario_exchange", exchange),
@@ -253,7 +238,7 @@ fn ranks_that_read_the_same_bytes_all_get_those_before_the_end() {
     let path = directory.path().join("data");
     let data: Vec<u8> = (0..SIZE).map(|byte| 1 + (byte % 251) as u8).collect();
     std::fs::write(&path, &data).unwrap();
-    for algorithm in ALGORITHMS {
+    for algorithm in algorithms_known() {
         for pieces in ["1", "2", "1024"] {
             let info = info(&[
                 ("pario_algorithm", algorithm),

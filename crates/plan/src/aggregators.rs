@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use pario_hints::{ConfigList, Hints};
 
-use crate::{Case, Client, CostModel, Striping, number::Counted};
+use crate::{Case, CostModel, Striping, number::Counted};
 
 /// The aggregators and the reason for their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub fn choose(case: &Case<'_>) -> Aggregators {
     let nodes = by_node(&case.facts.nodes);
     let (listed, eligible) = eligible(case.tuning.config_list.as_ref(), nodes);
     let most = eligible.iter().map(|(_, ranks)| ranks.len()).sum::<usize>() as u64;
-    let one_client = eligible.len() == 1 && case.facts.client == Client::Kernel;
+    let one_client = eligible.len() == 1 && case.facts.client.is_shared();
     let (count, reason) = match (case.tuning.aggregators, listed) {
         (Some(asked), _) => {
             let count = u64::from(asked).clamp(1, most.max(1));
@@ -82,7 +82,7 @@ fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, Cow<'static, str>
     let model = CostModel::default();
     let time = |count: u64| model.time_us(case, nodes, count);
     let most = most.min(CostModel::saturated(case));
-    let counts = match case.facts.striping {
+    let counts = match case.striping() {
         Some(striping) => divisors_and_multiples(striping, most),
         None => powers_of_two(nodes as u64, most),
     };
@@ -91,7 +91,7 @@ fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, Cow<'static, str>
         .map(|count| (count, time(count)))
         .min_by(|a, b| a.1.total_cmp(&b.1))
         .map_or(1, |(count, _)| count);
-    let relation = match case.facts.striping {
+    let relation = match case.striping() {
         None => String::new(),
         Some(Striping { count, .. }) if count.is_multiple_of(best) => {
             format!(", a divisor of {}", Counted(count, "server"))
@@ -162,7 +162,10 @@ pub(crate) fn spread(nodes: &[u32], count: u64) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Fixture, dense};
+    use crate::{
+        Client,
+        testing::{Fixture, dense},
+    };
 
     /// Twelve ranks on three nodes, each with a share of the file.
     fn cluster(bytes: u64) -> Fixture {

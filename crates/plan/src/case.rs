@@ -4,7 +4,17 @@ use std::{cell::OnceCell, ops::Range};
 
 use pario_hints::ConfigList;
 
-use crate::{Access, Client, Direction, Facts, Pattern, WindowWriter};
+use crate::{Access, Direction, Facts, LockProtocol, Pattern, Striping, WindowWriter};
+
+/// The size of a window between nodes if the aggregators' kernels cache the file
+/// and there are no stripes to fill. A system call of this size costs next to
+/// nothing per byte, and the memory of two windows is soon touched and fits the
+/// processor's cache: with 16 MiB, the first call on a file took twice as long.
+const CACHED_WINDOW_BYTES: u64 = 2 << 20;
+
+/// Such a window is larger if there are many ranks: each of them is asked for its
+/// part of each window, which costs as much as copying some kilobytes.
+const CACHED_BYTES_PER_RANK: u64 = 32 << 10;
 
 /// Whether holes between the ranks' pieces may be read and written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,6 +22,16 @@ pub enum Rewriting {
     /// Holes may be written back.
     Allowed,
     /// Holes are left alone: windows are written piece by piece.
+    Forbidden,
+}
+
+/// Whether ranks may share one lock on the whole file while each writes pages of
+/// its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GroupLocks {
+    /// They may.
+    Allowed,
+    /// Every range needs its own lock.
     Forbidden,
 }
 
@@ -48,6 +68,8 @@ pub struct Tuning {
     pub stripe_multiple: u64,
     /// Whether writes may rewrite holes.
     pub rewriting: Rewriting,
+    /// Whether ranks that write different pages may share a lock on the file.
+    pub group_locks: GroupLocks,
 }
 
 impl Default for Tuning {
@@ -66,6 +88,7 @@ impl Default for Tuning {
             agents_per_server: 1,
             stripe_multiple: 2,
             rewriting: Rewriting::Forbidden,
+            group_locks: GroupLocks::Forbidden,
         }
     }
 }
@@ -162,13 +185,46 @@ impl<'a> Case<'a> {
             .max(1)
     }
 
+    /// Alignment of a boundary between realms near a byte: as [`Case::boundary`],
+    /// by the stripes at that byte if they vary.
+    pub(crate) fn boundary_at(&self, file_byte: u64) -> u64 {
+        match (&self.facts.placement, self.tuning.realm_alignment) {
+            (Some(placement), None) if self.facts.lock_protocol != LockProtocol::Token => {
+                let here = placement.sections(file_byte..file_byte.saturating_add(1));
+                here.first().map_or(self.boundary(), |(_, it)| it.unit)
+            }
+            _ => self.boundary(),
+        }
+    }
+
+    /// The striping of the largest part of the region, if known.
+    pub fn striping(&self) -> Option<Striping> {
+        let Some(placement) = &self.facts.placement else {
+            return self.facts.striping;
+        };
+        let sections = placement.sections(self.region());
+        let largest = sections
+            .into_iter()
+            .max_by_key(|(file, _)| file.end - file.start);
+        largest.map(|it| it.1).or(self.facts.striping)
+    }
+
     /// Who moves windows, and their size: cache-sized where ranks share memory,
-    /// as large as the file system prefers elsewhere.
+    /// a few times that where messages fill the cache of a kernel, and as large
+    /// as allowed where the size of requests matters to servers.
     pub(crate) fn windows(&self) -> (WindowWriter, u64) {
         let nodes = &self.facts.nodes;
         let one_node = nodes.windows(2).all(|pair| pair[0] == pair[1]);
-        let (writer, bytes) = match (one_node, self.facts.client) {
-            (true, Client::Kernel) => (WindowWriter::Anyone, self.tuning.slice_bytes),
+        let (writer, bytes) = match (one_node, self.facts.client.is_shared()) {
+            (true, true) => (WindowWriter::Anyone, self.tuning.slice_bytes),
+            (false, true) if self.facts.striping.is_none() => {
+                let bytes = u64::from(self.ranks()) * CACHED_BYTES_PER_RANK;
+                let bytes = bytes.max(CACHED_WINDOW_BYTES);
+                (
+                    WindowWriter::Aggregator,
+                    bytes.min(self.tuning.buffer_bytes),
+                )
+            }
             _ => (WindowWriter::Aggregator, self.tuning.buffer_bytes),
         };
         (writer, bytes.max(1))

@@ -19,7 +19,7 @@
 //! transfer costs as much extra time as that many bytes. Contention is the cost of a server that
 //! several aggregators access alternately. Unknown servers are no limit.
 
-use crate::{Case, Client};
+use crate::Case;
 
 /// Speeds of the machine. The defaults are typical of a cluster; only their ratios matter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,12 +65,12 @@ impl CostModel {
         let busy_nodes = count.min(nodes as f64);
         let exchange =
             (ranks + count) * rounds * self.latency_us + bytes / busy_nodes / self.node_speed;
-        let streams = match case.facts.client {
-            Client::Kernel => busy_nodes,
-            Client::Library => count,
+        let streams = match case.facts.client.is_shared() {
+            true => busy_nodes,
+            false => count,
         };
         let process = bytes / streams / self.process_speed + rounds * saturation_us;
-        let (servers, contention) = match case.facts.striping {
+        let (servers, contention) = match case.striping() {
             None => (0.0, 0.0),
             Some(striping) => {
                 let servers = striping.count as f64;
@@ -89,7 +89,7 @@ impl CostModel {
 mod tests {
     use super::*;
     use crate::{
-        Striping,
+        Client, Striping,
         testing::{Fixture, dense},
     };
 

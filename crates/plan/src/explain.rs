@@ -4,7 +4,9 @@
 use std::fmt;
 
 use crate::{
-    Case, Client, Decision, Direction, Facts, LockProtocol, Plan, decide, number::Counted,
+    Case, Client, Decision, Direction, Facts, LockProtocol, Plan, decide,
+    locks::{self, LockCount},
+    number::Counted,
 };
 
 /// The decision for a case and the reasons; displays as text.
@@ -32,6 +34,14 @@ impl<'a> Explanation<'a> {
         &self.decision
     }
 
+    /// The locks that the plan needs, where servers manage them.
+    pub fn locks(&self) -> Option<LockCount> {
+        match self.case.facts.lock_protocol {
+            LockProtocol::Server => locks::count(self.case, &self.plan),
+            LockProtocol::None | LockProtocol::Token => None,
+        }
+    }
+
     /// The resulting plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -44,9 +54,19 @@ impl fmt::Display for Explanation<'_> {
         writeln!(f, "facts: {}", self.case.facts)?;
         writeln!(f, "{}", self.decision)?;
         write!(f, "plan: {}", self.plan)?;
-        match rounds(&self.plan) {
-            Some(rounds) => write!(f, "\nat most {}", Counted(rounds, "round")),
+        if let Some(rounds) = rounds(&self.plan) {
+            write!(f, "\nat most {}", Counted(rounds, "round"))?;
+        }
+        match self.locks() {
             None => Ok(()),
+            Some(locks) => write!(
+                f,
+                "\nlocks: {} for {}, {} revoked, {} shared",
+                Counted(locks.requests, "request"),
+                Counted(locks.pairs, "client-server pair"),
+                locks.revoked,
+                Counted(locks.shared_stripes, "stripe"),
+            ),
         }
     }
 }
@@ -103,6 +123,15 @@ impl fmt::Display for Facts {
             )?,
             None => write!(f, "striping unknown")?,
         }
+        if let Some(placement) = &self.placement
+            && placement.components().len() > 1
+        {
+            write!(
+                f,
+                " in the longest of {} components",
+                placement.components().len()
+            )?;
+        }
         match self.lock_protocol {
             LockProtocol::None => write!(f, ", no locks between clients")?,
             LockProtocol::Server => write!(f, ", servers manage locks")?,
@@ -112,6 +141,7 @@ impl fmt::Display for Facts {
             write!(f, " of {bytes} bytes")?;
         }
         match self.client {
+            Client::Local => write!(f, ", a local file system")?,
             Client::Kernel => write!(f, ", the client is each node's kernel")?,
             Client::Library => write!(f, ", the client is each process")?,
         }

@@ -1,14 +1,19 @@
 //! What the planner knows about the machine and the file system.
 
-use pario_types::{Client, LockProtocol, Striping};
+use std::ops::Range;
+
+use pario_types::{Client, LockProtocol, Placement, Striping};
 
 /// The facts that a plan is based on, the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The node of each rank.
     pub nodes: Vec<u32>,
-    /// Striping over servers, if known.
+    /// Striping over servers, if known: that of the longest component.
     pub striping: Option<Striping>,
+    /// Which servers hold which bytes, if known. Ranks may know different
+    /// servers, so plans depend on ranges and stripes only.
+    pub placement: Option<Placement>,
     /// Lock granularity in bytes, if known.
     pub lock_granularity: Option<u64>,
     /// How writers are serialised.
@@ -17,9 +22,6 @@ pub struct Facts {
     pub client: Client,
     /// Block size of the file system in bytes.
     pub block_bytes: u64,
-    /// The size up to which every transfer is one request to a server; `None` where
-    /// a cache gathers small transfers.
-    pub request_bytes: Option<u64>,
 }
 
 impl Facts {
@@ -28,11 +30,11 @@ impl Facts {
         Facts {
             nodes: vec![0; ranks],
             striping: None,
+            placement: None,
             lock_granularity: None,
             lock_protocol: LockProtocol::None,
-            client: Client::Kernel,
+            client: Client::Local,
             block_bytes: 4096,
-            request_bytes: None,
         }
     }
 
@@ -42,6 +44,15 @@ impl Facts {
         nodes.sort_unstable();
         nodes.dedup();
         nodes.len()
+    }
+
+    /// A range of the file divided where the striping changes; `None` if the
+    /// striping is unknown.
+    pub fn sections(&self, file: Range<u64>) -> Option<Vec<(Range<u64>, Striping)>> {
+        match &self.placement {
+            Some(placement) => Some(placement.sections(file)),
+            None => Some(vec![(file, self.striping?)]),
+        }
     }
 
     /// Preferred alignment of realms: lock granularity, else stripe size, else

@@ -3,7 +3,7 @@
 use pario_hints::{Buffering, Hints, Rmw};
 
 use crate::{
-    Direction, Exchange, Facts, Rewriting, Tuning,
+    Direction, Exchange, Facts, GroupLocks, Rewriting, Tuning,
     algorithm::{Algorithm, Individual, TwoPhase},
     partition::{Partition, Persistent},
 };
@@ -31,6 +31,10 @@ impl Tuning {
             rewriting: match hints.pario_rmw {
                 Rmw::Locked => Rewriting::Allowed,
                 _ => Rewriting::Forbidden,
+            },
+            group_locks: match hints.pario_group_lock {
+                true => GroupLocks::Allowed,
+                false => GroupLocks::Forbidden,
             },
         }
     }
@@ -72,6 +76,10 @@ impl Facts {
     pub fn with_assumptions(self, hints: &Hints) -> Facts {
         Facts {
             striping: hints.pario_assume_striping.or(self.striping),
+            placement: match hints.pario_assume_striping {
+                Some(_) => None,
+                None => self.placement,
+            },
             lock_granularity: hints
                 .pario_assume_lock_granularity
                 .or(self.lock_granularity),

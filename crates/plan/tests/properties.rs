@@ -9,9 +9,11 @@ use std::{collections::BTreeMap, env, ops::Range};
 use fastrand::Rng;
 use pario_layout::{Basic, Datatype, Layout};
 use pario_plan::{
-    Access, Case, Client, Direction, Facts, History, LockProtocol, Plan, Realm, Rounds, Striping,
-    Timed, Tuning, algorithm::ALGORITHMS, coverage, decide, partition, partition::PARTITIONS,
+    Access, Case, Client, Direction, Facts, History, LockProtocol, Placement, Plan, Realm, Rounds,
+    Striping, Timed, Tuning, algorithm::ALGORITHMS, coverage, decide, locks, partition,
+    partition::PARTITIONS,
 };
+use pario_types::{Component, Storage};
 
 const CASES: u64 = 600;
 
@@ -67,8 +69,8 @@ fn layout(random: &mut Rng) -> Layout {
         2 => {
             let stride = (len + random.u64(0..50)) as i64;
             let rows = Datatype::hvector(random.u64(1..6), len, stride, &byte).unwrap();
-            let room = rows.layout().true_upper_bound() + random.i64(0..300);
-            Datatype::resized(&rows, 0, room).unwrap()
+            let extent = rows.layout().true_upper_bound() + random.i64(0..300);
+            Datatype::resized(&rows, 0, extent).unwrap()
         }
         _ => {
             let mut at = 0;
@@ -101,12 +103,14 @@ fn access(random: &mut Rng, same: Option<&Layout>) -> Access {
 
 fn facts(random: &mut Rng, ranks: usize) -> Facts {
     let nodes = random.u32(1..5);
+    let placement = (random.u8(0..4) == 0).then(|| placement(random));
     Facts {
         nodes: (0..ranks).map(|_| random.u32(0..nodes)).collect(),
-        striping: random.bool().then(|| Striping {
-            unit: random.u64(1..300),
-            count: random.u64(1..9),
-        }),
+        striping: match &placement {
+            Some(placement) => Some(placement.striping()),
+            None => random.bool().then(|| striping(random)),
+        },
+        placement,
         lock_granularity: random.bool().then(|| random.u64(1..300)),
         lock_protocol: *pick(
             random,
@@ -116,10 +120,36 @@ fn facts(random: &mut Rng, ranks: usize) -> Facts {
                 LockProtocol::Token,
             ],
         ),
-        client: *pick(random, &[Client::Kernel, Client::Library]),
+        client: *pick(random, &[Client::Local, Client::Kernel, Client::Library]),
         block_bytes: random.u64(1..300),
-        request_bytes: random.bool().then(|| random.u64(1..3000)),
     }
+}
+
+fn striping(random: &mut Rng) -> Striping {
+    Striping {
+        unit: random.u64(1..300),
+        count: random.u64(1..9),
+    }
+}
+
+/// Components, possibly with gaps between them.
+fn placement(random: &mut Rng) -> Placement {
+    let mut at = 0;
+    let components = (0..random.u8(1..4)).map(|_| {
+        at += *pick(random, &[0, 0, 100]);
+        let start = at;
+        at += random.u64(1..2000);
+        Component {
+            file: start..at,
+            striping: striping(random),
+            storage: Storage::Unknown,
+        }
+    });
+    let mut components: Vec<_> = components.collect();
+    if random.bool() {
+        components.last_mut().unwrap().file.end = u64::MAX;
+    }
+    Placement::new(components).unwrap()
 }
 
 fn tuning(random: &mut Rng) -> Tuning {
@@ -332,9 +362,43 @@ fn assert_covered_once(case: &Case<'_>, rounds: &Rounds) {
     }
 }
 
+/// On server-managed locks, with the methods that are chosen by themselves.
+#[test]
+fn no_two_aggregators_share_a_stripe_where_servers_manage_locks() {
+    for_random_cases(|sample, random| {
+        sample.direction = Direction::Write;
+        sample.facts.lock_protocol = LockProtocol::Server;
+        sample.facts.placement = None;
+        sample.facts.client = Client::Library;
+        let striping = striping(random);
+        sample.facts.striping = Some(striping);
+        sample.facts.lock_granularity = Some(striping.unit);
+        sample.tuning.realm_alignment = None;
+        let case = sample.case();
+        let decision = decide(&case);
+        if decision.algorithm.name() != "two-phase" || case.bytes() == 0 {
+            return;
+        }
+        assert_eq!(decision.partition.name(), "group-cyclic");
+        let counted = locks::count(&case, &decision.plan(&case)).unwrap();
+        assert_eq!(counted.shared_stripes, 0);
+        // Each aggregator has as few servers as possible; those of different
+        // groups share servers, but not ranges of their objects.
+        let aggregators = decision.aggregators.ranks.len() as u64;
+        let most = match aggregators >= striping.count {
+            true => aggregators + striping.count,
+            false => striping.count,
+        };
+        assert!(
+            counted.pairs <= most,
+            "{counted:?} of {aggregators} and {striping:?}"
+        );
+    });
+}
+
 /// The rules for sets and groups (Zhang 2009, section 3.4).
 fn assert_groups_in_order(case: &Case<'_>, timed: &Timed) {
-    let striping = case.facts.striping.unwrap();
+    let striping = case.striping().unwrap();
     let servers_of = |rank: u32| -> Vec<u64> {
         let access = &case.accesses[rank as usize];
         let server = |index| striping.server_of(access.offset_of(index));
@@ -392,11 +456,11 @@ fn balanced_realms_have_equal_amounts_of_data() {
 #[test]
 fn agents_are_the_ranks_with_the_most_data() {
     for_random_cases(|sample, _| {
-        let Some(striping) = sample.facts.striping else {
-            return;
-        };
         sample.tuning.agents_per_server = 1;
         let case = sample.case();
+        let Some(striping) = case.striping() else {
+            return;
+        };
         // With more stripes, counts may be estimates.
         let exact =
             |access: &Access| access.span().end - access.span().start < 4096 * striping.unit;

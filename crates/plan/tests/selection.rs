@@ -69,14 +69,14 @@ enum System {
     ServerLocks,
     /// The same with token-based locks (GPFS).
     TokenLocks,
+    /// Four nodes, client in the kernel, no locks, nothing known of the servers
+    /// (NFS).
+    Network,
     /// Four nodes, client in each process, stripes on eight servers.
     UserClient,
-    /// Four nodes, client in the kernel, every transfer a request (NFS without a
-    /// cache).
-    Requests,
 }
 
-use System::{Local, Requests, ServerLocks, TokenLocks, UserClient};
+use System::{Local, Network, ServerLocks, TokenLocks, UserClient};
 
 fn facts(system: System, ranks: u64) -> Facts {
     let mut facts = Facts::one_node(ranks as usize);
@@ -95,6 +95,7 @@ fn facts(system: System, ranks: u64) -> Facts {
         Local => {}
         ServerLocks | TokenLocks => {
             facts.nodes = spread();
+            facts.client = Client::Kernel;
             facts.striping = stripes(4);
             facts.lock_granularity = Some(1 << 20);
             facts.lock_protocol = match system {
@@ -102,15 +103,14 @@ fn facts(system: System, ranks: u64) -> Facts {
                 _ => LockProtocol::Server,
             };
         }
+        Network => {
+            facts.nodes = spread();
+            facts.client = Client::Kernel;
+        }
         UserClient => {
             facts.nodes = spread();
             facts.striping = stripes(8);
             facts.client = Client::Library;
-        }
-        Requests => {
-            facts.nodes = spread();
-            facts.block_bytes = 512 << 10;
-            facts.request_bytes = Some(512 << 10);
         }
     }
     facts
@@ -143,7 +143,6 @@ const TABLE: &[Line] = &[
     (Read,  Interleaved(2 * KIB),   4, Local, "two-phase", "", "shared"),
     (Read,  Interleaved(4 * KIB),   4, Local, "two-phase", "", "shared"),
     (Read,  Interleaved(8 * KIB),   4, Local, "individual", "", "shared"),
-    (Read,  Interleaved(4 * KIB),  16, ServerLocks, "individual", "", "two-layer"),
     (Read,  Interleaved(4 * MIB),   4, Local, "individual", "", "shared"),
     (Write, Interleaved(8),         1, Local, "individual", "", "shared"),
     (Read,  First(64 * MIB),        4, Local, "two-phase", "", "shared"),
@@ -159,24 +158,30 @@ const TABLE: &[Line] = &[
     (Write, Interleaved(64),        4, ServerLocks, "two-phase", "group-cyclic", "messages"),
     (Read,  Interleaved(64),       16, ServerLocks, "two-phase", "neighbours", "two-layer"),
     (Read,  Interleaved(64),        4, ServerLocks, "two-phase", "aligned", "messages"),
+    // Every node would read the data of all; large pieces are worth a request.
+    (Read,  Interleaved(4 * KIB),  16, ServerLocks, "two-phase", "neighbours", "two-layer"),
+    (Read,  Interleaved(4 * MIB),  16, ServerLocks, "individual", "", "two-layer"),
     (Write, Apart(4 * MIB),        16, ServerLocks, "individual", "", "two-layer"),
+    // Appended pieces that cut a stripe (FLASH): its lock would change hands.
+    (Write, Apart(20 * MIB + KIB), 16, ServerLocks, "two-phase", "group-cyclic", "two-layer"),
+    (Write, Apart(20 * MIB + KIB),  1, ServerLocks, "individual", "", "shared"),
     // Token holders manage locks: aligned for writes.
     (Write, Interleaved(64),       16, TokenLocks, "two-phase", "aligned", "two-layer"),
     (Write, Interleaved(64 * KIB), 16, TokenLocks, "two-phase", "aligned", "two-layer"),
     (Read,  Interleaved(64),        4, TokenLocks, "two-phase", "aligned", "messages"),
+    (Write, Apart(20 * MIB + KIB), 16, TokenLocks, "two-phase", "aligned", "two-layer"),
+    (Write, Apart(4 * MIB),        16, TokenLocks, "individual", "", "two-layer"),
+    // The client is each node's kernel, but the servers are elsewhere.
+    (Write, Interleaved(64 * KIB), 16, Network, "two-phase", "neighbours", "two-layer"),
+    (Read,  Interleaved(64 * KIB), 16, Network, "two-phase", "neighbours", "two-layer"),
+    (Write, Interleaved(2 * MIB),  16, Network, "individual", "", "two-layer"),
+    (Write, Apart(20 * MIB + KIB), 16, Network, "individual", "", "two-layer"),
     // Each process is a client of the servers.
     (Write, Interleaved(64),       16, UserClient, "two-phase", "aligned", "two-layer"),
     (Read,  Interleaved(64),       16, UserClient, "two-phase", "aligned", "two-layer"),
     (Write, Interleaved(4 * MIB),  16, UserClient, "individual", "", "two-layer"),
     (Write, Apart(4 * MIB),        16, UserClient, "individual", "", "two-layer"),
     (Read,  Backwards(64 * KIB),   16, UserClient, "two-phase", "aligned", "two-layer"),
-    // Aggregators need fewer requests, up to the size of a request.
-    (Write, Interleaved(64),        4, Requests, "two-phase", "aligned", "messages"),
-    (Write, Interleaved(64 * KIB),  4, Requests, "two-phase", "aligned", "messages"),
-    (Read,  Interleaved(64 * KIB),  4, Requests, "two-phase", "aligned", "messages"),
-    (Write, Interleaved(MIB),       4, Requests, "individual", "", "messages"),
-    (Write, Apart(4 * MIB),         4, Requests, "individual", "", "messages"),
-    (Read,  Apart(64 * KIB),        4, Requests, "individual", "", "messages"),
 ];
 
 #[test]

@@ -11,20 +11,20 @@ use crate::{Loss, Rank, Result, Tag, Transport, TransportError};
 pub fn barrier<T: Transport + ?Sized>(transport: &T) -> Result<()> {
     let size = transport.size();
     let me = transport.rank().0;
-    let mut verdict = Ok(());
+    let mut result = Ok(());
     let mut distance = 1;
     while distance < size {
         let to = Rank((me + distance) % size);
         let from = Rank((me + size - distance) % size);
-        let sent = transport.send(to, Tag::BARRIER, &seal(Vec::new(), &verdict));
+        let sent = transport.send(to, Tag::BARRIER, &seal(Vec::new(), &result));
         let heard = transport
             .receive(from, Tag::BARRIER)
             .and_then(|message| unseal(message, from, "a barrier"));
-        verdict = verdict.and(sent).and(heard.map(drop));
+        result = result.and(sent).and(heard.map(drop));
         // Doubling past the size would overflow for sizes beyond 2^31.
         distance = distance.saturating_mul(2);
     }
-    verdict
+    result
 }
 
 /// Returns the bytes that `root` gave, passed on along a binomial tree.
@@ -53,8 +53,8 @@ pub fn broadcast<T: Transport + ?Sized>(
             .receive(parent, Tag::BROADCAST)
             .and_then(|message| unseal(message, parent, "a broadcast"))
     };
-    let verdict = held.as_ref().map(drop).map_err(Clone::clone);
-    let mut message = seal(held.unwrap_or_default(), &verdict);
+    let result = held.as_ref().map(drop).map_err(Clone::clone);
+    let mut message = seal(held.unwrap_or_default(), &result);
     let mut sent = Ok(());
     while bit > 1 {
         bit >>= 1;
@@ -63,7 +63,7 @@ pub fn broadcast<T: Transport + ?Sized>(
             sent = sent.and(transport.send(to, Tag::BROADCAST, &message));
         }
     }
-    verdict.and(sent)?;
+    result.and(sent)?;
     message.pop();
     Ok(message)
 }
@@ -73,10 +73,10 @@ pub fn broadcast<T: Transport + ?Sized>(
 pub fn all_gather<T: Transport + ?Sized>(transport: &T, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
     let size = transport.size();
     let me = transport.rank().0;
-    let mut verdict = Ok(());
+    let mut result = Ok(());
     for distance in 1..size {
         let to = Rank((me + distance) % size);
-        verdict = verdict.and(transport.send(to, Tag::ALL_GATHER, mine));
+        result = result.and(transport.send(to, Tag::ALL_GATHER, mine));
     }
     let mut all = vec![Vec::new(); size as usize];
     all[me as usize] = mine.to_vec();
@@ -84,10 +84,10 @@ pub fn all_gather<T: Transport + ?Sized>(transport: &T, mine: &[u8]) -> Result<V
         let from = Rank((me + size - distance) % size);
         match transport.receive(from, Tag::ALL_GATHER) {
             Ok(bytes) => all[from.index()] = bytes,
-            Err(error) => verdict = verdict.and(Err(error)),
+            Err(error) => result = result.and(Err(error)),
         }
     }
-    verdict.map(|()| all)
+    result.map(|()| all)
 }
 
 /// The last byte of a sealed message: data comes before it.
@@ -97,8 +97,8 @@ const LOST: u8 = 1;
 /// The last byte of a sealed message: the sender failed in some other way.
 const BROKEN: u8 = 2;
 
-fn seal(mut bytes: Vec<u8>, verdict: &Result<()>) -> Vec<u8> {
-    match verdict {
+fn seal(mut bytes: Vec<u8>, result: &Result<()>) -> Vec<u8> {
+    match result {
         Ok(()) => bytes.push(SOUND),
         Err(TransportError::PeerLost { rank, reason }) => {
             bytes.clear();

@@ -129,7 +129,7 @@ pub enum TransportError {
     },
     /// The MPI that carries the messages refused to.
     Host {
-        /// What it said.
+        /// Its message.
         message: String,
     },
 }
@@ -156,7 +156,7 @@ impl fmt::Display for TransportError {
             ),
             Self::Malformed { rank, operation } => write!(
                 f,
-                "rank {rank} sent a message that is no part of {operation}: \
+                "rank {rank} sent a message that is not part of {operation}: \
                  all ranks must call the same collectives in the same order"
             ),
             Self::Host { message } => write!(f, "the MPI reported an error: {message}"),

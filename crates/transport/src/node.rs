@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::fabric::{self, Kind, ProgressHook, World};
 pub use crate::fabric::{Endpoint, Reserved, WakeUp};
-use crate::sharing::{Backing, NamedFolder, SHARED_MEMORY_FOLDER};
+use crate::sharing::{Backing, NamedDirectory, SHARED_MEMORY_DIRECTORY};
 use crate::{Backoff, Rank, Result, Segment};
 
 /// The most ranks that can share a segment.
@@ -32,7 +32,7 @@ pub fn bytes(ranks: u32) -> usize {
 }
 
 /// Joins the world in `memory`, zeroed before any rank joined, as one of
-/// `ranks`; once a rank. Collective. While a rank waits it watches the processes
+/// `ranks`; once per rank. Collective. While a rank waits it watches the processes
 /// of the others, so that one that has ended is an error and not a wait for ever.
 ///
 /// # Panics
@@ -50,13 +50,14 @@ pub fn join(
     if rank == Rank(0) {
         world.open();
     }
-    let folder = NamedFolder::new(Path::new(SHARED_MEMORY_FOLDER));
+    let directory = NamedDirectory::new(Path::new(SHARED_MEMORY_DIRECTORY));
     let kind = Kind {
         name: "node",
         spans_processes: true,
         nodes: fabric::one_node(ranks),
         backoff,
-        backings: vec![Backing::Memfd, Backing::Named(folder)],
+        backings: vec![Backing::Memfd, Backing::Named(directory)],
+        direct_receives: None,
         progress_hook,
     };
     let endpoint = Endpoint::join(world, rank, Arc::new(kind));

@@ -9,7 +9,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::thread;
 
-use crate::fabric::{self, Endpoint, Kind, ProgressHook};
+use crate::fabric::{self, DirectReceives, Endpoint, Kind, ProgressHook};
 use crate::sharing::{Backing, Registry};
 use crate::{Backoff, Loss, Node, Rank, Transport};
 
@@ -27,7 +27,7 @@ pub fn run<R: Send>(
 pub struct RankPanic {
     /// The rank.
     pub rank: Rank,
-    /// What it said.
+    /// Its message.
     pub message: String,
 }
 
@@ -62,7 +62,7 @@ impl World {
         }
     }
 
-    /// Pretends that ranks run on several nodes: `nodes[rank]` is the node of
+    /// Simulates several nodes: `nodes[rank]` is the node of
     /// a rank.
     ///
     /// # Panics
@@ -109,6 +109,7 @@ impl World {
             nodes: self.nodes.clone(),
             backoff: self.backoff,
             backings: vec![Backing::Process(Arc::new(Registry::default()))],
+            direct_receives: Some(DirectReceives::default()),
             progress_hook: ProgressHook::default(),
         });
         let (world, f) = (&world, &f);
@@ -163,13 +164,13 @@ fn live<R>(
     result.map_err(|payload| RankPanic::new(rank, panic_message(payload.as_ref())))
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
     if let Some(message) = payload.downcast_ref::<&str>() {
         (*message).to_owned()
     } else if let Some(message) = payload.downcast_ref::<String>() {
         message.clone()
     } else {
-        "a value that is no text".to_owned()
+        "a value that is not text".to_owned()
     }
 }

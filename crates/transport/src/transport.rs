@@ -75,7 +75,8 @@ pub trait Transport: Send + Sync + Debug {
     /// Receives the next message with this tag from any rank, if one has
     /// arrived. Messages of one sender keep their order. Fails if there is none
     /// and a rank has panicked or been killed; a rank that has returned is not
-    /// an error.
+    /// an error. Need not make progress: meant
+    /// for [`wait_until`](Transport::wait_until), which does.
     fn try_receive_any(&self, tag: Tag) -> Result<Option<(Rank, Vec<u8>)>>;
 
     /// Starts to receive `range.len()` bytes that `from` sends by
@@ -113,7 +114,8 @@ pub trait Transport: Send + Sync + Debug {
     ) -> Result<Posted>;
 
     /// Whether a posted transfer is complete; if so it is forgotten. Fails if
-    /// it will never be, because the peer has left or a rank was lost.
+    /// it will never be, because the peer has left or a rank was lost. Need not
+    /// make progress: meant for [`wait_until`](Transport::wait_until), which does.
     ///
     /// # Panics
     /// If it was not posted on this transport, or was complete before.
@@ -139,7 +141,7 @@ pub trait Transport: Send + Sync + Debug {
     /// panicked or was killed. Meant for [`Waiter`](crate::Waiter), together
     /// with [`check`](Transport::check): a rank that has returned is not an
     /// error as long as no one waits for it. Long messages to a rank that waits
-    /// in this way move on only when it attends.
+    /// in this way advance only when it makes progress.
     fn progress(&self) -> Result<()>;
 
     /// How long to wait in one go for something that the transport knows

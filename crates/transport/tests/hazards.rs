@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use harness::{Test, Verdict};
+use harness::{Outcome, Test};
 use pario_transport::processes::{self, World};
 use pario_transport::{Loss, Rank, Tag, TransportError};
 use processes_launcher::{NAMED, fork_a_sleeper, names_in_shared_memory};
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     let test = |name: &str, body: fn()| {
         Test::new(name, move || {
             body();
-            Verdict::Passed
+            Outcome::Passed
         })
     };
     let mut tests = vec![

@@ -3,10 +3,20 @@
 /// Where the client of a file system runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Client {
-    /// In the node's kernel: any process of the node can move any byte.
+    /// Nowhere: the file system is on the node's own disks or in its memory.
+    Local,
+    /// In the node's kernel, with servers elsewhere.
     Kernel,
-    /// In a library of each process.
+    /// In a library of each process, with servers elsewhere.
     Library,
+}
+
+impl Client {
+    /// Whether the processes of a node share the client and its cache, so that
+    /// any of them can move any byte.
+    pub fn is_shared(self) -> bool {
+        self != Client::Library
+    }
 }
 
 /// How a file system keeps writers apart (Liao 2008).

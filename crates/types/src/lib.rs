@@ -3,8 +3,10 @@
 
 mod direction;
 mod file_system;
+mod placement;
 mod striping;
 
 pub use direction::Direction;
 pub use file_system::{Client, Coherence, LockProtocol};
+pub use placement::{Component, PlacedPart, Placement, Server, Storage};
 pub use striping::{ServerPart, Striping};

@@ -5,6 +5,7 @@ mod cold;
 mod fitness;
 mod layout;
 pub(crate) mod method;
+mod methods;
 mod mpi;
 pub(crate) mod options;
 pub(crate) mod outcome;
@@ -55,6 +56,8 @@ enum Benchmark {
     Layout,
     /// Measure planning: time and memory as ranks, aggregators and pieces grow
     Plan,
+    /// Print which methods are chosen on which file systems for which access patterns
+    Methods(methods::Arguments),
     /// Measure how fast the machine itself writes and reads one file, without MPI-IO
     Limits(crate::limits::Arguments),
     /// List the workloads and their parameters
@@ -84,6 +87,9 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     match &arguments.what {
         Some(Benchmark::Layout) => layout::run(out),
         Some(Benchmark::Plan) => plan::run(out).map_err(Failure::Output),
+        Some(Benchmark::Methods(arguments)) => {
+            methods::run(arguments, out).map_err(Failure::Output)
+        }
         Some(Benchmark::Limits(arguments)) => crate::limits::run(arguments, out),
         Some(Benchmark::Workloads) => list_workloads(out).map_err(Failure::Output),
         Some(Benchmark::Compare(arguments)) => crate::compare::run(arguments, out),

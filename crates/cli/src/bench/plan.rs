@@ -110,11 +110,11 @@ impl Call {
             facts: Facts {
                 nodes: (0..size.ranks).map(|rank| rank / RANKS_PER_NODE).collect(),
                 striping: Some(STRIPES),
+                placement: None,
                 lock_granularity: Some(STRIPES.unit),
                 lock_protocol: LockProtocol::Server,
                 client: Client::Library,
                 block_bytes: 4096,
-                request_bytes: None,
             },
             tuning: Tuning {
                 aggregators: Some(size.aggregators),

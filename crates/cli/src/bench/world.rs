@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use pario_mpi::PRETENDED_NODES;
+use pario_mpi::SIMULATED_NODES;
 use pario_transport::{Rank, Transport, processes, threads};
 
 use super::mpi::{Mpi, failed};
@@ -93,7 +93,7 @@ impl World {
     /// Whether a rank is on this machine, as far as is known: with simulated nodes, all are.
     pub(crate) fn is_here(&self, rank: u32) -> bool {
         let node = |rank: u32| self.nodes[rank as usize];
-        std::env::var_os(PRETENDED_NODES).is_some()
+        std::env::var_os(SIMULATED_NODES).is_some()
             || self
                 .mpi
                 .as_ref()
@@ -126,7 +126,7 @@ impl World {
             Err(failure) => [&[failure.code()], failure.to_string().as_bytes()].concat(),
         };
         let all = mpi.comm.all_gather(&mine).map_err(|error| failed(&error))?;
-        let failure = |(rank, said): (usize, &Vec<u8>)| match said.split_first()? {
+        let failure = |(rank, report): (usize, &Vec<u8>)| match report.split_first()? {
             (&DONE, _) => None,
             (&code, reason) => Some(Failure::Rank {
                 rank,

@@ -9,6 +9,7 @@ pub(crate) mod options;
 mod page;
 mod patterns;
 pub(crate) mod protocol;
+pub(crate) mod rank;
 mod report;
 pub(crate) mod worker;
 
@@ -21,7 +22,7 @@ use indicatif::ProgressBar;
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::measure::capacity::{Kept, file_space};
-use crate::measure::{DIRECTIONS, Memory, Need, Scratch, alternating, progress_bar};
+use crate::measure::{DIRECTIONS, Memory, Need, Scratch, interleave};
 use crate::output::{self, check_file, save};
 use crate::workload;
 use contest::Contest;
@@ -274,22 +275,18 @@ impl Case<'_> {
         let patterns = comparison.patterns.iter().map(|it| it.name);
         let mut section = Section::new(place, self.ranks, self.mode, patterns, mpis);
         let contenders: Vec<_> = Contender::all(mpis).collect();
-        let figures = section.rows.len() as u64;
-        let repeats = self.arguments.options.repeats;
-        let progress = progress_bar(u64::from(repeats) * contenders.len() as u64 * figures);
-        let mut done = 0;
-        for repeat in 0..repeats {
-            for place in alternating(u64::from(repeat), contenders.len()) {
+        let (repeats, figures) = (self.arguments.options.repeats, section.rows.len());
+        interleave(
+            repeats,
+            contenders.len(),
+            figures,
+            |place, repeat, progress| {
                 let contender = contenders[place];
                 let name = full_name(&comparison.mpis[contender.mpi], contender.side);
                 progress.set_message(format!("{} ranks, {name}", self.ranks));
-                self.run(contender, repeat, comparison, &mut section, &progress);
-                // Failed runs report less.
-                done += figures;
-                progress.set_position(done);
-            }
-        }
-        progress.finish_and_clear();
+                self.run(contender, repeat, comparison, &mut section, progress);
+            },
+        );
         section
     }
 

@@ -113,7 +113,6 @@ struct MpiDocument<'a> {
 
 #[derive(Serialize)]
 struct SectionDocument<'a> {
-    #[serde(rename = "folder")]
     directory: &'a str,
     file_system: &'a str,
     ranks: u32,

@@ -65,7 +65,17 @@ fn direct(facts: &Facts) -> String {
 
 fn striping(facts: &Facts) -> String {
     match facts.striping {
-        Some(it) => format!("stripes of {} bytes over {} servers", it.unit, it.count),
+        Some(it) => {
+            let stripes = format!("stripes of {} bytes over {} servers", it.unit, it.count);
+            match facts
+                .placement
+                .as_ref()
+                .map_or(1, |it| it.components().len())
+            {
+                1 => stripes,
+                parts => format!("{parts} components, the longest with {stripes}"),
+            }
+        }
         None => "striping not known".to_owned(),
     }
 }

@@ -36,8 +36,8 @@ fn preload(library: &Path) -> Result<(), String> {
         .stdin(Stdio::null())
         .output()
         .map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    match said.lines().next() {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    match stderr.lines().next() {
         None if output.status.success() => Ok(()),
         None => Err(format!(
             "a program that loads it exited with {}",

@@ -154,23 +154,23 @@ pub(super) fn launchers() -> Vec<Finding> {
     let first = default.as_deref().and_then(|it| it.canonicalize().ok());
     let finding = |program: &PathBuf| {
         let launcher = Launcher::of(program);
-        let said = version_text(program);
+        let version = version_text(program);
         // The name, and for Hydra the version below it.
-        let said: Vec<_> = said
+        let version: Vec<_> = version
             .lines()
             .take(2)
             .flat_map(str::split_whitespace)
             .collect();
-        let said = match said.is_empty() {
+        let version = match version.is_empty() {
             true => "does not report its version".to_owned(),
-            false => said.join(" "),
+            false => version.join(" "),
         };
         let used = match Some(program) == first.as_ref() {
             true => ", the default `mpirun`",
             false => "",
         };
         let subject = program.display().to_string();
-        let found = format!("{}{used}: {said}", launcher.name());
+        let found = format!("{}{used}: {version}", launcher.name());
         match launcher {
             Launcher::Environment => Finding::note(subject, found).remark(
                 "`pario run` preloads through its environment; if that is not passed to ranks, \

@@ -22,7 +22,7 @@ use crate::compare::protocol::Line;
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::measure::capacity::Kept;
-use crate::measure::{Need, Scratch, alternating, progress_bar};
+use crate::measure::{Need, Scratch, interleave};
 use crate::output;
 use crate::workload;
 use calls::Row;
@@ -167,21 +167,12 @@ impl Case<'_> {
 
     fn section(&self, mpi: &Mpi, ranks: u32, rows: &[Row], faults: &mut Vec<String>) -> Section {
         let mut section = Section::new(&mpi.name, ranks, rows);
-        let repeats = u64::from(self.arguments.options.repeats);
-        let figures = rows.len() as u64;
-        let progress = progress_bar(repeats * Side::ALL.len() as u64 * figures);
-        let mut done = 0;
-        for repeat in 0..repeats {
-            for place in alternating(repeat, Side::ALL.len()) {
-                let side = Side::ALL[place];
-                progress.set_message(format!("{}, {}", section.title(), side.name()));
-                self.run(mpi, side, &mut section, faults, &progress);
-                // Runs that fail report less.
-                done += figures;
-                progress.set_position(done);
-            }
-        }
-        progress.finish_and_clear();
+        let (repeats, sides) = (self.arguments.options.repeats, Side::ALL);
+        interleave(repeats, sides.len(), rows.len(), |place, _, progress| {
+            let side = sides[place];
+            progress.set_message(format!("{}, {}", section.title(), side.name()));
+            self.run(mpi, side, &mut section, faults, progress);
+        });
         section
     }
 

@@ -121,7 +121,6 @@ fn record<'a>(section: &'a Section, figure: &Figure, side: Side) -> Record<'a> {
 pub(super) struct Document<'a> {
     #[serde(flatten)]
     machine: &'a Machine,
-    #[serde(rename = "folder")]
     directory: &'a str,
     file_system: &'a str,
     repeats: u32,

@@ -3,15 +3,14 @@
 use std::ffi::CString;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pario_mpi::host::loader::{Library, Visibility};
-use pario_mpi::{Comm, Host, Runtime, Threads};
+use pario_mpi::{Comm, Host};
 
 use super::calls::{self, Form, Row};
 use super::functions::{Functions, OpenFile, Requests, Source};
 use crate::compare::protocol::{Latency, Line};
+use crate::compare::rank::{self, mpi};
 use crate::failure::Failure;
 
 /// About as many slices have a figure's time.
@@ -28,15 +27,8 @@ pub(super) const NAME: &str = "latency-worker";
 /// The options of a worker; `pario bench latency` starts it.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The MPI's library [default: that of the launcher]
-    #[arg(long, value_name = "FILE")]
-    mpi_library: Option<PathBuf>,
-    /// The library whose MPI-IO is used [default: the MPI's own]
-    #[arg(long, value_name = "FILE")]
-    library: Option<PathBuf>,
-    /// The directory of the file
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    dir: PathBuf,
+    #[command(flatten)]
+    options: rank::Options,
     /// Which calls
     #[arg(long, value_delimiter = ',')]
     call: Vec<String>,
@@ -48,27 +40,11 @@ pub(crate) struct Arguments {
     time: u64,
 }
 
-fn failed(reason: impl std::fmt::Display) -> Failure {
-    Failure::Method {
-        method: "MPI".to_owned(),
-        reason: reason.to_string(),
-    }
-}
-
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
-    if let Some(library) = &arguments.mpi_library {
-        Library::load(&library.to_string_lossy(), Visibility::Global).map_err(failed)?;
-    }
-    let runtime = Runtime::start(Threads::Single).map_err(failed)?;
-    let (host, world) = (runtime.host(), runtime.world());
-    let outcome = measure_all(host, world, arguments, out);
-    if let Err(failure) = &outcome {
-        // The others wait for this rank: abort them all.
-        eprintln!("pario: {failure}");
-        let _ = host.abort(world, 1);
-    }
-    outcome
+    arguments
+        .options
+        .run(|host, world| measure_all(host, world, arguments, out))
 }
 
 fn measure_all(
@@ -77,20 +53,20 @@ fn measure_all(
     arguments: &Arguments,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    let source = match &arguments.library {
-        Some(path) => Source::library(path).map_err(failed)?,
+    let source = match &arguments.options.library {
+        Some(path) => Source::library(path).map_err(mpi)?,
         None => Source::Host(host),
     };
     let wants_pario = matches!(source, Source::Library(..));
     let calls = calls::named(&arguments.call).map_err(Failure::Arguments)?;
-    let path = arguments.dir.join("latency.dat");
-    let path = CString::new(path.as_os_str().as_bytes()).map_err(failed)?;
+    let path = arguments.options.dir.join("latency.dat");
+    let path = CString::new(path.as_os_str().as_bytes()).map_err(mpi)?;
     let worker = Worker {
-        functions: Functions::new(host, source).map_err(failed)?,
+        functions: Functions::new(host, source).map_err(mpi)?,
         host,
         world,
-        rank: host.comm_rank(world).map_err(failed)? as u64,
-        ranks: host.comm_size(world).map_err(failed)? as u64,
+        rank: host.comm_rank(world).map_err(mpi)? as u64,
+        ranks: host.comm_size(world).map_err(mpi)? as u64,
         path,
         time: Duration::from_millis(arguments.time),
     };
@@ -134,18 +110,15 @@ struct Worker {
 
 impl Worker {
     fn barrier(&self) -> Result<(), Failure> {
-        self.host.barrier(self.world).map_err(failed)
+        self.host.barrier(self.world).map_err(mpi)
     }
 
     /// Seconds per call, and whose file it was.
     fn measure(&self, row: Row) -> Result<(f64, bool), Failure> {
-        let file = self
-            .functions
-            .open(self.world, &self.path)
-            .map_err(failed)?;
+        let file = self.functions.open(self.world, &self.path).map_err(mpi)?;
         let is_parios = file.is_parios();
         let seconds = self.best_slice(&file, row)?;
-        file.close().map_err(failed)?;
+        file.close().map_err(mpi)?;
         Ok((seconds / row.in_flight as f64, is_parios))
     }
 
@@ -180,18 +153,18 @@ impl Worker {
         batches: u64,
         began: Instant,
     ) -> Result<Slice, Failure> {
-        file.seek(0).map_err(failed)?;
-        file.seek_shared().map_err(failed)?;
+        file.seek(0).map_err(mpi)?;
+        file.seek_shared().map_err(mpi)?;
         self.barrier()?;
         let started = Instant::now();
         for batch in 0..batches {
-            body(batch).map_err(failed)?;
+            body(batch).map_err(mpi)?;
         }
         self.barrier()?;
         let nanoseconds = [started, began].map(|since| since.elapsed().as_nanos() as u64);
         let op = self.host.predefined().op_max;
         let slowest = self.host.allreduce(&nanoseconds, op, self.world);
-        let slowest = slowest.map_err(failed)?;
+        let slowest = slowest.map_err(mpi)?;
         let [seconds, elapsed] = [slowest[0], slowest[1]].map(|it| it as f64 / 1e9);
         Ok(Slice { seconds, elapsed })
     }
@@ -217,11 +190,11 @@ impl Worker {
             Form::Sync => Box::new(|_| file.sync()),
             Form::Size => Box::new(|_| file.size().map(drop)),
             Form::Blocking(_) | Form::Split(_) => {
-                let data = self.functions.data(row.call).map_err(failed)?;
+                let data = self.functions.data(row.call).map_err(mpi)?;
                 Box::new(move |batch| file.transfer(data, offset(rank, ranks, batch), &mut buffer))
             }
             Form::Nonblocking(_) => {
-                let data = self.functions.data(row.call).map_err(failed)?;
+                let data = self.functions.data(row.call).map_err(mpi)?;
                 let mut requests = Requests::new(self.host, row.in_flight);
                 // Memory of operations in flight at the same time must not overlap.
                 let mut buffers = vec![buffer; row.in_flight];

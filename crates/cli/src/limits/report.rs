@@ -84,7 +84,6 @@ fn remark(limits: &Limits, row: &Row) -> String {
 pub(super) struct Document<'a> {
     #[serde(flatten)]
     machine: &'a Machine,
-    #[serde(rename = "folder")]
     directory: String,
     file_system: &'a str,
     size: usize,

@@ -140,12 +140,12 @@ mod tests {
             kept: Kept::InMemory,
             ..on_storage
         };
-        let said = |checked: Result<(), Failure>| checked.unwrap_err().to_string();
+        let message = |checked: Result<(), Failure>| checked.unwrap_err().to_string();
         let directory = Path::new("/data");
         assert!(on_storage.check_space(None, directory).is_ok());
         assert!(on_storage.check_space(Some(2 << 20), directory).is_ok());
         assert_eq!(
-            said(on_storage.check_space(Some(1 << 20), directory)),
+            message(on_storage.check_space(Some(1 << 20), directory)),
             "the files need 2 MiB, but /data has 1 MiB free: choose a smaller --scale or another \
              --dir"
         );
@@ -153,12 +153,12 @@ mod tests {
         assert!(on_storage.check_memory(Some(3 << 20)).is_ok());
         assert!(in_memory.check_memory(Some(5 << 20)).is_ok());
         assert_eq!(
-            said(on_storage.check_memory(Some(1 << 20))),
+            message(on_storage.check_memory(Some(1 << 20))),
             "the run needs 3 MiB of memory, but the machine has 1 MiB available: choose a smaller \
              --scale"
         );
         assert_eq!(
-            said(in_memory.check_memory(Some(4 << 20))),
+            message(in_memory.check_memory(Some(4 << 20))),
             "the run needs 5 MiB of memory, 2 MiB of it for files, but the machine has 4 MiB \
              available: choose a smaller --scale"
         );

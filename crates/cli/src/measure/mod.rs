@@ -23,7 +23,7 @@ pub(crate) use capacity::Need;
 pub(crate) use direction::DIRECTIONS;
 pub(crate) use fault::{Fault, Place};
 pub(crate) use memory::{Memory, accesses};
-pub(crate) use order::{alternating, progress_bar};
+pub(crate) use order::{alternating, interleave, progress_bar};
 pub(crate) use pario_types::Direction;
 pub(crate) use samples::{Doubt, Samples, print_doubts};
 pub(crate) use scratch::Scratch;

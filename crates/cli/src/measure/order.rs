@@ -17,6 +17,28 @@ pub(crate) fn progress_bar(runs: u64) -> ProgressBar {
     ProgressBar::new(runs).with_style(style.expect("the template is made of indicatif's own keys"))
 }
 
+/// Runs contenders `repeats` times in alternating order, with progress over the figures that each
+/// run reports. `run` gets the contender's place and the number of the repeat.
+pub(crate) fn interleave(
+    repeats: u32,
+    contenders: usize,
+    figures: usize,
+    mut run: impl FnMut(usize, u32, &ProgressBar),
+) {
+    let figures = figures as u64;
+    let progress = progress_bar(u64::from(repeats) * contenders as u64 * figures);
+    let mut done = 0;
+    for repeat in 0..repeats {
+        for place in alternating(repeat.into(), contenders) {
+            run(place, repeat, &progress);
+            // Failed runs report less.
+            done += figures;
+            progress.set_position(done);
+        }
+    }
+    progress.finish_and_clear();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

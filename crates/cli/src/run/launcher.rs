@@ -295,8 +295,8 @@ pub(crate) fn version_text(program: &Path) -> String {
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output();
-    let said = asked.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    said.unwrap_or_default()
+    let printed = asked.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    printed.unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ pub(super) struct Measured<'a> {
     pub(super) machine: Machine,
     pub(super) workload: &'a str,
     pub(super) method: &'a str,
-    #[serde(rename = "folder")]
     pub(super) directory: String,
     pub(super) file_system: String,
     pub(super) repeats: u32,
@@ -32,7 +31,7 @@ pub(super) struct Simulated<'a> {
     pub(super) rows: Vec<simulate::Row>,
 }
 
-const HEADER: [(&str, Align); 11] = [
+const HEADER: [(&str, Align); 12] = [
     ("ranks", Align::Right),
     ("nodes", Align::Right),
     ("", Align::Left),
@@ -44,6 +43,7 @@ const HEADER: [(&str, Align); 11] = [
     ("allocations", Align::Right),
     ("KiB", Align::Right),
     ("memory", Align::Right),
+    ("overlap", Align::Right),
 ];
 
 /// Prints what was measured, a table, and the plans.
@@ -72,7 +72,8 @@ pub(super) fn table(measured: &Measured<'_>, out: &mut impl Write) -> io::Result
         out,
         "\nmessages, KiB sent: per rank, per call, to ranks of other nodes; in node: messages to \
          ranks of the same\nnode; allocations, KiB: from the heap, per rank, per call; memory: MiB \
-         of RssAnon and RssShmem of all ranks\nabove their touched buffers, at the peak; every byte \
+         of RssAnon and RssShmem of all ranks\nabove their touched buffers, at the peak; overlap: \
+         of the bytes exchanged between nodes, those that moved during\nfile transfers; every byte \
          was verified\n"
     )?;
     plans(&measured.rows, out)
@@ -103,7 +104,15 @@ fn cells(row: &Row, direction: Direction) -> Vec<String> {
         format!("{:.1}", per_rank(|it| it.allocations)),
         kib(per_rank(|it| it.allocated_bytes)),
         memory,
+        overlap(side),
     ]
+}
+
+/// The part of the exchange that moved during file transfers, in the median repeat.
+fn overlap(side: &Side) -> String {
+    let percent =
+        |it: &Repeat| 100.0 * it.overlapped_bytes as f64 / it.exchanged_bytes.max(1) as f64;
+    format!("{:.0} %", side.median(percent))
 }
 
 /// Megabytes (10^6 bytes) per second in the median repeat.

@@ -41,6 +41,10 @@ pub(super) struct Repeat {
     pub(super) bytes_within_node: u64,
     pub(super) allocations: u64,
     pub(super) allocated_bytes: u64,
+    /// Bytes exchanged between nodes in the last call, at both ends, and those of them that moved
+    /// while their rank moved a window between memory and file.
+    pub(super) exchanged_bytes: u64,
+    pub(super) overlapped_bytes: u64,
 }
 
 impl Row {

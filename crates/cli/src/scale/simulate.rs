@@ -5,8 +5,9 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use pario::internal::{EAGER_BYTES, limits};
 use pario_exchange::simulate::{self, Model, Report};
-use pario_exchange::{Groups, Limits, Packing, Planned, Rank, Setting};
+use pario_exchange::{Groups, Packing, Planned, Rank, Setting};
 use pario_plan::{
     Access, Case, Client, Explanation, Facts, History, Plan, Rounds, Striping, Tuning,
 };
@@ -19,18 +20,6 @@ use crate::facts;
 use crate::failure::Failure;
 use crate::measure::direction;
 use crate::measure::{DIRECTIONS, progress_bar};
-
-/// Windows, staging slices and node buffers of a realm in flight.
-const DEPTH: u32 = 2;
-
-/// The longest data message.
-const SLICE_BYTES: u64 = 1 << 20;
-
-/// Calls that move no more than this in total are carried out by one rank.
-const EAGER_BYTES: u64 = 32 << 10;
-
-/// Receives that a rank may have posted.
-const TAGS: u16 = 1024;
 
 /// One direction of one number of ranks.
 #[derive(Debug, Serialize)]
@@ -189,21 +178,12 @@ impl Call {
     }
 
     fn setting(&self) -> Setting {
-        let window_bytes = self.rounds.window_bytes;
+        let groups = Arc::new(Groups::by_node(&self.nodes));
         Setting {
             direction: self.direction,
-            groups: Arc::new(Groups::by_node(&self.nodes)),
             root: Rank(0),
-            limits: Limits {
-                window_bytes,
-                slice_bytes: SLICE_BYTES.min(window_bytes).max(self.size.ranks.into()),
-                depth: DEPTH,
-                staging: DEPTH,
-                node_buffers: DEPTH,
-                unit: self.unit,
-                eager_bytes: EAGER_BYTES,
-                tags: 0..TAGS,
-            },
+            limits: limits(&groups, self.rounds.window_bytes, self.unit, EAGER_BYTES),
+            groups,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use pario::{File, Info, Mode, Source, Target, View};
+use pario::{File, Info, Mode, Overlap, Source, Target, View};
 use pario_transport::{Traffic, Transport};
 use pario_types::Direction;
 
@@ -55,6 +55,7 @@ fn measure(options: &options::Arguments, size: Size) -> Result<Row, Failure> {
         meter: Mutex::new(Meter::new()),
         resident: OnceLock::new(),
         traffic: Default::default(),
+        overlap: Default::default(),
     };
     Allocations::start();
     let ran = world.run(|comm| run.rank(&comm));
@@ -74,6 +75,8 @@ struct Run<'a> {
     resident: OnceLock<ResidentPeak>,
     /// What the ranks sent in this repeat.
     traffic: [AtomicU64; 4],
+    /// What they exchanged, and how much of it during file transfers.
+    overlap: [AtomicU64; 2],
 }
 
 impl Run<'_> {
@@ -134,6 +137,7 @@ impl Run<'_> {
             call(file, step, buffer.bytes_mut(), direction)?;
         }
         self.count(before, comm.traffic());
+        self.count_overlap(file.overlap_last_all());
         self.alone(comm, || {
             let mut repeat = self.meter().stop(self.sampling());
             self.take_traffic(&mut repeat);
@@ -176,7 +180,17 @@ impl Run<'_> {
         }
     }
 
+    fn count_overlap(&self, overlap: Overlap) {
+        let [exchanged, during_transfers] = &self.overlap;
+        exchanged.fetch_add(overlap.exchanged, Ordering::Relaxed);
+        during_transfers.fetch_add(overlap.during_transfers, Ordering::Relaxed);
+    }
+
     fn take_traffic(&self, repeat: &mut Repeat) {
+        [repeat.exchanged_bytes, repeat.overlapped_bytes] = self
+            .overlap
+            .each_ref()
+            .map(|it| it.swap(0, Ordering::Relaxed));
         [
             repeat.messages_between_nodes,
             repeat.bytes_between_nodes,

@@ -3,7 +3,7 @@
 mod kind;
 mod locks;
 mod mounts;
-mod striping;
+mod placement;
 
 use std::{
     io,
@@ -11,35 +11,46 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Client, Facts, FileSystem, LockReach, MountView, posix::sys};
+use crate::{Facts, FileSystem, LockReach, MountView, Placement, control::Control, posix::sys};
 use mounts::Mount;
 
 /// Facts about an open file; `assumed` overrides the detected kind.
-pub(crate) fn facts(fd: BorrowedFd<'_>, assumed: Option<&FileSystem>) -> io::Result<Facts> {
+pub(crate) fn facts(
+    fd: BorrowedFd<'_>,
+    assumed: Option<&FileSystem>,
+    control: &Control,
+) -> io::Result<Facts> {
     let found = find(fd)?;
     let file_system = assumed.unwrap_or(&found.file_system).clone();
     let block_size = match found.block_size {
         0 => sys::block_size(fd)?,
         known => known,
     };
-    let striping = striping::find(fd, &file_system);
+    let placement = placement::find(fd, &file_system, control);
+    let striping = placement.as_ref().map(Placement::striping);
     Ok(Facts {
         locks: found.locks(&file_system),
         source: found.source(),
-        request_bytes: None,
         mount_point: found.mount.map(|mount| mount.point),
         block_size,
         direct_alignment: found.direct_alignment,
         striping,
+        placement,
         lock_granularity: match file_system {
             FileSystem::Lustre => striping.map(|striping| striping.unit),
             FileSystem::Gpfs => Some(block_size),
             _ => None,
         },
         coherence: file_system.coherence(),
-        client: Client::Kernel,
+        client: file_system.client(),
         file_system,
     })
+}
+
+/// The file system of a directory, as far as its magic number tells.
+pub(crate) fn of_directory(path: &Path) -> io::Result<FileSystem> {
+    let directory = sys::open(path, libc::O_PATH, 0)?;
+    Ok(kind::classify(sys::magic(directory.as_fd())?, ""))
 }
 
 /// The file system of a path. If the path does not exist, that of its nearest

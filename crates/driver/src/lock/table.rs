@@ -81,7 +81,7 @@ impl RangeTable {
 
     /// Lets a range go. `unlock` gets the parts of it that no other entry
     /// covers, in ascending order, before anyone else can take them: the
-    /// kernel keeps one lock a byte and description, which overlapping shared
+    /// kernel keeps one lock per byte and description, which overlapping shared
     /// entries have in common. What it fails to unlock is tried again by the
     /// next release and by [`RangeTable::retry`], and all is released once
     /// nothing is held.
@@ -231,7 +231,7 @@ mod tests {
     }
 
     /// A part that could not be unlocked is tried again, but not where it has
-    /// been taken anew in between.
+    /// been taken again in between.
     #[test]
     fn what_could_not_be_unlocked_is_tried_again() {
         let table = RangeTable::default();

@@ -23,13 +23,12 @@ static FACTS: Facts = Facts {
     block_size: BLOCK_BYTES,
     direct_alignment: None,
     striping: None,
+    placement: None,
     lock_granularity: None,
     coherence: Coherence::WithinNode,
-    // Any thread may move any byte, as with a kernel client.
-    client: Client::Kernel,
+    client: Client::Local,
     source: String::new(),
     locks: LockReach::Node,
-    request_bytes: None,
 };
 
 /// A file opened by one rank.

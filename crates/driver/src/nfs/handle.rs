@@ -25,7 +25,6 @@ pub(super) struct NfsHandle {
     /// `None` on other file systems.
     data: Option<Closing<Uncached>>,
     calls: Calls,
-    facts: Facts,
 }
 
 impl NfsHandle {
@@ -51,15 +50,7 @@ impl NfsHandle {
             }
         };
         drop(file);
-        let mut facts = posix.facts().clone();
-        // The preferred size is that of a request.
-        facts.request_bytes = data.as_ref().map(|_| facts.block_size);
-        Ok(NfsHandle {
-            posix,
-            data,
-            calls,
-            facts,
-        })
+        Ok(NfsHandle { posix, data, calls })
     }
 }
 
@@ -160,7 +151,7 @@ impl Handle for NfsHandle {
     }
 
     fn facts(&self) -> &Facts {
-        &self.facts
+        self.posix.facts()
     }
 
     fn identity(&self) -> io::Result<Option<FileIdentity>> {

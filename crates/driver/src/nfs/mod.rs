@@ -23,6 +23,7 @@ use std::{io, path::Path, sync::Arc};
 
 use crate::{
     Capabilities, Driver, Handle, Interference, OpenHow,
+    control::KernelControl,
     mapped::Copier,
     posix::{Calls, ListMethod, PosixHandle, Setup, sys},
 };
@@ -54,6 +55,7 @@ impl Nfs {
             calls: self.calls.clone(),
             lists: ListMethod::Mapping(Copier::Kernel),
             assumed: None,
+            control: Arc::new(KernelControl),
         }
     }
 }

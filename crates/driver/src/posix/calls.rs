@@ -89,11 +89,11 @@ impl Calls {
         bytes: usize,
         call: impl FnOnce(usize) -> io::Result<T>,
     ) -> io::Result<T> {
-        let verdict = match &self.interference {
+        let action = match &self.interference {
             None => CallAction::Proceed,
             Some(interference) => interference.before(kind, bytes),
         };
-        match verdict {
+        match action {
             CallAction::Proceed => call(bytes),
             CallAction::Shorten(limit) => call(bytes.min(limit.max(1))),
             CallAction::Fail(errno) => Err(io::Error::from_raw_os_error(errno)),

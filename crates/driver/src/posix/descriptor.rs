@@ -1,9 +1,8 @@
-//! An open file as the kernel knows it, and the ways its bytes can go.
+//! An open file description of the kernel, and the transfers on it.
 
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    path::Path,
     sync::Arc,
 };
 
@@ -43,17 +42,19 @@ pub(crate) struct Descriptor {
     /// Shared with the descriptors that replace this one; `None` if lists are not
     /// stored.
     stores: Option<Arc<Stores>>,
+    /// Whether lists of long pieces go to the kernel through a ring.
+    queues_stripes: bool,
 }
 
 impl Descriptor {
-    pub(crate) fn open(
-        path: &Path,
+    /// A file that was opened with the flags for `how`.
+    pub(crate) fn of(
+        buffered: OwnedFd,
         how: &OpenHow,
         calls: Calls,
         lists: ListMethod,
     ) -> io::Result<Self> {
         let access = access_flags(how);
-        let buffered = sys::open(path, access | create_flags(how), how.permissions)?;
         // The kernel itself refuses to open one for writing.
         if how.access == Access::Read && sys::is_directory(buffered.as_fd())? {
             return Err(io::Error::from_raw_os_error(libc::EISDIR));
@@ -70,6 +71,7 @@ impl Descriptor {
             calls,
             lists,
             stores: None,
+            queues_stripes: false,
         })
     }
 
@@ -102,6 +104,7 @@ impl Descriptor {
             calls: self.calls.clone(),
             lists: self.lists,
             stores: self.stores.clone(),
+            queues_stripes: self.queues_stripes,
         })
     }
 
@@ -109,6 +112,14 @@ impl Descriptor {
     pub(super) fn with_stores(self, stores: Stores) -> Self {
         Descriptor {
             stores: Some(Arc::new(stores)),
+            ..self
+        }
+    }
+
+    /// Passes lists of long pieces to the kernel together from now on.
+    pub(super) fn with_queued_stripes(self) -> Self {
+        Descriptor {
+            queues_stripes: true,
             ..self
         }
     }
@@ -148,7 +159,11 @@ impl Descriptor {
                 batch,
             );
         }
-        if self.lists == ListMethod::Ring && calls.undisturbed() {
+        let by_ring = match self.lists {
+            ListMethod::Ring => true,
+            ListMethod::Mapping(_) => self.queues_stripes && has_long_pieces(batch),
+        };
+        if by_ring && calls.undisturbed() {
             return uring::transfer(buffered, batch, |vector| step(calls, buffered, vector));
         }
         let by_calls = |some: &Batch<'_>| transfer::run(calls, buffered, some);
@@ -174,7 +189,16 @@ impl Descriptor {
     }
 }
 
-fn access_flags(how: &OpenHow) -> libc::c_int {
+/// Pieces of this length take longer to move than to queue.
+const LONG_PIECE_BYTES: u64 = 64 << 10;
+
+/// Whether a batch has several pieces, long ones on average.
+fn has_long_pieces(batch: &Batch<'_>) -> bool {
+    let pieces = batch.pieces().len() as u64;
+    pieces > 1 && batch.bytes() / pieces >= LONG_PIECE_BYTES
+}
+
+pub(crate) fn access_flags(how: &OpenHow) -> libc::c_int {
     match how.access {
         Access::Read => libc::O_RDONLY,
         Access::Write => libc::O_WRONLY,
@@ -182,7 +206,7 @@ fn access_flags(how: &OpenHow) -> libc::c_int {
     }
 }
 
-fn create_flags(how: &OpenHow) -> libc::c_int {
+pub(crate) fn create_flags(how: &OpenHow) -> libc::c_int {
     match how.create {
         Create::Never => 0,
         Create::IfMissing => libc::O_CREAT,

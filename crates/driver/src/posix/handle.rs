@@ -1,19 +1,22 @@
 //! An open file.
 
-use std::{fmt, io, ops::Range, path::Path};
+use std::{fmt, io, num::NonZeroU32, ops::Range, path::Path};
 
 use super::{
     calls::{Calls, SystemCall},
-    descriptor::{Descriptor, ListMethod},
+    descriptor::{Descriptor, ListMethod, access_flags, create_flags},
     locks::{Locks, OnConflict},
     preallocate, sys, transfer,
 };
 use crate::{
-    Advice, AsyncMethod, Batch, Completion, Direction, Facts, FileIdentity, FileSystem, Handle,
-    IoMode, Latency, LockMode, MountView, OpenHow, Outcome, RangeLock, ScatteredWrites, background,
+    Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity, FileSystem,
+    Handle, IoMode, Latency, LockMode, MountView, OpenHow, Outcome, RangeLock, ScatteredWrites,
+    background,
     batch::beyond_files,
     closing::{Closing, ResourceGuard},
-    detect,
+    control::Control,
+    creation, detect,
+    lustre::GroupLock,
     mapped::{Copier, Populate, Stores},
     uring,
 };
@@ -25,6 +28,9 @@ pub(crate) struct PosixHandle {
     calls: Calls,
     locks: Locks,
     facts: Facts,
+    creation: Option<Creation>,
+    control: Control,
+    group_lock: GroupLock,
 }
 
 /// What a handle takes over from its driver.
@@ -32,6 +38,7 @@ pub(crate) struct Setup {
     pub(crate) calls: Calls,
     pub(crate) lists: ListMethod,
     pub(crate) assumed: Option<FileSystem>,
+    pub(crate) control: Control,
 }
 
 impl PosixHandle {
@@ -41,12 +48,19 @@ impl PosixHandle {
             calls,
             lists,
             assumed,
+            control,
         } = setup;
-        let file = Descriptor::open(path, how, calls.clone(), lists)?;
-        let facts = detect::facts(file.buffered(), assumed.as_ref())?;
+        let flags = access_flags(how) | create_flags(how);
+        let (opened, creation) = creation::open(path, flags, how, assumed.as_ref(), &control)?;
+        let file = Descriptor::of(opened, how, calls.clone(), lists)?;
+        let facts = detect::facts(file.buffered(), assumed.as_ref(), &control)?;
         let file = match stores(lists, how, assumed.as_ref(), &facts) {
             Some(stores) => file.with_stores(stores),
             None => file,
+        };
+        let file = match queues_stripes(how, &facts) {
+            true => file.with_queued_stripes(),
+            false => file,
         };
         Ok(PosixHandle {
             file: Closing::new(file),
@@ -54,6 +68,9 @@ impl PosixHandle {
             locks: Locks::new(how.access, calls.clone()),
             calls,
             facts,
+            creation,
+            control,
+            group_lock: GroupLock::default(),
         })
     }
 
@@ -119,6 +136,15 @@ fn stores(
     // Blocks longer than pages are huge pages, which are mapped by other rules.
     let has_plain_pages = facts.block_size <= sys::page_size();
     (is_allowed && has_plain_pages).then(|| Stores::new(copier, populate))
+}
+
+/// Whether the stripes of a list go to the kernel together: they are on several
+/// servers, which can work at the same time.
+fn queues_stripes(how: &OpenHow, facts: &Facts) -> bool {
+    // Interceptors are to see all calls.
+    let is_hidden_allowed =
+        how.scattered == ScatteredWrites::Automatic && how.asynchronous != AsyncMethod::Pool;
+    is_hidden_allowed && facts.striping.is_some_and(|it| it.count > 1)
 }
 
 /// Longer lists go to a thread unless the ring is asked for: a thread makes
@@ -217,12 +243,38 @@ impl Handle for PosixHandle {
         self.locks.take(&self.file, range, mode, OnConflict::Try)
     }
 
+    fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {
+        let file = self.enter_to_change()?;
+        // Direct writes use another descriptor, which would wait for this lock.
+        let is_direct = self.how.mode(Direction::Write) == IoMode::Direct;
+        if self.facts.file_system != FileSystem::Lustre || is_direct {
+            return Ok(false);
+        }
+        self.group_lock
+            .take(&self.control, file.buffered(), group)
+            .map(|()| true)
+    }
+
+    fn unlock_group(&self) -> io::Result<()> {
+        let file = self.file.enter()?;
+        let flush = || {
+            self.calls
+                .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()))
+        };
+        self.group_lock
+            .release(&self.control, file.buffered(), flush)
+    }
+
     fn check(&self) -> io::Result<()> {
         self.locks.check_released(&self.file)
     }
 
     fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    fn creation(&self) -> Option<&Creation> {
+        self.creation.as_ref()
     }
 
     fn identity(&self) -> io::Result<Option<FileIdentity>> {

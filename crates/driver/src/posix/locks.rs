@@ -173,7 +173,7 @@ impl Unlock for Releaser {
     }
 }
 
-/// Releases a lock, with some patience: an interruption and most errors of a
+/// Releases a lock, with retries: an interruption and most errors of a
 /// network pass.
 fn unlock(calls: &Calls, fd: BorrowedFd<'_>, part: Range<u64>) -> io::Result<()> {
     let mut pause = UNLOCK_PAUSE;

@@ -18,7 +18,11 @@ pub(crate) use transfer::{run_steps, step};
 
 use std::{io, path::Path, sync::Arc};
 
-use crate::{Capabilities, Driver, FileSystem, Handle, OpenHow, mapped::Copier};
+use crate::{
+    Capabilities, Driver, FileControl, FileSystem, Handle, OpenHow,
+    control::{Control, KernelControl},
+    mapped::Copier,
+};
 
 /// Any mounted file system.
 ///
@@ -33,6 +37,7 @@ use crate::{Capabilities, Driver, FileSystem, Handle, OpenHow, mapped::Copier};
 pub struct Posix {
     assumed: Option<FileSystem>,
     calls: Calls,
+    control: Control,
     lists: ListMethod,
 }
 
@@ -42,6 +47,7 @@ impl Posix {
         Posix {
             assumed: None,
             calls: Calls::default(),
+            control: Arc::new(KernelControl),
             lists: ListMethod::Mapping(Copier::Kernel),
         }
     }
@@ -63,6 +69,13 @@ impl Posix {
             calls: Calls::interfered(interference),
             ..self
         }
+    }
+
+    /// Makes the calls that only some file systems understand through `control`,
+    /// for tests.
+    #[must_use]
+    pub fn with_control(self, control: Arc<dyn FileControl>) -> Self {
+        Posix { control, ..self }
     }
 
     /// Sets how lists of pieces are passed to the kernel.
@@ -91,6 +104,7 @@ impl Driver for Posix {
             calls: self.calls.clone(),
             lists: self.lists,
             assumed: self.assumed.clone(),
+            control: self.control.clone(),
         };
         let handle = PosixHandle::open(path, how, setup)?;
         Ok(Arc::new(handle))

@@ -2,7 +2,7 @@
 //!
 //! Only that thread uses the ring: the kernel cancels the requests of a thread
 //! when the thread exits, and callers' threads come and go. Other threads put
-//! operations in the inbox and increment an event counter that the ring
+//! operations in a queue and increment an event counter that the ring
 //! watches.
 //!
 //! This file may contain `unsafe`: it pushes requests, and keeps what they
@@ -110,7 +110,7 @@ enum State {
     #[default]
     Idle,
     Serving {
-        inbox: VecDeque<Box<Operation>>,
+        queued: VecDeque<Box<Operation>>,
         counter: Arc<OwnedFd>,
     },
     /// No ring, or a failed one: threads do the work.
@@ -130,12 +130,12 @@ impl Engine {
         if let State::Idle = *state {
             *state = self.start().unwrap_or(State::Broken);
         }
-        let State::Serving { inbox, counter } = &mut *state else {
+        let State::Serving { queued, counter } = &mut *state else {
             return Err(operation);
         };
-        inbox.push_back(operation);
-        // One increment is enough until the inbox is emptied.
-        if inbox.len() == 1 {
+        queued.push_back(operation);
+        // One increment is enough until the queue is emptied.
+        if queued.len() == 1 {
             let counter = counter.clone();
             drop(state);
             // Fails permanently if the program has closed all descriptors.
@@ -159,7 +159,7 @@ impl Engine {
     /// Stops accepting operations; returns those that have not been started.
     fn shut_down(&self, because: State) -> VecDeque<Box<Operation>> {
         match std::mem::replace(&mut *lock(&self.state), because) {
-            State::Serving { inbox, .. } => inbox,
+            State::Serving { queued, .. } => queued,
             State::Idle | State::Broken | State::Unreachable => VecDeque::new(),
         }
     }
@@ -174,14 +174,14 @@ impl Engine {
             .name("pario-ring".into())
             .spawn(|| server.serve())?;
         Ok(State::Serving {
-            inbox: VecDeque::new(),
+            queued: VecDeque::new(),
             counter,
         })
     }
 
-    fn take_inbox(&self) -> VecDeque<Box<Operation>> {
+    fn take_queued(&self) -> VecDeque<Box<Operation>> {
         match &mut *lock(&self.state) {
-            State::Serving { inbox, .. } => std::mem::take(inbox),
+            State::Serving { queued, .. } => std::mem::take(queued),
             State::Idle | State::Broken | State::Unreachable => VecDeque::new(),
         }
     }
@@ -226,7 +226,7 @@ impl Server {
     fn serve(mut self) {
         loop {
             self.watch();
-            let arrived = self.engine.take_inbox();
+            let arrived = self.engine.take_queued();
             self.waiting.extend(arrived);
             self.fill();
             if self.ring.submit_and_wait().is_err() {
@@ -263,7 +263,7 @@ impl Server {
         }
     }
 
-    /// Watches the counter. Must precede reading the inbox, so that later
+    /// Watches the counter. Must precede reading the queue, so that later
     /// arrivals increment the counter.
     fn watch(&mut self) {
         if !self.watching {
@@ -288,8 +288,8 @@ impl Server {
     }
 
     fn start(&mut self, mut operation: Box<Operation>) {
-        let room = REQUESTS_MAX - self.in_flight;
-        operation.progress.load(&operation.batch, room);
+        let space = REQUESTS_MAX - self.in_flight;
+        operation.progress.load(&operation.batch, space);
         operation.outstanding = operation.progress.vectors().len();
         if operation.outstanding == 0 {
             return self.settle(operation);
@@ -369,7 +369,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
-        let file = Descriptor::open(&path, &how, Default::default(), ListMethod::Ring).unwrap();
+        let mut options = File::options();
+        let opened = options.read(true).write(true).create_new(true).open(&path);
+        let file = Descriptor::of(
+            opened.unwrap().into(),
+            &how,
+            Default::default(),
+            ListMethod::Ring,
+        )
+        .unwrap();
         let file = Closing::new(file);
         let (sender, receiver) = mpsc::channel();
         let operation = |at: u64| {
@@ -381,9 +389,9 @@ mod tests {
 
         let engine: &'static Engine = Box::leak(Box::default());
         let counter = Arc::new(sys::counter().unwrap());
-        let inbox = VecDeque::from([operation(0)]);
+        let queued = VecDeque::from([operation(0)]);
         *lock(&engine.state) = State::Serving {
-            inbox,
+            queued,
             counter: counter.clone(),
         };
         let ring = Ring::new(ENTRIES).unwrap();

@@ -8,11 +8,11 @@ pub use fault::{Fault, Faults};
 pub use throttle::Throttle;
 pub use trace::{Event, Log};
 
-use std::{fmt::Debug, io, ops::Range, path::Path, sync::Arc};
+use std::{fmt::Debug, io, num::NonZeroU32, ops::Range, path::Path, sync::Arc};
 
 use crate::{
-    Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, FileIdentity, Handle,
-    Latency, LockMode, MountView, OpenHow, Outcome, RangeLock,
+    Advice, Batch, Capabilities, Completion, Creation, Direction, Driver, Facts, FileIdentity,
+    Handle, Latency, LockMode, MountView, OpenHow, Outcome, RangeLock,
 };
 
 /// An operation of a driver.
@@ -249,12 +249,24 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
         })
     }
 
+    fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {
+        self.call(Operation::Lock, 0..0, |file| file.lock_group(group))
+    }
+
+    fn unlock_group(&self) -> io::Result<()> {
+        self.file.inner.unlock_group()
+    }
+
     fn check(&self) -> io::Result<()> {
         self.file.inner.check()
     }
 
     fn facts(&self) -> &Facts {
         self.file.inner.facts()
+    }
+
+    fn creation(&self) -> Option<&Creation> {
+        self.file.inner.creation()
     }
 
     fn identity(&self) -> io::Result<Option<FileIdentity>> {

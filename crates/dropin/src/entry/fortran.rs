@@ -130,7 +130,7 @@ unsafe fn create_at_host(
         // SAFETY: it has this type in all its versions.
         if let Some(create) = unsafe { next::<CreateErrhandler>(OPEN_MPI) } {
             let (mut integer, mut code) = (0, call::SUCCESS);
-            // SAFETY: there is room for the results.
+            // SAFETY: there is space for the results.
             unsafe { create(function, &mut integer, &mut code) };
             host.check("MPI_File_create_errhandler", code)?;
             return Ok(host.errhandler_from_fortran(integer));
@@ -261,7 +261,7 @@ registration! {
 }
 
 /// # Safety
-/// The name has so many characters, and there is room for the error or null.
+/// The name has so many characters, and there is space for the error or null.
 unsafe fn register(
     function: &'static str,
     name: *const c_char,

@@ -16,7 +16,7 @@ pub(super) struct Next {
     address: OnceLock<usize>,
 }
 
-/// The result if there is no such function. It is no host's code, since there is no host.
+/// The result if there is no such function. It is not a code of any host, since there is no host.
 pub(super) const NO_FUNCTION: c_int = -1;
 
 impl Next {

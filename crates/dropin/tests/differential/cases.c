@@ -2,9 +2,9 @@
  *
  * Runs the cases of a script, by whatever MPI-IO it finds, and records what each rank sees.
  *
- *     mpirun -n N ./cases FOLDER SCRIPT RECORD SECONDS
+ *     mpirun -n N ./cases DIRECTORY SCRIPT RECORD SECONDS
  *
- * Rank r reads SCRIPT.r and writes RECORD.r; files of the cases are made in FOLDER. A case that takes
+ * Rank r reads SCRIPT.r and writes RECORD.r; files of the cases are made in DIRECTORY. A case that takes
  * longer than SECONDS ends the job, with a line `hang` in the records; the driver goes on after it.
  */
 #ifndef _GNU_SOURCE
@@ -36,7 +36,7 @@ static void cases_one(const char *number) {
     int color, step;
     fprintf(record, "case %s\n", number);
     at.comm = file_communicator(script_word(), &color);
-    snprintf(at.path, sizeof at.path, "%s/file.%d", at.folder, color);
+    snprintf(at.path, sizeof at.path, "%s/file.%d", at.directory, color);
     long long bytes = script_number();
     file_prepare(bytes, (unsigned)script_number());
     at.asks_shared = script_int();
@@ -63,14 +63,14 @@ static void cases_one(const char *number) {
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     if (argc != 5) {
-        fprintf(stderr, "usage: %s FOLDER SCRIPT RECORD SECONDS\n", argv[0]);
+        fprintf(stderr, "usage: %s DIRECTORY SCRIPT RECORD SECONDS\n", argv[0]);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &at.world_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &at.world_size);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    at.folder = argv[1];
+    at.directory = argv[1];
     script = cases_open(argv[2], "r");
     record = cases_open(argv[3], "w");
     signal(SIGALRM, cases_hang);

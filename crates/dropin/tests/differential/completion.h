@@ -1,4 +1,4 @@
-/* The ways of completing nonblocking accesses. */
+/* How to complete nonblocking accesses. */
 #ifndef COMPLETION_H
 #define COMPLETION_H
 
@@ -84,15 +84,15 @@ static void completion_together(struct pending *pending, MPI_Request *requests, 
 }
 
 /* Completes all that is pending on this rank. */
-static void completion_run(struct pending *pending, const char *way) {
+static void completion_run(struct pending *pending, const char *method) {
     MPI_Request requests[COMPLETION_PENDING];
     for (int i = 0; i < pending->count; i++) requests[i] = pending->accesses[i]->request;
-    if (script_is(way, "wait")) completion_each(pending, 0);
-    else if (script_is(way, "backwards")) completion_each(pending, 1);
-    else if (script_is(way, "test")) completion_polled(pending);
-    else if (script_is(way, "waitany")) completion_any(pending, requests);
-    else if (script_is(way, "waitsome")) completion_some(pending, requests);
-    else completion_together(pending, requests, script_is(way, "testall"));
+    if (script_is(method, "wait")) completion_each(pending, 0);
+    else if (script_is(method, "backwards")) completion_each(pending, 1);
+    else if (script_is(method, "test")) completion_polled(pending);
+    else if (script_is(method, "waitany")) completion_any(pending, requests);
+    else if (script_is(method, "waitsome")) completion_some(pending, requests);
+    else completion_together(pending, requests, script_is(method, "testall"));
     pending->count = 0;
 }
 

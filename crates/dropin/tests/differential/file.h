@@ -9,7 +9,7 @@
 
 static struct {
     int world_rank, world_size;
-    const char *folder;
+    const char *directory;
     char path[4096];
     MPI_Comm comm;
     MPI_File file;

@@ -106,7 +106,7 @@ impl Program {
     /// The program of a source file in a directory below `tests`.
     pub(crate) fn find_file(directory: &str, file: &str) -> TestResult<Program> {
         let source = directory_of(directory).join(file);
-        let language = language(&source).ok_or_else(|| format!("{file} is no program"))?;
+        let language = language(&source).ok_or_else(|| format!("{file} is not a program"))?;
         Program::read(source, language)
     }
 
@@ -189,7 +189,7 @@ impl Program {
         Ok(binary)
     }
 
-    /// All that the compiled program depends on: it is made anew when this changes.
+    /// All that the compiled program depends on: it is compiled again when this changes.
     fn inputs(&self, line: &Line) -> TestResult<Vec<u8>> {
         let mut inputs = Vec::new();
         for word in &line.words {
@@ -228,7 +228,7 @@ fn header(text: &str) -> TestResult<(Vec<u32>, Vec<Need>)> {
         if let Some(words) = words_after(line, "needs:") {
             for word in words {
                 let need = NEEDS.iter().find(|(name, _)| *name == word);
-                needs.push(need.ok_or_else(|| format!("`{word}` is no known need"))?.1);
+                needs.push(need.ok_or_else(|| format!("unknown need `{word}`"))?.1);
             }
         }
     }

@@ -5,7 +5,7 @@
 #include "check.h"
 #include <sys/resource.h>
 
-enum { LIMIT = 1 << 20, LENGTH = 1 << 16, WAYS = 6 };
+enum { LIMIT = 1 << 20, LENGTH = 1 << 16, STARTS = 6 };
 
 static int heard, heard_class;
 static MPI_File heard_file;
@@ -73,16 +73,16 @@ static void arrays(MPI_File file, const char *data) {
     }
     expect_heard("waitany", file);
     start(file, data, requests);
-    int failed = MPI_SUCCESS, said = MPI_SUCCESS;
+    int failed = MPI_SUCCESS, returned = MPI_SUCCESS;
     for (int done = 0; done < 2 && count != MPI_UNDEFINED; done += count) {
         code = MPI_Waitsome(2, requests, &count, places, statuses);
         for (int i = 0; i < count; i++)
             if (places[i] == 0) {
-                said = code;
+                returned = code;
                 failed = statuses[i].MPI_ERROR;
             }
     }
-    CHECK_CLASS(said, MPI_ERR_IN_STATUS);
+    CHECK_CLASS(returned, MPI_ERR_IN_STATUS);
     expect_code("waitsome", failed);
     expect_heard("waitsome", file);
 }
@@ -122,12 +122,12 @@ static void free_failing(MPI_File file, start_of begin, const char *data, int le
 
 /* The error of a write whose request was freed was lost: now sync and close return it, once, on all ranks. */
 static void freed(MPI_File file, const char *path, const char *data) {
-    start_of ways[] = {MPI_File_iwrite_at, MPI_File_iwrite_at_all};
+    start_of starts[] = {MPI_File_iwrite_at, MPI_File_iwrite_at_all};
     int lengths[] = {100, LENGTH, 4 * LENGTH}, code;
-    for (int way = 0; way < 2; way++)
+    for (int which = 0; which < 2; which++)
         for (int i = 0; i < 3; i++)
             for (int pause = 0; pause <= 1; pause++) {
-                free_failing(file, ways[way], data, lengths[i], pause);
+                free_failing(file, starts[which], data, lengths[i], pause);
                 heard = 0;
                 code = MPI_File_sync(file);
                 expect_code("sync", code);
@@ -136,7 +136,7 @@ static void freed(MPI_File file, const char *path, const char *data) {
                 CHECK_OK(MPI_File_sync(file));
                 MPI_File other;
                 CHECK_OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR, MPI_INFO_NULL, &other));
-                free_failing(other, ways[way], data, lengths[i], pause);
+                free_failing(other, starts[which], data, lengths[i], pause);
                 code = MPI_File_close(&other);
                 expect_code("close", code);
                 CHECK_AGREED(code);

@@ -149,7 +149,7 @@ static inline int check_count(MPI_Status *status, MPI_Datatype type, int count, 
 
 /* --- names and bytes --- */
 
-/* A file of this program in the scratch folder; good for the next eight calls. */
+/* A file of this program in the scratch directory; good for the next eight calls. */
 static inline const char *check_path(const char *leaf) {
     static char paths[8][CHECK_PATH];
     static unsigned next;
@@ -269,7 +269,7 @@ static inline void check_hung(int signal) {
     _exit(1);
 }
 
-/* Before MPI_Init: the name, the folder, and the watchdog. */
+/* Before MPI_Init: the name, the directory, and the watchdog. */
 static inline void check_prepare(int argc, char **argv) {
     check.name = check_leaf(strdup(argv[0]));
     check.dir = argc > 1 ? argv[1] : ".";

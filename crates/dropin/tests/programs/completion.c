@@ -217,7 +217,7 @@ static void plain_arrays(MPI_File file) {
 }
 
 int main(int argc, char **argv) {
-    static void (*const ways[])(mixture *) = {waitall,   waitall_ignoring, wait_each,  waitany, waitsome,
+    static void (*const methods[])(mixture *) = {waitall,   waitall_ignoring, wait_each,  waitany, waitsome,
                                               test_each, testany,          testsome,   testall, get_status};
     static mixture mix;
     check_begin(argc, argv);
@@ -225,9 +225,9 @@ int main(int argc, char **argv) {
     check_make_shared(path, (1 << 20) + FILES * LENGTH, 1);
     MPI_File file;
     CHECK_OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR, MPI_INFO_NULL, &file));
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         begin(&mix, file, (int)i + 1);
-        ways[i](&mix);
+        methods[i](&mix);
         finish(&mix);
         check_barrier();
     }

@@ -21,12 +21,12 @@ static MPI_Datatype item_type(void) {
     return type;
 }
 
-typedef enum { AT, AT_ALL, OWN, OWN_ALL, SHARED, ORDERED, NONBLOCKING, NONBLOCKING_ALL, SPLIT, WAYS } way;
-static const char *const names[WAYS] = {"read_at", "read_at_all", "read", "read_all", "read_shared", "read_ordered",
+typedef enum { AT, AT_ALL, OWN, OWN_ALL, SHARED, ORDERED, NONBLOCKING, NONBLOCKING_ALL, SPLIT, CALLS } call;
+static const char *const names[CALLS] = {"read_at", "read_at_all", "read", "read_all", "read_shared", "read_ordered",
                                         "iread_at", "iread_at_all", "read_at_all_begin"};
 
-/* Reads at `at` (in etypes) in one of the ways; ordered and shared ways only from one rank's place. */
-static int read_by(way how, MPI_File file, MPI_Offset at, void *buffer, int count, MPI_Datatype type, MPI_Status *status) {
+/* Reads at `at` (in etypes) by one of the calls; ordered and shared ones only from one rank's place. */
+static int read_by(call how, MPI_File file, MPI_Offset at, void *buffer, int count, MPI_Datatype type, MPI_Status *status) {
     MPI_Request request = MPI_REQUEST_NULL;
     int code;
     switch (how) {
@@ -74,7 +74,7 @@ static void expect(const char *what, MPI_Status *status, MPI_Datatype type, int 
 }
 
 /* Files of every length around the edges of an element: a rank's own file, read whole. */
-static void every_length(way how) {
+static void every_length(call how) {
     MPI_Datatype type = item_type();
     for (int length = 0; length <= 3 * 12; length += length < 14 ? 1 : 5) {
         const char *path = check_own_path("length");
@@ -103,7 +103,7 @@ static void every_length(way how) {
 }
 
 /* All together, each rank somewhere else: before, across and behind the end. */
-static void across_the_end(way how) {
+static void across_the_end(call how) {
     enum { LENGTH = 1000, WANT = 100 };
     const char *path = check_path("end");
     long long size = (long long)LENGTH * check.size - 50;
@@ -128,7 +128,7 @@ static void across_the_end(way how) {
 }
 
 /* Through a view with holes, where each rank's data ends somewhere else. */
-static void through_a_view(way how) {
+static void through_a_view(call how) {
     enum { BLOCK = 10, BLOCKS = 8 };
     const char *path = check_path("view");
     long long size = (long long)BLOCK * BLOCKS * check.size - BLOCK - 3;
@@ -185,7 +185,7 @@ static void nothing(void) {
 int main(int argc, char **argv) {
     check_begin(argc, argv);
     nothing();
-    for (way how = AT; how < WAYS; how++) {
+    for (call how = AT; how < CALLS; how++) {
         every_length(how);
         if (how != SHARED && how != ORDERED) {
             across_the_end(how);

@@ -2,7 +2,7 @@
  * needs: disk long
  * More items than an int counts are read in one call through a data representation with functions
  * for large counts. The file has holes only and the functions leave the buffer alone, so that
- * neither takes much room.
+ * neither takes much space.
  */
 #define CHECK_SECONDS 90
 #include "check.h"

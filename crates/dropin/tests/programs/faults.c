@@ -94,20 +94,20 @@ static int try_open(const char *path, int mode) {
 }
 
 static void wrong_kinds(void) {
-    const char *folder = check_path("folder"), *plain = check_path("plain");
+    const char *directory = check_path("directory"), *plain = check_path("plain");
     char below[CHECK_PATH + 16], absent[CHECK_PATH + 16];
     check_make_shared(plain, 10, 1);
-    if (check.rank == 0) mkdir(folder, 0755);
+    if (check.rank == 0) mkdir(directory, 0755);
     check_barrier();
-    CHECK_CLASS(try_open(folder, MPI_MODE_RDWR), MPI_ERR_BAD_FILE, MPI_ERR_IO, MPI_ERR_ACCESS, MPI_ERR_FILE);
-    CHECK_CLASS(try_open(folder, MPI_MODE_RDONLY), MPI_ERR_BAD_FILE, MPI_ERR_IO, MPI_ERR_ACCESS, MPI_ERR_FILE);
-    CHECK_CLASS(try_open(folder, MPI_MODE_RDWR | MPI_MODE_CREATE), MPI_ERR_BAD_FILE, MPI_ERR_IO, MPI_ERR_ACCESS, MPI_ERR_FILE);
+    CHECK_CLASS(try_open(directory, MPI_MODE_RDWR), MPI_ERR_BAD_FILE, MPI_ERR_IO, MPI_ERR_ACCESS, MPI_ERR_FILE);
+    CHECK_CLASS(try_open(directory, MPI_MODE_RDONLY), MPI_ERR_BAD_FILE, MPI_ERR_IO, MPI_ERR_ACCESS, MPI_ERR_FILE);
+    CHECK_CLASS(try_open(directory, MPI_MODE_RDWR | MPI_MODE_CREATE), MPI_ERR_BAD_FILE, MPI_ERR_IO, MPI_ERR_ACCESS, MPI_ERR_FILE);
     snprintf(below, sizeof below, "%s/below", plain);
     CHECK_CLASS(try_open(below, MPI_MODE_RDONLY), MPI_ERR_BAD_FILE, MPI_ERR_NO_SUCH_FILE);
     snprintf(absent, sizeof absent, "%s/no/such/file", check.dir);
     CHECK_CLASS(try_open(absent, MPI_MODE_RDWR | MPI_MODE_CREATE), MPI_ERR_NO_SUCH_FILE);
     check_barrier();
-    if (check.rank == 0) rmdir(folder);
+    if (check.rank == 0) rmdir(directory);
     check_remove(plain);
     expect_soon("wrong kinds of files");
 }

@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
         char leaf[16];
         snprintf(leaf, sizeof leaf, "shared%d", i);
         CHECK_FILE(check_path(leaf), check.rank * LENGTH, data, LENGTH);
-        /* Other ranks may still be looking: the folder goes with the run. */
+        /* Other ranks may still be looking: the directory goes with the run. */
     }
     CHECK_EQ(check_size(own_temporary), -1);
     /* The first rank removes it, maybe a moment later than this one looks. */

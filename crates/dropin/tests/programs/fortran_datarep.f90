@@ -41,9 +41,9 @@ program fortran_datarep
   integer :: data(words), back(words), status(MPI_STATUS_SIZE)
   integer(MPI_OFFSET_KIND) :: mine
   integer(MPI_ADDRESS_KIND) :: state
-  character(1024) :: folder
+  character(1024) :: directory
 
-  call get_command_argument(1, folder)
+  call get_command_argument(1, directory)
   call MPI_Init(code)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, code)
   state = mask
@@ -54,7 +54,7 @@ program fortran_datarep
   call check_class(code, MPI_ERR_DUP_DATAREP, 'the name is taken')
   call MPI_Register_datarep('plain', MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, extent_of, state, code)
   call check_ok(code, 'register without conversion')
-  call MPI_File_open(MPI_COMM_WORLD, trim(folder) // '/' // name, ior(MPI_MODE_RDWR, MPI_MODE_CREATE), &
+  call MPI_File_open(MPI_COMM_WORLD, trim(directory) // '/' // name, ior(MPI_MODE_RDWR, MPI_MODE_CREATE), &
                      MPI_INFO_NULL, file, code)
   call check_ok(code, 'open')
 

@@ -54,9 +54,9 @@ program fortran_datarep_f08
   type(MPI_Status) :: status
   integer, asynchronous :: data(words), back(words)
   integer(MPI_OFFSET_KIND) :: mine
-  character(1024) :: folder
+  character(1024) :: directory
 
-  call get_command_argument(1, folder)
+  call get_command_argument(1, directory)
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Register_datarep('masked  ', mask_in, mask_out, extent_of, int(mask, MPI_ADDRESS_KIND), code)
@@ -64,7 +64,7 @@ program fortran_datarep_f08
   call MPI_Register_datarep('masked', mask_in, mask_out, extent_of, 0_MPI_ADDRESS_KIND, code)
   call check_class(code, MPI_ERR_DUP_DATAREP, 'the name is taken')
   call MPI_Register_datarep('plain', MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, extent_of, 0_MPI_ADDRESS_KIND)
-  call MPI_File_open(MPI_COMM_WORLD, trim(folder) // '/' // name, ior(MPI_MODE_RDWR, MPI_MODE_CREATE), &
+  call MPI_File_open(MPI_COMM_WORLD, trim(directory) // '/' // name, ior(MPI_MODE_RDWR, MPI_MODE_CREATE), &
                      MPI_INFO_NULL, file, code)
   call check_ok(code, 'open')
 

@@ -24,14 +24,14 @@ program fortran_f08
   character(*), parameter :: name = 'fortran_f08'
   integer, parameter :: block = 10, blocks = 20
   integer :: passed = 0, failed = 0, rank, ranks, code, amode, i
-  character(1024) :: folder
+  character(1024) :: directory
   character(1100) :: path
 
-  call get_command_argument(1, folder)
+  call get_command_argument(1, directory)
   call MPI_Init(code)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, code)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, code)
-  path = trim(folder) // '/' // name // '.data'
+  path = trim(directory) // '/' // name // '.data'
   call manage()
   call access()
   call hints()

@@ -118,9 +118,9 @@ static void big_items(void) {
     MPI_Type_contiguous(1 << 20, MPI_BYTE, &row);
     MPI_Type_contiguous(3 << 10, row, &big);
     MPI_Type_commit(&big);
-    size_t room = (size_t)(6 * GIB);
-    unsigned char *buffer = untouched(room);
-    if (!CHECK(buffer != NULL, "addresses for %zu bytes", room)) return;
+    size_t capacity = (size_t)(6 * GIB);
+    unsigned char *buffer = untouched(capacity);
+    if (!CHECK(buffer != NULL, "addresses for %zu bytes", capacity)) return;
     CHECK_OK(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
     CHECK_OK(MPI_File_read_at(file, 0, buffer, 2, big, &status));
     CHECK_COUNT(status, MPI_BYTE, LENGTH);
@@ -141,7 +141,7 @@ static void big_items(void) {
         CHECK_FILLED(buffer, 1, LENGTH - 1, 2);
     }
     CHECK_OK(MPI_File_close(&file));
-    munmap(buffer, room);
+    munmap(buffer, capacity);
     MPI_Type_free(&big);
     MPI_Type_free(&row);
     unlink(path);

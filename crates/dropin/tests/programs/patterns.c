@@ -5,7 +5,7 @@
  *   mpirun -n N ./patterns DIR [-w name,...] [-m coll|indep|nonblocking|split|all] [-s SCALE]
  *                              [-k REPETITIONS] [-p write|read|both] [-i key=value]... [-t] [-l]
  *
- * Scale 1 is 64 MB a rank (16 MB for cyclic); the default is small, for checking.  `-p write` leaves
+ * Scale 1 is 64 MB per rank (16 MB for cyclic); the default is small, for checking.  `-p write` leaves
  * the files, `-p read` checks files that are there: so one library's files are read by another.
  * `-t` prints, instead of the sum of checks, a CSV row a measurement: seconds of the best repetition
  * from open to close, and the speed as a fraction of raw POSIX: every rank moving its contiguous
@@ -488,7 +488,7 @@ static const pattern patterns[] = {
     {"steps", "time steps of a point side by side, 16 sparse calls", STEPS_CALLS, steps_types, steps_pieces},
     {"cyclic", "doubles dealt one by one", 1, cyclic_types, cyclic_pieces},
     {"indexed", "blocks of irregular length", 1, indexed_types, indexed_pieces},
-    {"small", "200 calls of 4 KiB a rank", SMALL_CALLS, small_types, small_pieces},
+    {"small", "200 calls of 4 KiB per rank", SMALL_CALLS, small_types, small_pieces},
 };
 enum { PATTERNS = sizeof patterns / sizeof *patterns };
 
@@ -550,7 +550,7 @@ static void release(const pattern *pattern, prepared *ready) {
     }
 }
 
-/* One call, in one of the ways. */
+/* One call by the selected method. */
 static int transfer(MPI_File file, mode how, int write, void *buffer, MPI_Datatype type, MPI_Status *status) {
     MPI_Request request = MPI_REQUEST_NULL;
     int code;

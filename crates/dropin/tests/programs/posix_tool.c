@@ -1,9 +1,9 @@
 /* needs: tool
- * A profiler in the way of Darshan: it wraps some MPI file calls and the POSIX calls beneath them by
+ * A profiler like Darshan: it wraps some MPI file calls and the POSIX calls beneath them by
  * looking up the next definition at run time, so that its place in the preload order decides what it
  * sees.  At the end rank 0 says, summed over the ranks,
  *   posix_tool: A MPI file calls, B POSIX opens, C POSIX writes of D bytes, E POSIX reads of F bytes
- * of the files below the folder that is the program's first argument.
+ * of the files below the directory that is the program's first argument.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ static int follows(int descriptor) { return descriptor >= 0 && descriptor < DESC
 static void add(number what, long amount) { __atomic_add_fetch(&seen[what], amount, __ATOMIC_RELAXED); }
 
 /* The program's first argument, which nobody passes to a library. */
-static const char *folder(void) {
+static const char *directory(void) {
     static char line[4096];
     static const char *argument;
     if (!argument) {
@@ -44,10 +44,10 @@ static const char *folder(void) {
 }
 
 static int follow(int descriptor, const char *path) {
-    static __thread int within; /* finding the folder opens a file, too */
+    static __thread int within; /* finding the directory opens a file, too */
     if (descriptor < 0 || descriptor >= DESCRIPTORS_MAX || within) return descriptor;
     within = 1;
-    followed[descriptor] = *folder() && strncmp(path, folder(), strlen(folder())) == 0;
+    followed[descriptor] = *directory() && strncmp(path, directory(), strlen(directory())) == 0;
     within = 0;
     if (followed[descriptor]) add(OPENS, 1);
     return descriptor;
@@ -86,13 +86,13 @@ OPEN(open)
 OPEN(open64)
 
 #define OPENAT(name) \
-    int name(int folder, const char *path, int flags, ...) { \
+    int name(int directory, const char *path, int flags, ...) { \
         NEXT(int(int, const char *, int, ...), #name); \
         va_list arguments; \
         va_start(arguments, flags); \
         mode_t mode = mode_of(flags, arguments); \
         va_end(arguments); \
-        return follow(next(folder, path, flags, mode), path); \
+        return follow(next(directory, path, flags, mode), path); \
     }
 OPENAT(openat)
 OPENAT(openat64)

@@ -87,7 +87,7 @@ impl Aggregator {
             cutter: Cutter::new(core, realm),
             windows: VecDeque::new(),
             first: 0,
-            buffers: pool(Kind::Window(realm), limits.window_bytes, limits.depth),
+            buffers: pool(Kind::Window(realm), core.window_bytes(), limits.depth),
             staging: pool(Kind::Staging(realm), limits.slice_bytes, limits.staging),
             waiting: VecDeque::new(),
             stop: u64::MAX,

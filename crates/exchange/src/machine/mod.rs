@@ -21,7 +21,7 @@ use crate::{
 /// The phase of a call.
 #[derive(Debug)]
 enum Phase {
-    /// Until the verdict.
+    /// Until the decision.
     Entering,
     /// Until the plan is made.
     Planning,
@@ -139,8 +139,8 @@ impl<A: Accesses> Machine<A> {
             Event::Transferred { job, outcome } => self.transferred(job, outcome),
             Event::Acquired(kind) => self.answered(kind, Pool::acquired),
             Event::Refused(kind) => self.answered(kind, Pool::refused),
-            Event::Room => {
-                self.pools().for_each(Pool::room);
+            Event::SpaceFreed => {
+                self.pools().for_each(Pool::space_freed);
                 self.advance();
             }
             Event::PeerLost(rank) => {
@@ -194,8 +194,8 @@ impl<A: Accesses> Machine<A> {
                 let step = self.entering.up(core, from, (table, is_eager), payload);
                 self.step(step);
             }
-            Message::Down(verdict) => {
-                let step = self.entering.down(core, verdict, payload);
+            Message::Down(decision) => {
+                let step = self.entering.down(core, decision, payload);
                 self.step(step);
             }
             Message::Taken => {

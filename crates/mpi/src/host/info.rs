@@ -64,9 +64,17 @@ impl Host {
     ) -> Result<Option<String>, MpiError> {
         let limit = self.constants().max_info_val;
         let mut value = TextBuffer::new(limit);
-        let (mut room, mut flag) = (limit as c_int + 1, 0);
-        // SAFETY: the text has `room` bytes, the final NUL included.
-        let code = unsafe { get(info.0, key.as_ptr(), &mut room, value.pointer(), &mut flag) };
+        let (mut length, mut flag) = (limit as c_int + 1, 0);
+        // SAFETY: the text has `length` bytes, the final NUL included.
+        let code = unsafe {
+            get(
+                info.0,
+                key.as_ptr(),
+                &mut length,
+                value.pointer(),
+                &mut flag,
+            )
+        };
         self.check(functions::name::info_get_string, code)?;
         Ok((flag != 0).then(|| value.string()))
     }

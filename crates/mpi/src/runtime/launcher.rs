@@ -98,8 +98,8 @@ impl Launcher {
         };
         let mut candidates = Vec::new();
         if let Some(prefix) = &self.prefix {
-            let folders = ["lib", "lib64"].map(|directory| prefix.join(directory));
-            let files = folders
+            let directories = ["lib", "lib64"].map(|directory| prefix.join(directory));
+            let files = directories
                 .iter()
                 .flat_map(|directory| first.iter().map(|name| directory.join(name)));
             let present = files.filter(|file| file.exists());

@@ -37,7 +37,7 @@ use pario_transport::{
 pub use engine::Moved;
 pub use meeting::Met;
 pub use permission::{Callers, InsideCall, end};
-pub use placement::PRETENDED_NODES;
+pub use placement::SIMULATED_NODES;
 pub use progress::{ProgressRegistration, is_weak, progress_registered};
 
 use data_slots::Context;
@@ -350,7 +350,7 @@ impl Transport for MpiTransport {
         }
         let mut message = None;
         self.wait_until(&mut || {
-            message = self.link().try_receive(self.context(), from, tag)?;
+            message = self.link().take(self.context(), from, tag)?;
             Ok(message.is_some())
         })?;
         Ok(message.expect("the wait is over when there is one"))
@@ -360,7 +360,11 @@ impl Transport for MpiTransport {
         self.check_rank(from)?;
         match self.nearby(from) {
             Some((node, from)) => self.on_node(node.try_receive(from, tag)),
-            None => self.link().try_receive(self.context(), from, tag),
+            None => {
+                let link = self.link();
+                link.progress_once();
+                link.take(self.context(), from, tag)
+            }
         }
     }
 
@@ -371,7 +375,7 @@ impl Transport for MpiTransport {
             return Ok(Some((self.group.rank_on_node(from), message)));
         }
         match &self.group.link {
-            Some(link) => link.try_receive_any(self.context(), tag),
+            Some(link) => link.take_any(self.context(), tag),
             None => Ok(None),
         }
     }

@@ -8,9 +8,9 @@ use pario_transport::{Node, Rank, Result};
 use super::mpi_point_to_point::host_error;
 use crate::{Comm, Host, MpiError};
 
-/// Pretends that the ranks run on that many nodes, in blocks: for tests and
+/// Simulates a placement of the ranks on that many nodes, in blocks: for tests and
 /// experiments on one machine.
-pub const PRETENDED_NODES: &str = "PARIO_NODES";
+pub const SIMULATED_NODES: &str = "PARIO_NODES";
 
 /// Ranks on nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Placement {
         size: u32,
     ) -> Result<Comm> {
         let key = rank.0 as c_int;
-        let near = match pretended() {
+        let near = match simulated() {
             Some(nodes) => {
                 let colour = block(rank.0, size, nodes) as c_int;
                 let part = host.comm_split(comm, Some(colour), key);
@@ -121,8 +121,8 @@ fn labels(host: &Host, comm: Comm, near: Comm) -> std::result::Result<Vec<u32>, 
         .collect())
 }
 
-fn pretended() -> Option<u32> {
-    let value = env::var(PRETENDED_NODES).ok()?;
+fn simulated() -> Option<u32> {
+    let value = env::var(SIMULATED_NODES).ok()?;
     value.trim().parse().ok().filter(|nodes| *nodes > 0)
 }
 

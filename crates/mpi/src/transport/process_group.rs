@@ -142,7 +142,7 @@ impl ProcessGroup {
             progress::progress_registered();
             working
         });
-        let backoff = mpi_endpoint::BACKOFF.among(ranks);
+        let backoff = mpi_endpoint::backoff(ranks, self.link.is_some());
         let node = node::join(memory, ranks, me, backoff, progress_hook)?;
         if let Some(link) = &self.link {
             link.wake_also(node.wake_up());

@@ -282,7 +282,7 @@ mod tests {
     static ALONE: Mutex<()> = Mutex::new(());
 
     #[test]
-    fn messages_of_threads_that_may_not_call_are_carried_while_attended() {
+    fn messages_of_threads_that_may_not_call_are_delivered_by_progress() {
         let _alone = ALONE.lock().unwrap();
         let ([near, far], _) = pair(Callers::Inside);
         near.send(CONTEXT, Rank(1), TAG, b"hello").unwrap();
@@ -297,12 +297,13 @@ mod tests {
         drop(second);
         assert!(!is_weak());
         let _inside = InsideCall::enter();
-        let received = far.try_receive(CONTEXT, Rank(0), TAG).unwrap();
+        far.progress_once();
+        let received = far.take(CONTEXT, Rank(0), TAG).unwrap();
         assert_eq!(received.as_deref(), Some(&b"hello"[..]));
     }
 
     #[test]
-    fn nothing_needs_attendance_where_all_threads_may_call() {
+    fn nothing_needs_progress_where_all_threads_may_call() {
         let _alone = ALONE.lock().unwrap();
         let ([near, _], _) = pair(Callers::All);
         assert!(ProgressRegistration::of(&near).is_none());
@@ -316,7 +317,8 @@ mod tests {
         let ([near, far], progress_hook) = pair(Callers::All);
         *progress_hook.lock().unwrap() = Some(Arc::clone(&near));
         near.progress_once();
-        let received = far.try_receive(CONTEXT, Rank(0), TAG).unwrap();
+        far.progress_once();
+        let received = far.take(CONTEXT, Rank(0), TAG).unwrap();
         assert_eq!(received.as_deref(), Some(&b"late"[..]));
     }
 }

@@ -29,8 +29,8 @@ pub(crate) fn skipped(what: &str, why: &str) {
 #[allow(dead_code)]
 pub(crate) const NO_MPI: &str = "no MPI is installed; `cargo xtask hosts` installs some";
 
-/// Folders in which distributions keep libraries.
-const FOLDERS: &[&str] = &[
+/// Directorys in which distributions keep libraries.
+const DIRECTORYS: &[&str] = &[
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
     "/usr/lib64",
@@ -41,7 +41,7 @@ const FOLDERS: &[&str] = &[
 pub(crate) fn environments() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
     target
-        .expect("the folder is in the target folder")
+        .expect("the directory is in the target directory")
         .join("hosts")
 }
 
@@ -49,7 +49,9 @@ pub(crate) fn environments() -> PathBuf {
 #[allow(dead_code)]
 pub(crate) fn installed() -> Vec<Installed> {
     let distribution = |name, file: &str| {
-        let files = FOLDERS.iter().map(|folder| Path::new(folder).join(file));
+        let files = DIRECTORYS
+            .iter()
+            .map(|directory| Path::new(directory).join(file));
         (name, files.collect())
     };
     let environment = |name, path: &str| (name, vec![environments().join(path)]);
@@ -79,8 +81,8 @@ pub(crate) struct Compiler {
     pub(crate) command: Vec<String>,
     /// The header to include.
     pub(crate) header: &'static str,
-    /// The folder of the library where programs would not find it themselves.
-    pub(crate) library_folder: Option<PathBuf>,
+    /// The directory of the library where programs would not find it themselves.
+    pub(crate) library_directory: Option<PathBuf>,
 }
 
 /// Every compiler of an MPI that is there and works.
@@ -90,20 +92,20 @@ pub(crate) fn compilers() -> Vec<Compiler> {
         name: name.to_owned(),
         command: vec![name.to_owned()],
         header: "mpi.h",
-        library_folder: None,
+        library_directory: None,
     };
     let environment = |name: &str, header, library| {
-        let folder = environments().join(name);
+        let directory = environments().join(name);
         Compiler {
             name: format!("{name} {header}"),
             command: vec![
                 "cc".to_owned(),
-                format!("-I{}", folder.join("include").display()),
-                format!("-L{}", folder.join("lib").display()),
+                format!("-I{}", directory.join("include").display()),
+                format!("-L{}", directory.join("lib").display()),
                 format!("-l{library}"),
             ],
             header,
-            library_folder: Some(folder.join("lib")),
+            library_directory: Some(directory.join("lib")),
         }
     };
     let mut all = vec![

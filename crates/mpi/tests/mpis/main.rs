@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use common::{Installed, NO_MPI, installed, skipped};
 use libtest_mimic::{Arguments, Failed, Trial};
 use pario_mpi::host::loader::{Library, Visibility};
-use pario_mpi::{Host, HostError, LIBRARY_VARIABLE, PRETENDED_NODES, Runtime, Threads};
+use pario_mpi::{Host, HostError, LIBRARY_VARIABLE, Runtime, SIMULATED_NODES, Threads};
 use ranks::{Launcher, RANKS, launchers};
 
 /// Tells a child which test it runs.
@@ -64,7 +64,7 @@ const FUNNELED_TEST: &str = "transport of one thread";
 struct Launch {
     test: &'static str,
     ranks: usize,
-    /// How many nodes the ranks pretend to run on.
+    /// The number of simulated nodes.
     nodes: usize,
 }
 
@@ -169,7 +169,7 @@ fn launched(launcher: &Launcher, launch: &Launch) -> Result<(), Failed> {
         .args(["-n", &launch.ranks.to_string()])
         .arg(program)
         .env(TEST_VARIABLE, launch.test)
-        .env(PRETENDED_NODES, launch.nodes.to_string())
+        .env(SIMULATED_NODES, launch.nodes.to_string())
         .env_remove(LIBRARY_VARIABLE);
     run(command)
 }

@@ -36,10 +36,10 @@ fn packed_offsets(host: &Host, datatype: Datatype) -> Option<Vec<i64>> {
 
 /// Packs an instance that begins at an address.
 fn pack(host: &Host, datatype: Datatype, from: *const u8, bytes: usize) -> Vec<u8> {
-    let room = bytes + 64;
-    let (mut packed, mut position) = (vec![0_u8; room], 0);
+    let capacity = bytes + 64;
+    let (mut packed, mut position) = (vec![0_u8; capacity], 0);
     host_call!(host, "Pack"(from.cast() => *const c_void, 1 => c_int,
-        datatype.0 => u64, packed.as_mut_ptr().cast() => *mut c_void, room as c_int => c_int,
+        datatype.0 => u64, packed.as_mut_ptr().cast() => *mut c_void, capacity as c_int => c_int,
         &mut position => *mut c_int, host.predefined().comm_self.0 => u64))
     .expect("valid arguments");
     assert_eq!(position as usize, bytes, "bytes that the host packs");

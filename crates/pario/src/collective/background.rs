@@ -5,6 +5,9 @@
 //! others wait in a queue (`queue.rs`). All ranks start the collective calls of a file in the
 //! same order, so one queue per file is enough, and files do not wait for each other, in
 //! whatever order the ranks use them.
+//!
+//! If some ranks make a blocking call where others make one in the background, each side takes
+//! part in the other's call with an error, so that both end on all ranks (`call_history.rs`).
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -13,13 +16,16 @@ use std::{
 
 use super::{
     CollectiveContext,
+    call_history::Begun,
     deferred::{Deferred, DeferredCall},
     queue::{Queue, Urgency},
     run_ordered, run_prepared,
 };
 use crate::{
     Error, ErrorKind, Result, Status,
+    agree::GatherBuffers,
     buffer::Memory,
+    collective_call::CollectiveCall,
     file::{CallSettings, Inner},
     operation::{Call, Operation, Position},
     request::{Completion, InFlight, KeepAlive, Placement},
@@ -57,12 +63,14 @@ pub(crate) fn start_all(
 ) -> Result<InFlight> {
     let settings = file.settings();
     let is_large = memory.bytes() > settings.hints.pario_inline_bytes;
+    let begun = CollectiveCall::named(call.name).and_then(|it| file.background.begin(it));
     let work = match call.position {
         // The ranks determine its offset together.
         Position::Ordered(_) => Work::Ordered(memory),
         _ => {
             let prepared = Operation::prepare_on(&settings, file, call, memory);
-            match file.background.next_deferred(file, call, &settings) {
+            let background = &file.background;
+            match background.next_deferred(file, call.name, &settings, begun) {
                 Some(call_state) => Work::Deferred(prepared, Arc::new(call_state)),
                 None => Work::Together(prepared),
             }
@@ -72,6 +80,7 @@ pub(crate) fn start_all(
         file: file.clone(),
         call,
         settings,
+        begun,
         keep,
         urgency: match is_large {
             true => Urgency::Now,
@@ -90,13 +99,73 @@ impl Background {
         }
     }
 
+    /// Publishes that this rank begins a collective call; `None` if the ranks share no memory.
+    fn begin(&self, call: CollectiveCall) -> Option<Begun> {
+        self.deferred.as_ref()?.begin(call)
+    }
+
     fn next_deferred(
         &self,
         file: &Arc<Inner>,
-        call: Call,
+        name: &'static str,
         settings: &CallSettings,
+        begun: Option<Begun>,
     ) -> Option<DeferredCall> {
-        self.deferred.as_ref()?.next(file, call.name, settings)
+        self.deferred.as_ref()?.next(file, name, settings, begun)
+    }
+
+    /// After a blocking call in place of which some rank made one in the background: takes part in
+    /// that one with the error.
+    fn fail_in_background(&self, file: &Arc<Inner>, begun: Begun, error: &Error) {
+        let Some(deferred) = &self.deferred else {
+            return;
+        };
+        let Some(made) = deferred.join_background(begun) else {
+            return;
+        };
+        let error = error.clone();
+        let next = match made.is_ordered() {
+            true => None,
+            false => self.next_deferred(file, made.name(), &file.settings(), None),
+        };
+        match next {
+            Some(call) if call.is_first() => call.finish(&Err(error)),
+            Some(call) => self
+                .queue
+                .submit(Urgency::Now, Box::new(move |_| call.finish(&Err(error)))),
+            None => self.queue.submit(
+                Urgency::Now,
+                Box::new(move |context| {
+                    // The ranks that made the call report the error.
+                    let _ = GatherBuffers::default().agree::<()>(&*context.comm, Err(error));
+                }),
+            ),
+        }
+    }
+}
+
+impl Inner {
+    /// Makes a blocking collective call, which `run` carries out.
+    pub(crate) fn collectively<T>(
+        self: &Arc<Self>,
+        call: CollectiveCall,
+        run: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let begun = match self.comm.size() {
+            1 => None,
+            _ => {
+                // Not while a call in the background takes part in a blocking one.
+                let _context = self.context.state();
+                self.background.begin(call)
+            }
+        };
+        let result = run();
+        if let (Some(begun), Err(error)) = (begun, &result)
+            && error.kind() == ErrorKind::NotSame
+        {
+            self.background.fail_in_background(self, begun, error);
+        }
+        result
     }
 }
 
@@ -114,6 +183,7 @@ struct Started {
     file: Arc<Inner>,
     call: Call,
     settings: Arc<CallSettings>,
+    begun: Option<Begun>,
     keep: KeepAlive,
     urgency: Urgency,
 }
@@ -151,7 +221,7 @@ impl Started {
         let queue = queue.clone();
         let urgency = self.urgency;
         let job = move |context: &CollectiveContext| {
-            let result = self.carry_out(context, work);
+            let result = self.carry_out(context, work, &completion);
             drop(self.keep);
             completion.complete(result, || drop(under_way));
         };
@@ -159,7 +229,12 @@ impl Started {
         Ok(in_flight)
     }
 
-    fn carry_out(&self, context: &CollectiveContext, work: Work) -> Result<Status> {
+    fn carry_out(
+        &self,
+        context: &CollectiveContext,
+        work: Work,
+        completion: &Completion,
+    ) -> Result<Status> {
         let Started {
             file,
             call,
@@ -171,8 +246,13 @@ impl Started {
             _ => None,
         };
         let work = AssertUnwindSafe(|| match work {
-            Work::Ordered(memory) => run_ordered(file, context, *call, memory, Ok(())),
-            Work::Together(prepared) => run_prepared(file, context, *call, settings, prepared),
+            Work::Ordered(memory) => {
+                run_ordered(file, context, *call, memory, self.await_ranks(completion))
+            }
+            Work::Together(prepared) => {
+                let prepared = self.await_ranks(completion).and(prepared);
+                run_prepared(file, context, *call, settings, prepared)
+            }
             Work::Deferred(prepared, _) => prepared.and_then(|operation| operation.run()),
         });
         let result = panic::catch_unwind(work).unwrap_or_else(|_| {
@@ -183,6 +263,21 @@ impl Started {
             call_state.finish(&result);
         }
         result
+    }
+}
+
+impl Started {
+    /// Waits until all ranks have made the call. Fails if one has made a blocking call instead,
+    /// and this rank waits for the call.
+    fn await_ranks(&self, completion: &Completion) -> Result<()> {
+        match (&self.file.background.deferred, self.begun) {
+            (Some(deferred), Some(begun)) => {
+                deferred.await_ranks(&self.file, self.call.name, begun, &|| {
+                    completion.is_awaited()
+                })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

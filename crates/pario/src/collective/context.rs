@@ -7,7 +7,7 @@ use pario_transport::Transport;
 
 use super::{
     entry::Entry,
-    exchange::ExchangeState,
+    exchange::{ExchangeState, Overlap},
     independent::{self, IndependentPath},
     planning::PlanMemory,
     windows::Windows,
@@ -76,6 +76,15 @@ impl CollectiveContext {
         }
         let eager = state.exchange.explain_eager();
         eager.or_else(|| state.memory.explain())
+    }
+
+    /// What this rank exchanged with other nodes in its last call.
+    pub(crate) fn overlap(&self) -> Overlap {
+        let state = self.state();
+        match state.was_independent {
+            true => Overlap::default(),
+            false => state.exchange.overlap(),
+        }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, ContextState> {

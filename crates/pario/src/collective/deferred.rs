@@ -13,24 +13,28 @@ use std::{
     collections::{BTreeMap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use pario_transport::{Backoff, Event, Rank, Segment, Tag, Transport, TransportError, Waiter};
 
-use super::independent::IndependentPath;
+use super::{
+    call_history::{Begun, CallHistory},
+    independent::IndependentPath,
+};
 use crate::{
-    Error, Result, Status,
+    Error, ErrorKind, Result, Status,
+    collective_call::CollectiveCall,
     file::{CallSettings, Inner},
-    request::Agreement,
+    request::{Agreement, TESTS_MAX},
 };
 
 const FAILURE: Tag = Tag(7);
 
 /// The shared memory: an event on which ranks wait, then for each rank how many calls it has
-/// finished and how many of them failed.
+/// finished and how many of them failed, and its history.
 const EVENT_AT: usize = 0;
 const RANK_BYTES: usize = 64;
 const FAILED_AT: usize = size_of::<u64>();
@@ -43,6 +47,8 @@ const LOOKS_PER_PROGRESS: u32 = 64;
 pub(crate) struct Deferred {
     comm: Arc<dyn Transport>,
     words: Segment,
+    /// `None` if there is only one rank.
+    history: Option<CallHistory>,
     /// The number of failures, of all ranks, that this rank has received.
     known: AtomicU64,
     state: Mutex<State>,
@@ -80,9 +86,12 @@ impl Deferred {
             received: vec![0; ranks],
             ..State::default()
         };
+        let history = (ranks > 1)
+            .then(|| CallHistory::new(words.clone(), RANK_BYTES, comm.rank(), comm.size()));
         Some(Arc::new(Deferred {
             comm: comm.clone(),
             words,
+            history,
             known: AtomicU64::new(0),
             state: Mutex::new(state),
         }))
@@ -115,6 +124,7 @@ impl Deferred {
         file: &Arc<Inner>,
         name: &'static str,
         settings: &CallSettings,
+        begun: Option<Begun>,
     ) -> Option<DeferredCall> {
         let mut state = self.state();
         if !state
@@ -130,8 +140,77 @@ impl Deferred {
             is_first: state.finished + 1 == state.started,
             file: file.clone(),
             name,
+            begun,
+            has_failed_blocking: AtomicBool::new(false),
             looks: AtomicU32::new(1),
         })
+    }
+
+    /// Publishes that this rank begins a collective call.
+    pub(super) fn begin(&self, call: CollectiveCall) -> Option<Begun> {
+        let begun = self.history.as_ref()?.begin(call);
+        if call.is_in_background() {
+            self.event().notify();
+        }
+        Some(begun)
+    }
+
+    /// If some rank made a call in the background in place of this blocking one, publishes that
+    /// this rank takes part in it, and returns the call.
+    pub(super) fn join_background(&self, begun: Begun) -> Option<CollectiveCall> {
+        let history = self.history.as_ref()?;
+        let made = history.made_in_background(begun)?;
+        history.join_background();
+        self.event().notify();
+        Some(made)
+    }
+
+    /// Waits until all ranks have begun a call in the background. Fails if that will not happen,
+    /// because a rank has made a blocking call instead, and this rank `is_awaited`.
+    pub(super) fn await_ranks(
+        &self,
+        file: &Inner,
+        name: &'static str,
+        begun: Begun,
+        is_awaited: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let Some(history) = &self.history else {
+            return Ok(());
+        };
+        let comm = &*self.comm;
+        let progress = || comm.progress();
+        let waiter = Waiter::new(&progress).backoff(comm.backoff());
+        let blocked = waiter.wait(self.event(), || {
+            let Some(missing) = history.missing(begun) else {
+                return Ok(Some(false));
+            };
+            if is_awaited() && history.is_blocked(begun) {
+                return Ok(Some(true));
+            }
+            comm.check(missing).map(|()| None)
+        });
+        // The call itself reports ranks that have exited or been killed.
+        match blocked.unwrap_or(false) {
+            true => self.fail_blocking(file, name, begun),
+            false => Ok(()),
+        }
+    }
+
+    /// If a rank waits in a blocking call in place of this one, takes part in that call with an
+    /// error, which names both calls, and returns it.
+    fn fail_blocking(&self, file: &Inner, name: &'static str, begun: Begun) -> Result<()> {
+        // Excludes blocking calls of this rank.
+        let mut state = file.context.state();
+        let is_blocked = |history: &CallHistory| history.is_blocked(begun);
+        match CollectiveCall::named(name).filter(|_| self.history.as_ref().is_some_and(is_blocked))
+        {
+            None => Ok(()),
+            Some(call) => {
+                state.buffers.begin(call);
+                let error = Error::new(ErrorKind::NotSame, "mismatched collective calls");
+                state.buffers.agree(&*file.context.comm, Err(error))
+            }
+        }
     }
 
     fn has_finished(&self, rank: Rank, number: u64) -> bool {
@@ -239,6 +318,9 @@ pub(super) struct DeferredCall {
     is_first: bool,
     file: Arc<Inner>,
     name: &'static str,
+    begun: Option<Begun>,
+    /// Whether this rank has taken part in a blocking call in its place.
+    has_failed_blocking: AtomicBool,
     /// How often a caller has found the call incomplete.
     looks: AtomicU32,
 }
@@ -284,6 +366,21 @@ impl DeferredCall {
         (!self.deferred.has_finished(missing, self.number)).then_some(lost)
     }
 
+    /// Ends the wait of ranks that made a blocking call instead, if this rank waits for the call:
+    /// they then fail this one.
+    fn fail_blocking(&self) {
+        let is_awaited = self.looks.load(Ordering::Relaxed) >= TESTS_MAX;
+        if let Some(begun) = self.begun.filter(|_| is_awaited) {
+            let history = self.deferred.history.as_ref();
+            if history.is_some_and(|history| history.is_blocked(begun))
+                && !self.has_failed_blocking.swap(true, Ordering::Relaxed)
+            {
+                // Its error comes with the agreement.
+                let _ = self.deferred.fail_blocking(&self.file, self.name, begun);
+            }
+        }
+    }
+
     fn name_error(&self, error: Error) -> Error {
         self.file.name_error(error, self.name)
     }
@@ -300,6 +397,7 @@ impl Agreement for DeferredCall {
                 if looks.is_multiple_of(LOOKS_PER_PROGRESS) {
                     // A lost rank is reported below if it matters for this call.
                     let _ = self.deferred.comm.progress();
+                    self.fail_blocking();
                 }
                 Err(self.loss()?.into())
             }
@@ -309,8 +407,12 @@ impl Agreement for DeferredCall {
 
     fn wait_for(&self, bound: Option<Duration>) -> bool {
         let comm = &*self.deferred.comm;
+        if bound != Some(Duration::ZERO) {
+            self.looks.fetch_max(TESTS_MAX, Ordering::Relaxed);
+        }
         let progress = || {
             self.deferred.announce_rest();
+            self.fail_blocking();
             comm.progress()
         };
         let backoff = match bound {

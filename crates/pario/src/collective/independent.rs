@@ -1,15 +1,15 @@
 //! The independent fast path: calls in which every rank is known beforehand to move its own
 //! data. Each rank sees one contiguous part of the file, all ranks run on one node, whose
-//! kernel is the client of the file system, and no hint requests anything else. Then the
-//! arguments of the call make no difference, so the ranks need not exchange them: one exchange,
-//! at the end, is enough.
+//! kernel is the client of the file system, or share a local file system (containers of one
+//! machine), and no hint requests anything else. Then the arguments of the call make no
+//! difference, so the ranks need not exchange them: one exchange, at the end, is enough.
 //!
 //! All ranks must come to the same conclusion. So it follows from what they agreed on when they
 //! opened the file and set views, hints and atomicity, never from the arguments of the call.
 
 use std::sync::Arc;
 
-use pario_driver::Client;
+use pario_driver::Latency;
 use pario_hints::Hints;
 use pario_plan::{Direction, Tuning};
 use pario_transport::{Rank, Transport};
@@ -18,7 +18,7 @@ use crate::file::{Atomicity, CallSettings, Inner};
 
 /// How such a call is explained.
 pub(super) const REASON: &str =
-    "accesses by individual: every rank sees a contiguous part of the file, all on one node";
+    "accesses by individual: every rank sees a contiguous part of the file, all on one machine";
 
 /// Whether the ranks' placement and the hints allow the fast path.
 #[derive(Debug, Default)]
@@ -53,14 +53,15 @@ impl IndependentPath {
     }
 }
 
-/// Whether the ranks and the file system's client are on one node, and nothing is known that
-/// would make it matter which rank moves the data.
+/// Whether the ranks use one client of the file system, and nothing is known that would make
+/// it matter which rank moves the data.
 fn is_near(file: &Inner, comm: &dyn Transport) -> bool {
     let here = comm.node_of(Rank(0));
     let one_node = (1..comm.size()).all(|rank| comm.node_of(Rank(rank)) == here);
     let facts = file.handle.facts();
-    one_node
-        && facts.client == Client::Kernel
+    let is_local = facts.file_system.latency(Direction::Write) == Latency::Memory;
+    (one_node || is_local)
+        && facts.client.is_shared()
         && facts.striping.is_none()
         && facts.lock_granularity.is_none()
 }

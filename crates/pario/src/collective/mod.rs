@@ -11,10 +11,12 @@
 mod atomic;
 mod background;
 mod between_nodes;
+mod call_history;
 mod context;
 mod deferred;
 mod entry;
-mod exchange;
+pub(crate) mod exchange;
+mod group_lock;
 mod independent;
 mod ordered;
 mod planning;
@@ -30,6 +32,7 @@ mod write_guard;
 pub(crate) use background::{Background, start_all};
 pub(crate) use context::CollectiveContext;
 use context::ContextState;
+pub use exchange::Overlap;
 pub(crate) use ordered::run_ordered;
 pub(crate) use queue::Queue;
 
@@ -241,6 +244,7 @@ fn move_own(comm: &dyn Transport, operation: &Operation, call: &CallPlan<'_>) ->
             holes: Holes::Leave,
         }),
         Plan::Timed(timed) => timed::run(comm, operation, timed),
+        Plan::Individual if call.group_locked => group_lock::run(comm, operation, call),
         Plan::Individual | Plan::Rounds(_) | Plan::Segments(_) => operation.run(),
     }
 }

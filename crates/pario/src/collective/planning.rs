@@ -50,6 +50,8 @@ pub(super) struct CallPlan<'a> {
     /// What each rank moves.
     pub(super) accesses: &'a Arc<Vec<Access>>,
     pub(super) proof: &'a Arc<OnceLock<Proof>>,
+    /// Whether all ranks hold a lock on the file together.
+    pub(super) group_locked: bool,
 }
 
 /// Input of the planner that depends on the hints only.
@@ -119,8 +121,8 @@ impl PlanMemory {
         };
         let algorithm = decision.algorithm.name();
         let answers = &decision.algorithms.candidates;
-        let verdict = answers.iter().find(|(name, _)| *name == algorithm);
-        let reason = verdict.map_or("", |(_, verdict)| verdict.reason());
+        let chosen = answers.iter().find(|(name, _)| *name == algorithm);
+        let reason = chosen.map_or("", |(_, fitness)| fitness.reason());
         Some(match is_individual {
             true => format!("{verb} by {algorithm}: {reason}"),
             false => format!(
@@ -134,6 +136,10 @@ impl PlanMemory {
     /// Whether every rank is known to move its own data, without looking at the
     /// ranks' views.
     pub(super) fn knows_individual(&self, operation: &Operation, entries: &[Entry]) -> bool {
+        // Whether a group lock can be taken depends on where the data is.
+        if operation.hints().pario_group_lock {
+            return false;
+        }
         let known = match (&self.inputs, &self.decided) {
             (Some(inputs), Some(decided)) if inputs.is_of(operation) => decided,
             _ => return false,
@@ -148,6 +154,7 @@ struct Planned {
     direction: Direction,
     plan: Plan,
     exchange: Exchange,
+    group_locked: bool,
 }
 
 impl LastCall {
@@ -204,6 +211,7 @@ impl PlanMemory {
             exchange: Exchange::Messages,
             accesses: &self.last.accesses,
             proof: &self.last.proof,
+            group_locked: false,
         }
     }
 
@@ -229,12 +237,18 @@ impl PlanMemory {
             planned: kept,
             ..
         } = &mut self.last;
-        let Planned { plan, exchange, .. } = kept.insert(planned);
+        let Planned {
+            plan,
+            exchange,
+            group_locked,
+            ..
+        } = kept.insert(planned);
         CallPlan {
             plan,
             exchange: *exchange,
             accesses,
             proof,
+            group_locked: *group_locked,
         }
     }
 
@@ -307,6 +321,8 @@ impl PlanMemory {
             }
         };
         let plan = decided.decision.plan(&case);
+        let group_locked =
+            matches!(plan, Plan::Individual) && pario_plan::locks::is_group_lockable(&case);
         let persistent = match self.history.persistent {
             None => decided.decision.remember(&case),
             Some(_) => None,
@@ -323,6 +339,7 @@ impl PlanMemory {
             direction,
             plan,
             exchange,
+            group_locked,
         }
     }
 }
@@ -355,11 +372,11 @@ pub fn plan_facts(facts: &pario_driver::Facts, nodes: Vec<u32>) -> Facts {
     Facts {
         nodes,
         striping: facts.striping,
+        placement: facts.placement.clone(),
         lock_granularity: facts.lock_granularity,
         lock_protocol: facts.file_system.lock_protocol(),
         client: facts.client,
         block_bytes: facts.block_size,
-        request_bytes: facts.request_bytes,
     }
 }
 

@@ -6,11 +6,12 @@
 //! exchange what they see when they open a file; where it differs, each field is
 //! the value that is safe for all of them.
 
-use std::{io, ops::Range, sync::Arc};
+use std::{io, num::NonZeroU32, ops::Range, sync::Arc};
 
 use pario_driver::{
-    Advice, Batch, Client, Coherence, Completion, Direction, Facts, FileIdentity, FileSystem,
-    Handle, Latency, LockMode, LockReach, MountView, Outcome, RangeLock, Striping,
+    Advice, Batch, Client, Coherence, Completion, Creation, Direction, Facts, FileIdentity,
+    FileSystem, Handle, Latency, LockMode, LockReach, MountView, Outcome, Placement, RangeLock,
+    Striping,
 };
 
 /// The name of the file system if ranks see several kinds of it.
@@ -24,15 +25,19 @@ pub(super) fn to_wire(facts: &Facts) -> Vec<u8> {
         striping.unit,
         striping.count,
         facts.lock_granularity.unwrap_or(0),
-        u64::from(facts.client == Client::Library),
+        match facts.client {
+            Client::Local => 0,
+            Client::Kernel => 1,
+            Client::Library => 2,
+        },
         match facts.coherence {
             Coherence::Everywhere => 0,
             Coherence::WithinNode => 1,
             Coherence::Unknown => 2,
         },
-        facts.locks as u64,
+        facts.placement.as_ref().map_or(0, Placement::fingerprint),
         facts.direct_alignment.unwrap_or(0),
-        facts.request_bytes.unwrap_or(0),
+        facts.locks as u64,
     ];
     let mut wire = numbers.map(u64::to_le_bytes).concat();
     wire.extend(facts.file_system.to_string().into_bytes());
@@ -99,9 +104,11 @@ fn common(own: &Facts, all: &[Seen<'_>]) -> Facts {
         block_size: greatest(0),
         direct_alignment: Some(greatest(7)).filter(|_| all.iter().all(|it| it.numbers[7] > 0)),
         striping: own.striping.filter(|_| is_equal(1) && is_equal(2)),
+        placement: own.placement.clone().filter(|_| is_equal(6)),
         lock_granularity: Some(greatest(3)).filter(|bytes| *bytes > 0),
         client: match greatest(4) {
-            0 => Client::Kernel,
+            0 => Client::Local,
+            1 => Client::Kernel,
             _ => Client::Library,
         },
         // The kinds are in the order of what can be relied on.
@@ -110,9 +117,8 @@ fn common(own: &Facts, all: &[Seen<'_>]) -> Facts {
             (true, 1) => Coherence::WithinNode,
             _ => Coherence::Unknown,
         },
-        request_bytes: Some(greatest(8)).filter(|bytes| *bytes > 0),
         source: own.source.clone(),
-        locks: match greatest(6) {
+        locks: match greatest(8) {
             0 => LockReach::Everywhere,
             1 => LockReach::Node,
             _ => LockReach::Nowhere,
@@ -176,8 +182,24 @@ impl Handle for WithFacts {
         self.handle.try_lock(range, mode)
     }
 
+    fn stores_list(&self, pieces: u64, span: u64) -> bool {
+        self.handle.stores_list(pieces, span)
+    }
+
+    fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {
+        self.handle.lock_group(group)
+    }
+
+    fn unlock_group(&self) -> io::Result<()> {
+        self.handle.unlock_group()
+    }
+
     fn check(&self) -> io::Result<()> {
         self.handle.check()
+    }
+
+    fn creation(&self) -> Option<&Creation> {
+        self.handle.creation()
     }
 
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
@@ -190,10 +212,6 @@ impl Handle for WithFacts {
 
     fn bypasses_cache(&self) -> bool {
         self.handle.bypasses_cache()
-    }
-
-    fn stores_list(&self, pieces: u64, span: u64) -> bool {
-        self.handle.stores_list(pieces, span)
     }
 
     fn access_time(&self) -> io::Result<i64> {
@@ -221,17 +239,18 @@ mod tests {
             block_size: 4096,
             direct_alignment: Some(512),
             striping: None,
+            placement: None,
             lock_granularity: None,
             client: Client::Kernel,
             source: String::new(),
             locks: LockReach::Everywhere,
-            request_bytes: None,
         }
     }
 
     fn lustre(unit: u64) -> Facts {
         Facts {
             striping: Some(Striping { unit, count: 4 }),
+            placement: Some(Placement::uniform(Striping { unit, count: 4 })),
             lock_granularity: Some(unit),
             ..facts(FileSystem::Lustre)
         }
@@ -259,6 +278,7 @@ mod tests {
         assert_eq!(all[0].lock_granularity, Some(1 << 20));
         let all = shared(&[lustre(1 << 20), lustre(1 << 16)]);
         assert_eq!((all[0].striping, &all[1]), (None, &all[0]));
+        assert_eq!(all[0].placement, None);
     }
 
     #[test]

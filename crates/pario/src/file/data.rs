@@ -5,6 +5,7 @@ use crate::{
     Element, Owned, Request, Result, Selection, Source, Status, Target,
     buffer::Memory,
     collective,
+    collective_call::CollectiveCall,
     operation::{Call, Operation, Position},
     request::{InFlight, KeepAlive},
 };
@@ -256,12 +257,17 @@ impl File {
     }
 
     fn run_all(&self, call: Call, memory: Memory) -> Result<Status> {
-        collective::run(&self.inner, &self.inner.context, call, memory)
+        let inner = &self.inner;
+        inner.collectively(CollectiveCall::of(call), || {
+            collective::run(inner, &inner.context, call, memory)
+        })
     }
 
     fn run_ordered(&self, call: Call, memory: Memory) -> Result<Status> {
         let inner = &self.inner;
-        collective::run_ordered(inner, &inner.context, call, memory, inner.check_no_split())
+        inner.collectively(CollectiveCall::of(call), || {
+            collective::run_ordered(inner, &inner.context, call, memory, inner.check_no_split())
+        })
     }
 
     pub(crate) fn start(&self, call: Call, memory: Memory, keep: KeepAlive) -> Result<InFlight> {

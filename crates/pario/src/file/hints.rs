@@ -1,6 +1,6 @@
 //! Hints of an open file: warnings about them, and the nodes that they name.
 
-use pario_driver::{Facts, FileSystem};
+use pario_driver::{Creation, ExpectedUse, Facts, Handle, ServerCount, StripingRequest};
 use pario_hints::{Hints, Info, Source, Warning};
 use pario_plan::requested_aggregators;
 use pario_transport::{Rank, Transport};
@@ -82,13 +82,58 @@ fn nodes(comm: &dyn Transport) -> Vec<u32> {
     ranks.map(|rank| comm.node_of(Rank(rank)).0).collect()
 }
 
-/// Warns if a new file does not have the striping that was requested.
-pub(super) fn report_striping(comm: &dyn Transport, mode: Mode, hints: &Hints, facts: &Facts) {
-    if mode.contains(Mode::CREATE)
-        && let Some(warning) = missed_striping(hints, facts)
-        && speaks_for(comm, &source_of(hints, "striping_factor"))
-    {
-        warn(&warning);
+/// The placement of a new file that hints request, or what to choose one from.
+pub(super) fn striping_request(comm: &dyn Transport, mode: Mode, hints: &Hints) -> StripingRequest {
+    if !mode.contains(Mode::CREATE) {
+        return StripingRequest::default();
+    }
+    let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    let request = StripingRequest {
+        servers: match hints.striping_factor {
+            None | Some(0) => None,
+            Some(count) => {
+                Some(u32::try_from(count).map_or(ServerCount::All, ServerCount::Exactly))
+            }
+        },
+        unit: hints.striping_unit.filter(|unit| *unit > 0),
+        first_server: hints.start_iodevice.and_then(|it| u32::try_from(it).ok()),
+        pool: hints.pario_pool.clone(),
+        stripes_per_server: small(hints.overstriping_ratio),
+        expected: None,
+    };
+    if request.is_explicit() || !hints.pario_choose_striping {
+        return request;
+    }
+    let mut nodes = nodes(comm);
+    nodes.sort_unstable();
+    nodes.dedup();
+    // Ranks on one node are served by one client.
+    let expected = (nodes.len() > 1).then(|| ExpectedUse {
+        nodes: small(nodes.len() as u64),
+        bytes: hints.pario_expected_size,
+    });
+    StripingRequest {
+        expected,
+        ..request
+    }
+}
+
+/// Warns if a new file does not have the striping that was requested. The rank that created it
+/// knows.
+pub(super) fn report_striping(comm: &dyn Transport, mode: Mode, hints: &Hints, file: &dyn Handle) {
+    match file.creation() {
+        Some(Creation::Refused { reason }) => warn(&format!(
+            "the striping hints are not honoured, and the file has the default striping: {reason}"
+        )),
+        Some(_) => {}
+        None => {
+            if mode.contains(Mode::CREATE)
+                && let Some(warning) = missed_striping(hints, file.facts())
+                && speaks_for(comm, &source_of(hints, "striping_factor"))
+            {
+                warn(&warning);
+            }
+        }
     }
 }
 
@@ -100,17 +145,17 @@ fn missed_striping(hints: &Hints, facts: &Facts) -> Option<String> {
         factor.is_none_or(|count| u64::try_from(count) == Ok(it.count))
             && unit.is_none_or(|unit| unit == it.unit)
     });
-    if factor.is_none() && unit.is_none() || is_met || !facts.file_system.stripes_files() {
+    let is_settable = facts.file_system.sets_stripes();
+    if factor.is_none() && unit.is_none()
+        || is_met
+        || is_settable
+        || !facts.file_system.stripes_files()
+    {
         return None;
     }
-    let tool = match facts.file_system {
-        FileSystem::Lustre => " (lfs setstripe)",
-        FileSystem::BeeGfs => " (beegfs-ctl --setpattern)",
-        _ => "",
-    };
     Some(format!(
         "the hints striping_factor and striping_unit are not honoured: pario leaves the striping of new files to \
-         {}; set it for the directory with the file system's own tools{tool}",
+         {}; set it for the directory with the file system's own tools",
         facts.file_system
     ))
 }
@@ -134,7 +179,7 @@ pub(super) fn publish(info: &mut Info, comm: &dyn Transport, hints: &Hints, fact
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pario_driver::{Client, LockReach, Striping};
+    use pario_driver::{Client, FileSystem, LockReach, Striping};
     use pario_hints::Sources;
 
     fn hints(pairs: &[(&str, &str)]) -> Hints {
@@ -151,16 +196,18 @@ mod tests {
             block_size: 4096,
             direct_alignment: None,
             striping: None,
+            placement: None,
             lock_granularity: None,
             client: Client::Kernel,
             source: String::new(),
             locks: LockReach::Everywhere,
-            request_bytes: None,
         };
-        let mut facts = of(FileSystem::Lustre);
+        let mut facts = of(FileSystem::PanFs);
         let missed = |pairs: &[(&str, &str)], facts: &Facts| missed_striping(&hints(pairs), facts);
         let wide = &[("striping_factor", "8"), ("striping_unit", "1m")];
-        assert!(missed(wide, &facts).unwrap().contains("lfs setstripe"));
+        assert!(missed(wide, &facts).unwrap().contains("panfs"));
+        // An existing file keeps its striping where new ones get the requested one.
+        assert_eq!(missed(wide, &of(FileSystem::Lustre)), None);
         assert!(missed(&[("striping_factor", "-1")], &facts).is_some());
         assert_eq!(missed(&[], &facts), None);
         assert_eq!(missed(&[("striping_factor", "0")], &facts), None);

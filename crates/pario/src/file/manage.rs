@@ -8,7 +8,9 @@ use pario_layout::Datatype;
 use pario_transport::Rank;
 
 use super::{Atomicity, File, Inner, lock_probe, open::advise};
-use crate::{Error, ErrorKind, Result, agree, collective_call::CollectiveCall, view::flatten};
+use crate::{
+    Error, ErrorKind, Overlap, Result, agree, collective_call::CollectiveCall, view::flatten,
+};
 
 /// # Size, consistency and hints
 ///
@@ -77,7 +79,7 @@ impl File {
                 false => Ok(()),
             })
             .and_then(|()| inner.unreported.take());
-        inner.agree("sync", synced)
+        inner.collectively(CollectiveCall::Sync, || inner.agree("sync", synced))
     }
 
     /// Sets how concurrent overlapping accesses behave. *Collective*, with the same value on all
@@ -99,7 +101,9 @@ impl File {
             }
             Ok(vec![atomicity as u8])
         });
-        agree::gather_in(CollectiveCall::SetAtomicity, &*inner.comm, mine)
+        let call = CollectiveCall::SetAtomicity;
+        inner
+            .collectively(call, || agree::gather_in(call, &*inner.comm, mine))
             .and_then(|all| agree::same(&all, "the atomicity"))
             .and_then(
                 |()| match atomicity == Atomicity::Atomic && inner.mode.can_write() {
@@ -140,7 +144,9 @@ impl File {
         let mut hints = (*inner.hints()).clone();
         let warnings = hints.update(info);
         let mine = inner.check_open().map(|()| hints.to_wire());
-        let all = agree::gather_in(CollectiveCall::SetInfo, &*inner.comm, mine)
+        let call = CollectiveCall::SetInfo;
+        let all = inner
+            .collectively(call, || agree::gather_in(call, &*inner.comm, mine))
             .map_err(|error| inner.name_error(error, "set_info"))?;
         super::hints::report(&*inner.comm, &warnings, all.iter().map(Vec::as_slice));
         if let Ok(theirs) = pario_hints::Hints::from_wire(&all[0]) {
@@ -161,7 +167,13 @@ impl File {
     /// instead.
     #[doc(hidden)]
     pub fn fail_collectively(&self, operation: &'static str, error: Error) -> Error {
-        match self.inner.agree::<()>(operation, Err(error)) {
+        let inner = &self.inner;
+        let fail = || inner.agree::<()>(operation, Err(error));
+        let agreed = match CollectiveCall::named(operation) {
+            Some(call) => inner.collectively(call, fail),
+            None => fail(),
+        };
+        match agreed {
             Err(error) => error,
             Ok(()) => unreachable!("this rank's own failure is among those agreed on"),
         }
@@ -189,6 +201,12 @@ impl File {
         self.inner.context.explain()
     }
 
+    /// What this rank exchanged with other nodes in the last blocking collective access, and how
+    /// much of it during file transfers.
+    pub fn overlap_last_all(&self) -> Overlap {
+        self.inner.context.overlap()
+    }
+
     /// The driver, the storage of the shared pointer and the hints in use, and why.
     pub fn explain_open(&self) -> String {
         let inner = &self.inner;
@@ -209,7 +227,7 @@ impl File {
 impl Inner {
     /// Rank 0 changes the size once all ranks have requested the same one.
     fn resize(
-        &self,
+        self: &Arc<Self>,
         call: CollectiveCall,
         bytes: u64,
         change: impl FnOnce(&dyn Handle) -> std::io::Result<()>,
@@ -217,7 +235,7 @@ impl Inner {
         let mine = self
             .check_resize(bytes)
             .map(|()| bytes.to_le_bytes().to_vec());
-        agree::gather_in(call, &*self.comm, mine)
+        self.collectively(call, || agree::gather_in(call, &*self.comm, mine))
             .and_then(|all| agree::same(&all, "the size"))
             .map_err(|error| self.name_error(error, call.name()))?;
         let changed = match self.comm.rank() {

@@ -119,8 +119,10 @@ impl File {
     pub fn close(&self) -> Result<()> {
         let inner = &self.inner;
         let ready = inner.check_not_closed().and_then(|()| inner.check_idle());
-        inner.agree("close", ready)?;
-        inner.close_together()
+        inner.collectively(CollectiveCall::Close, || {
+            inner.agree("close", ready)?;
+            inner.close_together()
+        })
     }
 
     /// Closes the file on this rank only and ignores errors: for programs that end with open
@@ -221,7 +223,7 @@ fn open_together(
         Names::Equal => resolved,
         Names::Different => Ok(agree::agree(&*comm, resolved)?),
     };
-    let how = open_how(mode, &hints);
+    let how = open_how(mode, &hints).striping(hints::striping_request(&*comm, mode, &hints));
     let (handle, sharing) = open_everywhere(&*comm, &resolved, &how, names)?;
     let hints = usable_with(hints, &sharing, &*comm);
     let Resolved {
@@ -231,7 +233,7 @@ fn open_together(
     } = resolved?;
     let driver_path = lasting(driver_path, &*driver);
     advise(&*handle, &hints);
-    hints::report_striping(&*comm, mode, &hints, handle.facts());
+    hints::report_striping(&*comm, mode, &hints, &*handle);
     let checked = match sharing == expected {
         true => Ok(()),
         false => sharing.check(mode, &*comm, path),

@@ -60,7 +60,9 @@ impl File {
     pub fn seek_shared(&self, offset: i64, from: Seek) -> Result<()> {
         let inner = &self.inner;
         inner
-            .seek_shared(offset, from)
+            .collectively(CollectiveCall::SeekShared, || {
+                inner.seek_shared(offset, from)
+            })
             .map_err(|error| inner.name_error(error, "seek_shared"))
     }
 

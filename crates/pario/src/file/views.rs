@@ -8,6 +8,7 @@ use super::rank_views::{self, Hinting};
 use super::{File, Inner};
 use crate::{
     Error, ErrorKind, Info, Mode, Result, agree,
+    collective_call::CollectiveCall,
     view::{Displacement, FlattenedView, Use, View},
 };
 
@@ -44,7 +45,7 @@ impl File {
             false => Hinting::Some,
         };
         let any = inner
-            .set_view(view, hinting)
+            .collectively(CollectiveCall::SetView, || inner.set_view(view, hinting))
             .map_err(|error| inner.name_error(error, "set_view"))?;
         match any {
             Hinting::Some => self.set_info(info),

@@ -30,15 +30,37 @@ const CALLS: &[Call] = &[
     ("close", File::close),
 ];
 
+const IN_BACKGROUND: &[Call] = &[
+    ("iwrite_all", |file| {
+        file.iwrite_all(vec![5u8; 64])?.wait().map(drop)
+    }),
+    ("iread_at_all", |file| {
+        let request = file.iread_at_all(0, vec![0u8; 64])?;
+        while !request.is_complete() {}
+        request.wait().map(drop)
+    }),
+    ("write_at_all_begin", |file| {
+        file.write_at_all_begin(0, vec![6u8; 64])?.end().map(drop)
+    }),
+    ("write_ordered_begin", |file| {
+        file.write_ordered_begin(vec![7u8; 64])?.end().map(drop)
+    }),
+];
+
 /// The last rank makes another call than the others. All get an error that names both calls,
 /// and the file stays usable.
 pub(crate) fn check(comm: &Arc<dyn Transport>, path: &Path) -> Result<()> {
     let last = comm.size() - 1;
     let views = [View::bytes(), every(128, 64, 64 * u64::from(comm.rank().0))];
-    for view in &views {
+    for (view, are_equal) in views.iter().zip([true, false]) {
         let file = File::open(comm, path, NEW, &Info::new())?;
         file.set_view(view)?;
         for (theirs, other) in pairs() {
+            // Fails at once on the ranks that make it if their views differ.
+            let is_rejected = |call: &Call| call.0 == "write_ordered_begin";
+            if !are_equal && (is_rejected(theirs) || is_rejected(other)) {
+                continue;
+            }
             let (name, call) = match comm.rank().0 == last {
                 true => other,
                 false => theirs,
@@ -55,11 +77,22 @@ pub(crate) fn check(comm: &Arc<dyn Transport>, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// All pairs of calls that do not match.
+/// All pairs of calls that do not match. Of those with calls in the background, each of these is
+/// the call of all ranks but the last with some blocking calls, and of the last with others.
 fn pairs() -> impl Iterator<Item = (&'static Call, &'static Call)> {
     let is_write = |call: &Call| matches!(call.0, "write_at_all" | "write_all");
     let all = CALLS
         .iter()
         .flat_map(|theirs| CALLS.iter().map(move |other| (theirs, other)));
-    all.filter(move |(theirs, other)| theirs.0 != other.0 && !(is_write(theirs) && is_write(other)))
+    let blocking = all.filter(move |(theirs, other)| {
+        theirs.0 != other.0 && !(is_write(theirs) && is_write(other))
+    });
+    let in_background = IN_BACKGROUND.iter().flat_map(|call| {
+        let mixed = CALLS.iter().enumerate();
+        mixed.map(move |(index, other)| match index % 2 {
+            0 => (call, other),
+            _ => (other, call),
+        })
+    });
+    blocking.chain(in_background)
 }

@@ -27,7 +27,7 @@ enum Style {
 }
 
 const STYLES: [Style; 4] = [Style::Whole, Style::Parts, Style::Background, Style::Pieces];
-const WAYS: [&str; 4] = ["direct", "list", "sieve", "automatic"];
+const METHODS: [&str; 4] = ["direct", "list", "sieve", "automatic"];
 
 /// Who owns which bytes.
 struct Shares {
@@ -75,8 +75,8 @@ fn view_of(ranges: &[Range<u64>]) -> Result<View> {
 /// Hints of this rank's own, besides those that all share.
 fn info(hints: &Hints, rng: &mut fastrand::Rng) -> Info {
     let own = [
-        ("pario_write_method", *rng.choice(&WAYS).unwrap()),
-        ("pario_read_method", *rng.choice(&WAYS).unwrap()),
+        ("pario_write_method", *rng.choice(&METHODS).unwrap()),
+        ("pario_read_method", *rng.choice(&METHODS).unwrap()),
         (
             "pario_list_pieces",
             *rng.choice(&["1", "3", "1024"]).unwrap(),

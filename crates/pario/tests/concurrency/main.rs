@@ -62,11 +62,11 @@ fn complaint(
 }
 
 /// Every combination of the hints that are the same on all ranks, and of the
-/// ways to write. With no way given, each rank takes one of its own.
+/// methods to write. With none given, each rank takes one of its own.
 fn hint_combinations() -> Vec<disjoint::Hints> {
     let mut combinations: Vec<disjoint::Hints> = vec![Vec::new()];
-    for way in ["direct", "list", "sieve", "automatic"] {
-        combinations.push(vec![("pario_write_method", way.to_owned())]);
+    for method in ["direct", "list", "sieve", "automatic"] {
+        combinations.push(vec![("pario_write_method", method.to_owned())]);
     }
     for (name, values) in [
         ("pario_rmw", ["never", "locked"]),
@@ -162,11 +162,11 @@ fn the_test_of_disjoint_writes_can_fail() {
 /// Hints for a case of atomic mode.
 fn atomic_info(seed: u64) -> Info {
     let mut rng = fastrand::Rng::with_seed(seed);
-    let ways = ["direct", "list", "sieve", "automatic"];
+    let methods = ["direct", "list", "sieve", "automatic"];
     let mut choose = |values: &[&'static str]| *rng.choice(values).unwrap();
     let pairs = [
-        ("pario_write_method", choose(&ways)),
-        ("pario_read_method", choose(&ways)),
+        ("pario_write_method", choose(&methods)),
+        ("pario_read_method", choose(&methods)),
         ("pario_rmw", choose(&["never", "locked"])),
         ("pario_async", choose(&["pool", "uring"])),
         ("pario_list_pieces", choose(&["1", "1024"])),
@@ -194,14 +194,14 @@ fn atomic_mode_has_a_serial_order_with_every_driver() {
     }
 }
 
-/// One call a piece, on a driver that lets others in before each.
+/// One call per piece, on a driver that lets others in before each.
 fn torn_apart(atomicity: Atomicity, locks: Locks, seed: u64) -> Option<String> {
     const ROUNDS: u64 = 30;
-    let ways = [
+    let methods = [
         ("pario_write_method", "direct"),
         ("pario_read_method", "direct"),
     ];
-    let info = Info::from_pairs(ways).unwrap();
+    let info = Info::from_pairs(methods).unwrap();
     let driver = Careless::over(Memory::separate(), locks);
     complaint(4, &driver, NEW, |comm, open| {
         atomic::work(comm, open, &info, atomicity, (seed, ROUNDS))

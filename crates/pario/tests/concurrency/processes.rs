@@ -69,10 +69,10 @@ fn disjoint_writes(seed: u64, prefix: &str) -> Vec<String> {
 
 fn atomic_mode(seed: u64, prefix: &str) -> Vec<String> {
     const ROUNDS: u64 = 40;
-    let ways = ["direct", "list", "sieve"];
+    let methods = ["direct", "list", "sieve"];
     let info = Info::from_pairs([
-        ("pario_write_method", ways[seed as usize % 3]),
-        ("pario_read_method", ways[seed as usize / 3 % 3]),
+        ("pario_write_method", methods[seed as usize % 3]),
+        ("pario_read_method", methods[seed as usize / 3 % 3]),
         ("pario_rmw", ["locked", "never"][seed as usize % 2]),
     ]);
     let info = info.unwrap();

@@ -63,7 +63,7 @@ const STEPS: &[Step] = &[
     Sync,
 ];
 
-/// A scenario for each algorithm with each exchange, on pretended servers and
+/// A scenario for each algorithm with each exchange, on assumed servers and
 /// with windows of a few bytes. Two-phase comes with every kind of sieving,
 /// the others with one in turn.
 pub(crate) fn scenarios() -> Vec<Scenario> {

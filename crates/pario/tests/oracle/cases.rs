@@ -6,8 +6,8 @@ use fastrand::Rng;
 use pario_driver::Log;
 
 use crate::{
-    carriers::Carrier,
     compare::Check,
+    drivers::DriverKind,
     generate,
     model::Model,
     representation,
@@ -40,12 +40,12 @@ pub(crate) fn seeds(count: u64) -> Range<u64> {
 /// steps of it that fail.
 pub(crate) fn run_seed(
     seed: u64,
-    carriers: &[Carrier],
+    drivers: &[DriverKind],
     directory: &Path,
     world: &World<'_>,
 ) -> Check {
     representation::register_all();
-    let scenario = generate::scenario(&mut Rng::with_seed(seed), carriers);
+    let scenario = generate::scenario(&mut Rng::with_seed(seed), drivers);
     let path = directory.join(format!("PARIO_SEED={seed}"));
     let Err(why) = check(&scenario, &path, world) else {
         return Ok(());

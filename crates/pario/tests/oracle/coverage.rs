@@ -7,9 +7,9 @@ use fastrand::Rng;
 use pario::{Basic, Mode};
 
 use crate::{
-    carriers::Carrier,
+    drivers::DriverKind,
     generate,
-    hints::{ALGORITHMS, EXCHANGES, PARTITIONS},
+    hints::{algorithms, exchanges, partitions},
     model::{Expected, Model},
     scenario::{Access, Action, Direction, Scenario, Step},
     spec::Spec,
@@ -142,9 +142,11 @@ const LARGE_BYTES: u64 = 256 << 10;
 /// direction.
 fn wanted_methods() -> Vec<String> {
     let sieving = ["unique", "locked", "never"];
-    let aspects = || EXCHANGES.into_iter().chain(sieving);
-    let partitions = PARTITIONS.map(|name| format!("two-phase, {name}"));
-    let methods = ALGORITHMS.map(str::to_owned).into_iter().chain(partitions);
+    let aspects = || exchanges().into_iter().chain(sieving);
+    let partitions = partitions().into_iter();
+    let partitions = partitions.map(|name| format!("two-phase, {name}"));
+    let algorithms = algorithms().into_iter().map(str::to_owned);
+    let methods = algorithms.chain(partitions);
     methods
         .flat_map(|method| aspects().map(move |aspect| format!("{method}, {aspect}")))
         .flat_map(|pair| ["Read", "Write"].map(|direction| format!("{direction} by {pair}")))
@@ -163,7 +165,7 @@ impl Tally {
     }
 
     fn scenario(&mut self, scenario: &Scenario) {
-        self.note(format!("on {:?}", scenario.opening.carrier));
+        self.note(format!("on {:?}", scenario.opening.driver));
         for (name, _) in scenario.opening.mode.iter_names() {
             self.note(name);
         }
@@ -298,7 +300,7 @@ fn first_word(value: &impl std::fmt::Debug) -> String {
 fn the_draws_reach_everything() {
     let mut tally = Tally::default();
     for seed in 1..=DRAWS {
-        let scenario = generate::scenario(&mut Rng::with_seed(seed), &Carrier::ALL);
+        let scenario = generate::scenario(&mut Rng::with_seed(seed), &DriverKind::ALL);
         tally.scenario(&scenario);
     }
     for (what, count) in &tally.0 {

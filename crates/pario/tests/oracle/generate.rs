@@ -4,7 +4,7 @@ use fastrand::Rng;
 use pario::{Atomicity, Basic, Mode, Seek};
 
 use crate::{
-    carriers::Carrier,
+    drivers::DriverKind,
     hints::{assumptions, hints, hints_at_open, methods},
     model::Model,
     representation::Stored,
@@ -64,17 +64,15 @@ impl Theme {
 }
 
 /// Draws a scenario.
-pub(crate) fn scenario(rng: &mut Rng, carriers: &[Carrier]) -> Scenario {
+pub(crate) fn scenario(rng: &mut Rng, drivers: &[DriverKind]) -> Scenario {
     let theme = one_of(rng, &[Theme::Everything, Theme::Together]);
     let ranks = theme.ranks(rng);
     let nodes = theme.nodes(rng, ranks);
     let large = rng.u32(..LARGE_EVERY) == 0;
     // A large access in tiny pieces takes for ever on a slow line.
-    let carriers = carriers.iter().copied();
-    let carriers: Vec<Carrier> = carriers
-        .filter(|carrier| !(large && carrier.is_slow()))
-        .collect();
-    let carrier = one_of(rng, &carriers);
+    let drivers = drivers.iter().copied();
+    let drivers: Vec<DriverKind> = drivers.filter(|kind| !(large && kind.is_slow())).collect();
+    let kind = one_of(rng, &drivers);
     let before = rng.bool().then(|| Filling {
         len: rng.usize(..FILE_BYTES_BEFORE_MAX),
         seed: rng.u64(..),
@@ -82,14 +80,14 @@ pub(crate) fn scenario(rng: &mut Rng, carriers: &[Carrier]) -> Scenario {
     let mut draw = Draw {
         theme,
         large,
-        carriers,
+        drivers,
         one_node: nodes.iter().all(|node| *node == nodes[0]),
         crowded: true,
         rng: rng.fork(),
     };
     let mut scenario = Scenario {
         nodes,
-        opening: draw.opening(carrier, before.is_some()),
+        opening: draw.opening(kind, before.is_some()),
         before,
         steps: Vec::new(),
     };
@@ -100,7 +98,7 @@ pub(crate) fn scenario(rng: &mut Rng, carriers: &[Carrier]) -> Scenario {
             draw.crowded = attempt < DRAWS / 2;
             let step = match index {
                 0 if rng.u32(..3) > 0 => draw.set_view(&model),
-                _ => draw.step(&model, carrier),
+                _ => draw.step(&model, kind),
             };
             let mut next = model.clone();
             if next.take(&step).is_some() {
@@ -153,19 +151,19 @@ struct Draw {
     rng: Rng,
     theme: Theme,
     large: bool,
-    carriers: Vec<Carrier>,
+    drivers: Vec<DriverKind>,
     one_node: bool,
     /// Whether all ranks may act at once.
     crowded: bool,
 }
 
 impl Draw {
-    fn opening(&mut self, carrier: Carrier, exists: bool) -> Opening {
+    fn opening(&mut self, kind: DriverKind, exists: bool) -> Opening {
         let mut all_hints = hints_at_open(&mut self.rng, self.one_node);
         all_hints.extend(assumptions(&mut self.rng));
         all_hints.extend(self.hints());
         Opening {
-            carrier,
+            driver: kind,
             mode: mode(&mut self.rng, self.theme, exists),
             hints: all_hints,
         }
@@ -178,7 +176,7 @@ impl Draw {
         drawn
     }
 
-    fn step(&mut self, model: &Model, carrier: Carrier) -> Step {
+    fn step(&mut self, model: &Model, kind: DriverKind) -> Step {
         if self.theme == Theme::Together {
             match self.rng.u32(..10) {
                 0..2 => return self.set_view(model),
@@ -206,18 +204,18 @@ impl Draw {
                 Step::SeekShared(offset, from)
             }
             96..98 => Step::SetInfo(self.hints()),
-            _ => Step::Reopen(self.reopening(model, carrier)),
+            _ => Step::Reopen(self.reopening(model, kind)),
         }
     }
 
-    fn reopening(&mut self, model: &Model, carrier: Carrier) -> Opening {
+    fn reopening(&mut self, model: &Model, kind: DriverKind) -> Opening {
         // A file in memory stays there.
-        let carriers = self.carriers.iter().copied();
-        let reaching: Vec<_> = carriers
-            .filter(|other| other.in_memory() == carrier.in_memory())
+        let drivers = self.drivers.iter().copied();
+        let reaching: Vec<_> = drivers
+            .filter(|other| other.in_memory() == kind.in_memory())
             .collect();
-        let carrier = one_of(&mut self.rng, &reaching);
-        self.opening(carrier, !model.is_deleted_at_close())
+        let kind = one_of(&mut self.rng, &reaching);
+        self.opening(kind, !model.is_deleted_at_close())
     }
 
     fn seek(&mut self) -> (i64, Seek) {

@@ -1,8 +1,9 @@
 //! Random hints: those of independent accesses, and every method of
-//! collective ones, on pretended servers and with windows far smaller than
+//! collective ones, on assumed servers and with windows far smaller than
 //! the data.
 
 use fastrand::Rng;
+use pario_plan::{Exchange, algorithm::ALGORITHMS, partition::PARTITIONS};
 
 use crate::{generate::one_of, scenario::Hint};
 
@@ -16,12 +17,12 @@ pub(crate) fn hints(rng: &mut Rng, large: bool) -> Vec<Hint> {
         true => &LARGE_BUFFER_SIZES,
         false => &BUFFER_SIZES,
     };
-    let ways = ["automatic", "direct", "list", "sieve"];
+    let methods = ["automatic", "direct", "list", "sieve"];
     let sieving = ["automatic", "enable", "disable"];
     let numbers = ["0", "1", "40", "100"];
     let table: [(&'static str, &[&str]); 10] = [
-        ("pario_read_method", &ways),
-        ("pario_write_method", &ways),
+        ("pario_read_method", &methods),
+        ("pario_write_method", &methods),
         ("romio_ds_read", &sieving),
         ("romio_ds_write", &sieving),
         ("ind_rd_buffer_size", buffer_sizes),
@@ -66,36 +67,20 @@ fn draw_hints(rng: &mut Rng, table: &[(&'static str, &[&str])]) -> Vec<Hint> {
 }
 
 /// The names of `pario_algorithm`.
-pub(crate) const ALGORITHMS: [&str; 9] = [
-    "individual",
-    "private-sieve",
-    "two-phase",
-    "static-segmentation",
-    "dynamic-segmentation",
-    "one-per-server",
-    "resonant",
-    "resonant-prefetch",
-    "resonant-timed",
-];
+pub(crate) fn algorithms() -> Vec<&'static str> {
+    ALGORITHMS.iter().map(|it| it.name()).collect()
+}
 
 /// The names of `pario_partition`.
-pub(crate) const PARTITIONS: [&str; 11] = [
-    "even",
-    "aligned",
-    "static-cyclic",
-    "group-cyclic",
-    "persistent",
-    "persistent-aligned",
-    "by-server",
-    "file-layout",
-    "stripe-multiple",
-    "neighbours",
-    "balanced",
-];
+pub(crate) fn partitions() -> Vec<&'static str> {
+    PARTITIONS.iter().map(|it| it.name()).collect()
+}
 
 /// The words of `pario_exchange`.
-pub(crate) const EXCHANGES: [&str; 5] =
-    ["shared", "messages", "alltoall", "two-layer", "automatic"];
+pub(crate) fn exchanges() -> Vec<&'static str> {
+    let named = Exchange::ALL.into_iter().map(|it| it.name());
+    named.chain(["automatic"]).collect()
+}
 
 /// Most often some of these: algorithms that gather take a partition, an
 /// exchange, and windows that make many rounds of little data.
@@ -108,12 +93,12 @@ pub(crate) fn methods(rng: &mut Rng, large: bool) -> Vec<Hint> {
     // Half of the calls are two-phase: the method with all the partitions.
     match rng.u32(..10) {
         0..4 => drawn.push(("pario_algorithm", "two-phase".to_owned())),
-        4..9 => drawn.push(("pario_algorithm", one_of(rng, &ALGORITHMS).to_owned())),
+        4..9 => drawn.push(("pario_algorithm", one_of(rng, &algorithms()).to_owned())),
         _ => {}
     }
     for (name, values) in [
-        ("pario_partition", &PARTITIONS[..]),
-        ("pario_exchange", &EXCHANGES[..]),
+        ("pario_partition", &partitions()[..]),
+        ("pario_exchange", &exchanges()[..]),
         ("cb_buffer_size", windows),
         ("pario_slice_bytes", windows),
     ] {
@@ -148,7 +133,7 @@ pub(crate) fn methods(rng: &mut Rng, large: bool) -> Vec<Hint> {
     drawn
 }
 
-/// A file system that the file only pretends to be on.
+/// An assumed file system.
 pub(crate) fn assumptions(rng: &mut Rng) -> Vec<Hint> {
     let mut drawn = Vec::new();
     if rng.u32(..4) > 0 {

@@ -10,10 +10,10 @@
 //! are printed.
 
 mod access;
-mod carriers;
 mod cases;
 mod compare;
 mod coverage;
+mod drivers;
 mod generate;
 mod hints;
 mod model;
@@ -36,7 +36,7 @@ use std::{
 
 use pario_transport::threads;
 
-use crate::{carriers::Carrier, compare::Check, run::Trial, watchdog::Watchdog};
+use crate::{compare::Check, drivers::DriverKind, run::Trial, watchdog::Watchdog};
 
 const CASES: u64 = 3000;
 /// A case that takes longer hangs.
@@ -71,7 +71,8 @@ fn every_call_does_what_the_model_says() {
             if !seeds.contains(&seed) {
                 return;
             }
-            if let Err(report) = cases::run_seed(seed, &Carrier::ALL, directory.path(), &watched) {
+            if let Err(report) = cases::run_seed(seed, &DriverKind::ALL, directory.path(), &watched)
+            {
                 *failure.lock().expect("no worker panics") = Some(report);
             }
         }

@@ -248,11 +248,11 @@ impl Model {
                 _ => true,
             };
             let in_order = plan.actions.iter().all(ordered);
-            traffic.next_lane();
+            traffic.next_sequence();
             let mut expected = Vec::new();
             for action in &plan.actions {
                 if !in_order {
-                    traffic.next_lane();
+                    traffic.next_sequence();
                 }
                 expected.push(self.act(rank, action, traffic)?);
             }
@@ -292,7 +292,7 @@ impl Model {
     ) -> Option<Vec<Vec<Expected>>> {
         let mut all = Vec::new();
         for (rank, access) in accesses.iter().enumerate() {
-            traffic.next_lane();
+            traffic.next_sequence();
             all.push(vec![self.access(rank, access, traffic)?]);
         }
         // What the others moved when one fails is not the model's to say.
@@ -305,7 +305,7 @@ impl Model {
         let ranks = self.views.len();
         let mut all = Vec::new();
         for rank in 0..ranks {
-            traffic.next_lane();
+            traffic.next_sequence();
             all.push(vec![self.access(rank, access, traffic)?]);
         }
         (access.direction == Direction::Write).then_some(all)

@@ -4,9 +4,9 @@
 #![allow(unsafe_code)] // alarm has no wrapper in the standard library
 
 mod access;
-mod carriers;
 mod cases;
 mod compare;
+mod drivers;
 mod generate;
 mod hints;
 mod model;
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use pario_transport::processes;
 
-use crate::{carriers::Carrier, compare::Check, run::Trial};
+use crate::{compare::Check, drivers::DriverKind, run::Trial};
 
 const CASES: u64 = 400;
 /// Past this time a case hangs; the signal ends the program and its ranks.
@@ -46,12 +46,12 @@ fn world(trial: &Trial<'_>) -> Vec<Check> {
 fn main() -> ExitCode {
     let directory = tempfile::tempdir().expect("a directory for files");
     // Several processes do not share memory; a trace stays in its process.
-    let carriers: Vec<Carrier> = Carrier::ALL
+    let drivers: Vec<DriverKind> = DriverKind::ALL
         .into_iter()
-        .filter(|carrier| !carrier.in_memory())
+        .filter(|kind| !kind.in_memory())
         .collect();
     for seed in cases::seeds(CASES) {
-        if let Err(report) = cases::run_seed(seed, &carriers, directory.path(), &world) {
+        if let Err(report) = cases::run_seed(seed, &drivers, directory.path(), &world) {
             eprintln!("{report}");
             return ExitCode::FAILURE;
         }

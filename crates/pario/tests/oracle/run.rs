@@ -8,8 +8,8 @@ use pario_transport::Transport;
 
 use crate::{
     access::{run_collective, run_in_flight, run_plan},
-    carriers::{self, Carrier},
     compare::{Check, same, same_bytes, same_result},
+    drivers::{self, DriverKind},
     model::{Model, Outcome},
     scenario::{Action, Opening, Plan, Scenario, Step, ViewSpec},
 };
@@ -44,7 +44,7 @@ impl Trial<'_> {
     }
 
     fn in_memory(&self) -> bool {
-        self.scenario.opening.carrier.in_memory()
+        self.scenario.opening.driver.in_memory()
     }
 
     fn prepare(&self) {
@@ -82,10 +82,10 @@ impl Trial<'_> {
 
     fn open(&self, comm: &Arc<dyn Transport>, opening: &Opening) -> Result<File, String> {
         let info = info(&opening.hints);
-        let file = match opening.carrier {
-            Carrier::Posix => File::open(comm, self.path, opening.mode, &info),
-            carrier => {
-                let driver = carrier.driver(&self.log);
+        let file = match opening.driver {
+            DriverKind::Posix => File::open(comm, self.path, opening.mode, &info),
+            kind => {
+                let driver = kind.driver(&self.log);
                 File::open_with(comm, driver, self.path, opening.mode, &info)
             }
         };
@@ -207,7 +207,7 @@ impl<'a> Rank<'a> {
             _ => Vec::new(),
         };
         if !self.opening.may_write_back(ranks, step) {
-            let stray = carriers::stray_write(&events, &outcome.written);
+            let stray = drivers::stray_write(&events, &outcome.written);
             same("a byte written that nobody asked for", stray, None)?;
         }
         let size = self.file.size().map_err(|error| error.to_string())?;

@@ -4,7 +4,7 @@
 use pario::{Basic, Mode, Seek};
 
 use crate::{
-    carriers::Carrier,
+    drivers::DriverKind,
     representation::Stored,
     spec::{Spec, TypeMap},
 };
@@ -12,7 +12,7 @@ use crate::{
 /// A whole case.
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
-    /// The node of each rank: some pretend to be far from each other.
+    /// The node of each rank: some are on different (simulated) nodes.
     pub(crate) nodes: Vec<u32>,
     /// What the file holds before it is opened; `None` if there is no file.
     pub(crate) before: Option<Filling>,
@@ -44,7 +44,7 @@ impl Scenario {
 /// How the file is opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Opening {
-    pub(crate) carrier: Carrier,
+    pub(crate) driver: DriverKind,
     pub(crate) mode: Mode,
     pub(crate) hints: Vec<Hint>,
 }

@@ -328,8 +328,11 @@ fn memory_does_not_grow_with_pieces() {
             file.close()?;
         }
         // A call for each piece is quick where no file is behind it.
-        for way in ["list", "direct"] {
-            let hints = info(&[("pario_write_method", way), ("pario_read_method", way)]);
+        for method in ["list", "direct"] {
+            let hints = info(&[
+                ("pario_write_method", method),
+                ("pario_read_method", method),
+            ]);
             let sink = File::open(&comm, "/dev/null", Mode::WRITE_ONLY, &hints)?;
             write_bounded(&sink, SEPARATE, "native")?;
             sink.close()?;

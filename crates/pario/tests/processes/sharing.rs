@@ -90,7 +90,7 @@ fn ordered() {
 fn without_memory() {
     let directory = directory();
     let path = directory.path().join("apart");
-    let nowhere = SegmentMemory::Folder("/proc/no/such/directory".into());
+    let nowhere = SegmentMemory::Directory("/proc/no/such/directory".into());
     let world = World::new(3).nodes(&[0, 1, 1]).segment_memory(&[nowhere]);
     run(&world, |comm| {
         let file = File::open(&comm, &path, NEW, &Info::new())?;
@@ -132,7 +132,7 @@ fn nothing_is_left() {
     let path = directory.path().join("data");
     let kinds = [
         SegmentMemory::Nameless,
-        SegmentMemory::Folder("/dev/shm".into()),
+        SegmentMemory::Directory("/dev/shm".into()),
     ];
     for kind in kinds {
         for method in ["memory", "file"] {

@@ -72,13 +72,13 @@ fn views_pointers_and_sizes() {
 fn every_way_and_driver() {
     let directory = directory();
     for driver in ["ufs", "uring"] {
-        for way in ["direct", "list", "sieve", "automatic"] {
-            let path = directory.path().join(format!("{driver}-{way}"));
+        for method in ["direct", "list", "sieve", "automatic"] {
+            let path = directory.path().join(format!("{driver}-{method}"));
             ranks(3, |comm| {
                 let hints = info(&[
                     ("pario_driver", driver),
-                    ("pario_write_method", way),
-                    ("pario_read_method", way),
+                    ("pario_write_method", method),
+                    ("pario_read_method", method),
                 ]);
                 let file = File::open(&comm, &path, NEW, &hints)?;
                 file.set_view(&every(21, 7, 7 * u64::from(comm.rank().0)))?;
@@ -95,7 +95,7 @@ fn every_way_and_driver() {
                 assert_eq!(
                     usize::from(*byte),
                     index / 7 % 3 + 1,
-                    "{driver} {way}: {index}"
+                    "{driver} {method}: {index}"
                 );
             }
         }
@@ -157,10 +157,10 @@ fn locked_read_modify_write() {
     ranks(4, |comm| {
         let rank = comm.rank().0;
         // Two ranks sieve, two write their pieces directly.
-        let way = if rank % 2 == 0 { "sieve" } else { "direct" };
+        let method = if rank % 2 == 0 { "sieve" } else { "direct" };
         let hints = info(&[
             ("pario_rmw", "locked"),
-            ("pario_write_method", way),
+            ("pario_write_method", method),
             ("ind_wr_buffer_size", "100"),
         ]);
         let file = File::open(&comm, &path, NEW, &hints)?;

@@ -52,7 +52,7 @@ const CASES: &[Case] = &[
         says: &["READ_ONLY"],
     },
     Case {
-        what: "an offset that is no byte of any file",
+        what: "an offset beyond the largest file",
         mode: BOTH,
         call: |file| file.write_at(u64::MAX, &[0u8]).map(drop),
         operation: "write_at",

@@ -26,10 +26,10 @@ fn rule_17_a_read_counts_the_prefix_before_the_end_and_touches_no_more() {
     let path = directory.path().join("end");
     let content: Vec<u8> = (0..1003).map(|index| (index % 251) as u8).collect();
     fs::write(&path, &content).unwrap();
-    for way in ["direct", "list", "sieve", "automatic"] {
+    for method in ["direct", "list", "sieve", "automatic"] {
         ranks(4, |comm| {
             let rank = u64::from(comm.rank().0);
-            let hints = info(&[("pario_read_method", way), ("ind_rd_buffer_size", "100")]);
+            let hints = info(&[("pario_read_method", method), ("ind_rd_buffer_size", "100")]);
             let file = File::open(&comm, &path, Mode::READ_ONLY, &hints)?;
             file.set_view(&every(40, 10, 10 * rank))?;
             // Memory with holes too: three bytes, then a hole of two.
@@ -41,12 +41,12 @@ fn rule_17_a_read_counts_the_prefix_before_the_end_and_touches_no_more() {
                 .filter(|index| index / 10 % 4 == rank as usize)
                 .map(|index| content[index])
                 .collect();
-            assert_eq!(status.bytes(), mine.len() as u64, "{way}");
+            assert_eq!(status.bytes(), mine.len() as u64, "{method}");
             let mut expected = vec![0xEE; 2000];
             for (index, byte) in mine.iter().enumerate() {
                 expected[index / 3 * 5 + index % 3] = *byte;
             }
-            assert_eq!(memory, expected, "{way}");
+            assert_eq!(memory, expected, "{method}");
             file.close()
         });
     }
@@ -65,10 +65,10 @@ fn full_at_600() -> Arc<dyn Driver> {
 #[test]
 fn rule_17_an_error_counts_the_prefix_before_it() {
     let directory = directory();
-    for way in ["direct", "list"] {
-        let path = directory.path().join(way);
+    for method in ["direct", "list"] {
+        let path = directory.path().join(method);
         ranks(3, |comm| {
-            let hints = info(&[("pario_write_method", way), ("pario_list_pieces", "4")]);
+            let hints = info(&[("pario_write_method", method), ("pario_list_pieces", "4")]);
             let file = File::open_with(&comm, full_at_600(), &path, NEW, &hints)?;
             let rank = u64::from(comm.rank().0);
             file.set_view(&every(30, 10, 10 * rank))?;
@@ -76,11 +76,11 @@ fn rule_17_an_error_counts_the_prefix_before_it() {
             assert_eq!(error.kind(), ErrorKind::NoSpace);
             assert_eq!(error.rank(), Some(comm.rank().0));
             // 20 pieces of every rank lie below byte 600.
-            assert_eq!(error.transferred(), 200, "{way}");
-            assert_eq!(error.offset(), Some(600 + 10 * rank), "{way}");
+            assert_eq!(error.transferred(), 200, "{method}");
+            assert_eq!(error.offset(), Some(600 + 10 * rank), "{method}");
             file.close()
         });
-        assert_eq!(fs::read(&path).unwrap(), [7; 600], "{way}");
+        assert_eq!(fs::read(&path).unwrap(), [7; 600], "{method}");
     }
 }
 

@@ -233,10 +233,10 @@ fn rule_03_files_are_mapped_only_for_the_kernels_copies_and_no_signal_is_handled
                 false => Ok(()),
             }
         });
-        for way in ["direct", "list", "sieve", "automatic"] {
+        for method in ["direct", "list", "sieve", "automatic"] {
             let hints = info(&[
-                ("pario_read_method", way),
-                ("pario_write_method", way),
+                ("pario_read_method", method),
+                ("pario_write_method", method),
                 ("pario_rmw", "locked"),
                 ("pario_scattered_writes", "calls"),
             ]);
@@ -392,9 +392,12 @@ fn rule_06_a_byte_shown_twice_does_not_hide_a_hole() {
     // Bytes 0, 1, 1 and 3 of every 4: as many as the span has, and a hole.
     let twice = Datatype::indexed(&[(2, 0), (1, 1), (1, 3)], &byte()).unwrap();
     let view = View::new(0, &byte(), &twice);
-    for way in ["direct", "list", "sieve", "automatic"] {
+    for method in ["direct", "list", "sieve", "automatic"] {
         alone(|comm| {
-            let hints = info(&[("pario_read_method", way), ("pario_write_method", way)]);
+            let hints = info(&[
+                ("pario_read_method", method),
+                ("pario_write_method", method),
+            ]);
             let unique = Mode::READ_WRITE | Mode::UNIQUE_OPEN;
             let file = File::open(&comm, &path, unique, &hints)?;
             let rejected = file.set_view(&view).unwrap_err();
@@ -407,7 +410,7 @@ fn rule_06_a_byte_shown_twice_does_not_hide_a_hole() {
             let expected: Vec<u8> = (0..20)
                 .flat_map(|tile| [0, 1, 1, 3].map(|byte| 4 * tile + byte))
                 .collect();
-            assert_eq!(got[..], expected[..], "{way}");
+            assert_eq!(got[..], expected[..], "{method}");
             file.close()
         });
     }

@@ -10,7 +10,7 @@ use pario_transport::Rank;
 
 use crate::common::{NEW, alone, byte, directory, info, ranks};
 
-const WAYS: [&str; 4] = ["direct", "list", "sieve", "automatic"];
+const METHODS: [&str; 4] = ["direct", "list", "sieve", "automatic"];
 
 #[test]
 fn rule_21_a_filetype_that_shows_bytes_twice_reads_them_twice() {
@@ -25,10 +25,10 @@ fn rule_21_a_filetype_that_shows_bytes_twice_reads_them_twice() {
         Datatype::resized(&Datatype::contiguous(2, &int).unwrap(), 0, 4).unwrap(),
     ];
     let shown = [[0, 0, 1, 2, 2, 3, 4, 4, 5], [0, 1, 1, 2, 2, 3, 3, 4, 4]];
-    for way in WAYS {
+    for method in METHODS {
         for (filetype, shown) in filetypes.iter().zip(&shown) {
             alone(|comm| {
-                let hints = info(&[("pario_read_method", way)]);
+                let hints = info(&[("pario_read_method", method)]);
                 let file = File::open(&comm, &path, Mode::READ_ONLY, &hints)?;
                 file.set_view(&View::new(4, &int, filetype))?;
                 let mut got = [0i32; 9];
@@ -38,7 +38,7 @@ fn rule_21_a_filetype_that_shows_bytes_twice_reads_them_twice() {
                     assert_eq!(
                         got.to_ne_bytes(),
                         content[at..at + 4],
-                        "{way}: item {index}"
+                        "{method}: item {index}"
                     );
                 }
                 file.close()
@@ -54,13 +54,13 @@ fn rule_21_tiles_that_interleave_are_written_where_they_lie() {
     let pair = Datatype::hindexed(&[(1, 0), (1, 5)], &byte()).unwrap();
     let tile = Datatype::resized(&pair, 0, 2).unwrap();
     let places = [0, 5, 2, 7, 4, 9, 6, 11];
-    for way in WAYS {
-        let path = directory.path().join(way);
+    for method in METHODS {
+        let path = directory.path().join(method);
         fs::write(&path, [99; 12]).unwrap();
         alone(|comm| {
             let hints = info(&[
-                ("pario_write_method", way),
-                ("pario_read_method", way),
+                ("pario_write_method", method),
+                ("pario_read_method", method),
                 ("pario_rmw", "locked"),
             ]);
             let file = File::open(&comm, &path, NEW, &hints)?;
@@ -69,7 +69,7 @@ fn rule_21_tiles_that_interleave_are_written_where_they_lie() {
             file.write_at(0, &mine)?;
             let mut back = [0u8; 8];
             file.read_at(0, &mut back)?;
-            assert_eq!(back, mine, "{way}");
+            assert_eq!(back, mine, "{method}");
             for (etype, place) in places.iter().enumerate() {
                 assert_eq!(file.byte_offset(etype as u64)?, *place);
             }
@@ -81,7 +81,7 @@ fn rule_21_tiles_that_interleave_are_written_where_they_lie() {
             assert_eq!(
                 *byte,
                 at.map_or(99, |at| at as u8 + 1),
-                "{way}: byte {index}"
+                "{method}: byte {index}"
             );
         }
     }
@@ -131,7 +131,7 @@ fn rule_21_what_is_forbidden_in_a_view_and_no_more() {
         ),
         ("another type than the etype", &int, Ok(double.clone())),
         (
-            "an extent that is no multiple of the etype's",
+            "an extent that is not a multiple of the etype's",
             &int,
             Datatype::resized(&int, -2, 9),
         ),

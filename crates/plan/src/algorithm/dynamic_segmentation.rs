@@ -24,7 +24,7 @@ impl Algorithm for DynamicSegmentation {
         let piece = case.pattern().piece_bytes;
         let boundary = case.boundary();
         match (case.facts.client, case.direction, case.facts.lock_protocol) {
-            (Client::Kernel, _, _) => Fitness::suits(
+            (Client::Local | Client::Kernel, _, _) => Fitness::suits(
                 14,
                 "one window can serve all ranks, groups would need one each",
             ),

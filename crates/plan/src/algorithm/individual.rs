@@ -1,7 +1,9 @@
 //! Individual: every rank moves its own data, as in an independent call.
 
 use super::{Algorithm, Decisions};
-use crate::{Access, Case, Client, Direction, Fitness, LockProtocol, Plan, Rewriting, coverage};
+use crate::{
+    Access, Case, Client, Direction, Fitness, LockProtocol, Plan, Rewriting, coverage, locks,
+};
 
 /// Every rank moves its own data.
 #[derive(Debug)]
@@ -31,9 +33,9 @@ const DENSE_PERCENT: u64 = 75;
 /// Smaller reads finish before other ranks could help.
 const LOPSIDED_BYTES: u64 = 4 << 20;
 
-/// Size of the file range that is sampled for adjacent pieces.
+/// Size of the file range that is sampled for adjacent pieces: at least so many
+/// bytes and pieces.
 const SAMPLE_BYTES: u64 = 64 << 10;
-/// It holds at least this many pieces of average size.
 const SAMPLE_PIECES: u64 = 8;
 /// Windows must merge at least this many pieces into one for the extra copies
 /// to pay off.
@@ -60,32 +62,41 @@ impl Algorithm for Individual {
             return Fitness::suits(90, "there is nothing to move");
         }
         match case.facts.client {
-            Client::Library => with_library_client(case, piece),
-            Client::Kernel if contends_for_locks(case, piece) => Fitness::suits(
-                5,
-                format!("pieces of {piece} bytes on several nodes would share locks"),
+            Client::Kernel if locks::is_group_lockable(case) => Fitness::suits(
+                82,
+                format!("pieces of {piece} bytes are whole pages, written under a group lock"),
             ),
-            Client::Kernel if is_lopsided(case) => Fitness::suits(
+            Client::Library => with_library_client(case, piece),
+            _ if contends_for_locks(case, piece) => Fitness::suits(
+                5,
+                format!(
+                    "pieces of {piece} bytes on several nodes would share locks of {} bytes",
+                    case.boundary()
+                ),
+            ),
+            _ if is_lopsided(case) => Fitness::suits(
                 20,
                 "one rank would read nearly everything while the others are idle",
             ),
-            Client::Kernel if piece >= large_piece(case) => Fitness::suits(
+            _ if piece >= large_piece(case) => Fitness::suits(
                 80,
                 format!("pieces of {piece} bytes on average are large enough for a call each"),
             ),
-            Client::Kernel if is_sparse(case) => Fitness::suits(
+            _ if is_sparse(case) => Fitness::suits(
                 80,
                 format!("pieces of {piece} bytes with wide gaps would leave windows mostly empty"),
             ),
-            Client::Kernel if has_isolated_pieces(case) => Fitness::suits(
+            _ if has_isolated_pieces(case) => Fitness::suits(
                 80,
                 format!(
                     "pieces of {piece} bytes are not adjacent: windows would be written piece by piece too"
                 ),
             ),
-            Client::Kernel => {
-                Fitness::suits(10, format!("pieces of {piece} bytes need many calls"))
-            }
+            Client::Kernel if pattern.nodes > 1 => Fitness::suits(
+                10,
+                format!("pieces of {piece} bytes need many requests to the servers"),
+            ),
+            _ => Fitness::suits(10, format!("pieces of {piece} bytes need many calls")),
         }
     }
 
@@ -97,17 +108,14 @@ impl Algorithm for Individual {
 /// Size from which a piece is better moved by itself.
 fn large_piece(case: &Case<'_>) -> u64 {
     let pattern = case.pattern();
-    match (
-        pattern.is_interleaved,
-        case.direction,
-        case.facts.request_bytes,
-    ) {
-        // Aggregators need fewer requests.
-        (true, _, Some(request)) => request.max(LARGE_WRITE_BYTES),
-        (true, Direction::Write, None) => LARGE_WRITE_BYTES,
-        (true, Direction::Read, None) if pattern.nodes == 1 && is_mostly_data(case) => {
-            LARGE_READ_BYTES
-        }
+    // The clients of several nodes would each request what lies between their
+    // pieces too, or send requests that are too small.
+    if case.facts.client == Client::Kernel && pattern.nodes > 1 && pattern.is_interleaved {
+        return case.tuning.saturation_bytes;
+    }
+    match (pattern.is_interleaved, case.direction) {
+        (true, Direction::Write) => LARGE_WRITE_BYTES,
+        (true, Direction::Read) if pattern.nodes == 1 && is_mostly_data(case) => LARGE_READ_BYTES,
         _ => LARGE_PIECE_BYTES,
     }
 }
@@ -149,9 +157,8 @@ fn has_isolated_pieces(case: &Case<'_>) -> bool {
     let start = together
         .filter(|start| used().all(|access| *start < access.span().end))
         .unwrap_or(region.start);
-    let pieces_bytes = case.pattern().piece_bytes.saturating_mul(SAMPLE_PIECES);
-    let sample_bytes = SAMPLE_BYTES.max(pieces_bytes);
-    let sample = start..start.saturating_add(sample_bytes).min(region.end);
+    let bytes = SAMPLE_BYTES.max(case.pattern().piece_bytes.saturating_mul(SAMPLE_PIECES));
+    let sample = start..start.saturating_add(bytes).min(region.end);
     let pieces: u64 = used()
         .map(|access| access.stats_in(sample.clone()).pieces)
         .sum();
@@ -176,5 +183,5 @@ fn contends_for_locks(case: &Case<'_>, piece: u64) -> bool {
     case.direction == Direction::Write
         && case.facts.lock_protocol != LockProtocol::None
         && case.pattern().nodes > 1
-        && piece < case.boundary()
+        && (piece < case.boundary() || locks::are_shared(case))
 }

@@ -20,7 +20,7 @@ impl Algorithm for OnePerServer {
         if let Some(unfit) = descending_offsets(case) {
             return unfit;
         }
-        let Some(striping) = case.facts.striping else {
+        let Some(striping) = case.striping() else {
             return Fitness::unfit("the striping of the file is unknown");
         };
         let enough = striping.count <= u64::from(case.ranks());

@@ -39,7 +39,7 @@ impl Algorithm for ResonantTimed {
     }
 
     fn plan(&self, case: &Case<'_>, _choices: &Decisions<'_>) -> Plan {
-        let sets = match case.facts.striping {
+        let sets = match case.striping() {
             Some(striping) => sets(case.accesses, striping),
             None => Vec::new(),
         };

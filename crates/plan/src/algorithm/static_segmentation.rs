@@ -28,7 +28,7 @@ impl Algorithm for StaticSegmentation {
             );
         }
         match (case.facts.client, pattern.is_interleaved) {
-            (Client::Kernel, _) => Fitness::suits(
+            (Client::Local | Client::Kernel, _) => Fitness::suits(
                 12,
                 "segments would be copied through aggregators that the kernel does not need",
             ),

@@ -45,10 +45,10 @@ impl Partition for Aligned {
 /// Equal ranges, with boundaries moved to the nearest multiples.
 pub(super) fn realms(case: &Case<'_>, owners: &[u32]) -> Vec<(u32, Realm)> {
     let region = case.region();
-    let boundary = case.boundary();
     let count = owners.len() as u64;
     contiguous::divide(&region, owners, |index| {
-        contiguous::nearest(contiguous::even_cut(&region, index, count), boundary)
+        let cut = contiguous::even_cut(&region, index, count);
+        contiguous::nearest(cut, case.boundary_at(cut))
     })
 }
 

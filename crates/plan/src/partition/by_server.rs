@@ -31,7 +31,7 @@ impl Partition for ByServer {
     }
 
     fn fitness(&self, case: &Case<'_>) -> Fitness {
-        match case.facts.striping {
+        match case.striping() {
             None => Fitness::unfit("the striping of the file is unknown"),
             Some(_) => static_cyclic::fitness(
                 case,

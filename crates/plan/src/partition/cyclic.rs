@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pario_layout::{Basic, Datatype, Layout};
 
-use crate::Realm;
+use crate::{Realm, Striping};
 
 /// Blocks assigned round-robin: block `i` of the file belongs to position `i
 /// mod positions`.
@@ -63,6 +63,49 @@ pub(super) fn assign(
         .zip(0..)
         .map(|(owner, place)| (*owner, realm(place)))
         .collect()
+}
+
+/// Assigns servers round-robin, and with them all their stripes: the server of
+/// stripe `first_stripe` belongs to the first owner, the next server to the
+/// second. There are no more owners than servers.
+pub(super) fn assign_servers(
+    striping: Striping,
+    first_stripe: u64,
+    owners: &[u32],
+    file: &Range<u64>,
+) -> Vec<(u32, Realm)> {
+    let Striping { unit, count } = striping;
+    let step = owners.len() as u64;
+    if count.is_multiple_of(step) {
+        // Every owner has a server in each `step`, so the cycle is shorter.
+        return assign(unit, first_stripe, owners, file);
+    }
+    let realm = |place: u64| {
+        let server = |index: u64| (first_stripe % count + place + index * step) % count;
+        let mut servers: Vec<u64> = (0..(count - place).div_ceil(step)).map(server).collect();
+        servers.sort_unstable();
+        servers_tile(striping, &servers).map(|tile| Realm::tiled(0, tile, file.clone()))
+    };
+    let realms: Option<Vec<_>> = (0..step).map(realm).collect();
+    match realms {
+        Some(realms) => owners.iter().copied().zip(realms).collect(),
+        // No file is long enough for a cycle to repeat.
+        None => assign(unit, first_stripe, owners, file),
+    }
+}
+
+/// The stripes of these servers in one cycle; `None` if a cycle does not fit in
+/// 63 bits.
+fn servers_tile(striping: Striping, servers: &[u64]) -> Option<Layout> {
+    let Striping { unit, count } = striping;
+    let cycle = i64::try_from(unit.checked_mul(count)?).ok()?;
+    let blocks: Vec<(u64, i64)> = servers
+        .iter()
+        .map(|server| (unit, (server * unit) as i64))
+        .collect();
+    let blocks = Datatype::hindexed(&blocks, &Basic::Byte.into()).ok()?;
+    let tile = Datatype::resized(&blocks, 0, cycle).ok()?;
+    Some(tile.layout().clone())
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ impl Partition for FileLayout {
     }
 
     fn fitness(&self, case: &Case<'_>) -> Fitness {
-        match case.facts.striping {
+        match case.striping() {
             None => Fitness::unfit("the striping of the file is unknown"),
             Some(_) => {
                 static_cyclic::fitness(case, 60, "each server gets requests from one aggregator")

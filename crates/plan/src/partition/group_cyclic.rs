@@ -1,10 +1,14 @@
 //! Group-cyclic: aggregators form groups as large as the number of servers, the
 //! region is divided among the groups, and stripes are assigned round-robin
 //! within a group (Liao 2008, section III-C). An aggregator accesses only one
-//! server, where its stripes are contiguous.
+//! server, where its stripes are contiguous. With fewer aggregators than servers,
+//! each has as few servers as possible. If the striping changes within the
+//! region, each part with one striping is divided by itself.
+
+use std::ops::Range;
 
 use super::{Partition, cyclic, static_cyclic, stripes};
-use crate::{Case, Fitness, Realm};
+use crate::{Case, Fitness, Realm, Striping};
 
 /// Static-cyclic within groups of aggregators.
 #[derive(Debug)]
@@ -25,35 +29,45 @@ impl Partition for GroupCyclic {
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
         let region = case.region();
-        let striping = stripes(case, candidates);
-        let first_stripe = region.start / striping.unit;
-        let stripes = region.end.div_ceil(striping.unit) - first_stripe;
-        let owners = from_starting_aggregator(candidates, first_stripe);
-        // The region is divided in proportion to the group sizes, since the
-        // last group may be smaller.
-        let cut = |members_before: usize| {
-            let share = u128::from(stripes) * members_before as u128 / owners.len() as u128;
-            striping
-                .unit
-                .saturating_mul(first_stripe + share as u64)
-                .clamp(region.start, region.end)
-        };
-        let group_size = usize::try_from(striping.count).unwrap_or(usize::MAX);
-        let mut realms = Vec::with_capacity(owners.len());
-        let mut before = 0;
-        for group in owners.chunks(group_size) {
-            let after = before + group.len();
-            let file = cut(before)..match after == owners.len() {
-                true => region.end,
-                false => cut(after),
-            };
-            // Count from the region's first stripe, not from the group's, so
-            // that all groups use the servers in the same order.
-            realms.extend(cyclic::assign(striping.unit, first_stripe, group, &file));
-            before = after;
+        match case.facts.sections(region.clone()) {
+            None => divide(&region, stripes(case, candidates), candidates),
+            Some(sections) => sections
+                .iter()
+                .flat_map(|(file, striping)| divide(file, *striping, candidates))
+                .collect(),
         }
-        realms
     }
+}
+
+/// Divides a range of the file with one striping.
+fn divide(region: &Range<u64>, striping: Striping, candidates: &[u32]) -> Vec<(u32, Realm)> {
+    let first_stripe = region.start / striping.unit;
+    let stripes = region.end.div_ceil(striping.unit) - first_stripe;
+    let owners = from_starting_aggregator(candidates, first_stripe);
+    // The region is divided in proportion to the group sizes, since the
+    // last group may be smaller.
+    let cut = |members_before: usize| {
+        let share = u128::from(stripes) * members_before as u128 / owners.len() as u128;
+        striping
+            .unit
+            .saturating_mul(first_stripe + share as u64)
+            .clamp(region.start, region.end)
+    };
+    let group_size = usize::try_from(striping.count).unwrap_or(usize::MAX);
+    let mut realms = Vec::with_capacity(owners.len());
+    let mut before = 0;
+    for group in owners.chunks(group_size) {
+        let after = before + group.len();
+        let file = cut(before)..match after == owners.len() {
+            true => region.end,
+            false => cut(after),
+        };
+        // Count from the region's first stripe, not from the group's, so
+        // that all groups use the servers in the same order.
+        realms.extend(cyclic::assign_servers(striping, first_stripe, group, &file));
+        before = after;
+    }
+    realms
 }
 
 /// The candidates in round-robin order, starting with aggregator `first_stripe
@@ -105,8 +119,49 @@ mod tests {
     }
 
     #[test]
+    fn few_aggregators_have_few_servers_each() {
+        for (start, servers, count) in [(0, 4, 3), (75, 7, 3), (30, 5, 2), (0, 9, 4)] {
+            let fixture = fixture(start, 900, servers);
+            let owners: Vec<u32> = (0..count).collect();
+            let realms = GroupCyclic.realms(&fixture.case(), &owners);
+            for rank in owners {
+                let bytes = (start..start + 900).filter(|byte| owner(&realms, *byte) == rank);
+                let mut used: Vec<u64> = bytes.map(|byte| byte / 10 % servers).collect();
+                used.sort_unstable();
+                used.dedup();
+                let fewest = servers.div_ceil(count.into());
+                assert!(used.len() as u64 <= fewest, "rank {rank}: {used:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_component_is_divided_by_itself() {
+        let component = |file, unit, count| pario_types::Component {
+            file,
+            striping: Striping { unit, count },
+            storage: pario_types::Storage::Unknown,
+        };
+        let mut fixture = fixture(0, 400, 4);
+        fixture.facts.placement = crate::Placement::new(vec![
+            component(0..100, 50, 1),
+            component(100..u64::MAX, 10, 4),
+        ]);
+        let realms = GroupCyclic.realms(&fixture.case(), &[0, 1, 2, 3]);
+        // One server at first: four groups of one, none of which share a stripe.
+        assert_eq!(owner(&realms, 0), owner(&realms, 49));
+        assert_ne!(owner(&realms, 49), owner(&realms, 50));
+        for byte in 100..400 {
+            assert_eq!(owner(&realms, byte), owner(&realms, byte / 10 * 10));
+            if byte >= 140 {
+                assert_eq!(owner(&realms, byte), owner(&realms, byte - 40));
+            }
+        }
+    }
+
+    #[test]
     fn equals_static_cyclic_with_no_more_aggregators_than_servers() {
-        for (start, count) in [(0, 8), (33, 8), (170, 9)] {
+        for (start, count) in [(0, 8), (33, 8), (170, 16)] {
             let fixture = fixture(start, 500, count);
             let candidates = [0, 1, 2, 3, 4, 5, 6, 7];
             let grouped = GroupCyclic.realms(&fixture.case(), &candidates);

@@ -73,7 +73,7 @@ pub fn by_name(name: &str) -> Option<&'static dyn Partition> {
 /// The file's stripes; if striping is unknown, as if each candidate were a
 /// server and a stripe as long as a lock.
 fn stripes(case: &Case<'_>, candidates: &[u32]) -> Striping {
-    case.facts.striping.unwrap_or(Striping {
+    case.striping().unwrap_or(Striping {
         unit: case.boundary(),
         count: candidates.len().max(1) as u64,
     })

@@ -20,7 +20,7 @@ impl Partition for Neighbours {
             return Fitness::suits(10, "all ranks are equally close");
         }
         match case.facts.client {
-            Client::Kernel => Fitness::suits(
+            Client::Local | Client::Kernel => Fitness::suits(
                 35,
                 format!("the ranks of each of {nodes} nodes share its page cache"),
             ),

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::{Case, Setting};
 use crate::{Rank, Result, Transport};
 
-/// Around the sizes at which transports change their ways.
+/// Around the sizes at which transports switch methods.
 const LENGTHS: [usize; 10] = [0, 1, 8, 16, 247, 248, 249, 4096, 65_000, 600_000];
 
 pub(super) fn cases() -> Vec<Case> {

@@ -52,7 +52,7 @@ fn do_not_mix(transport: &Arc<dyn Transport>) -> Result<()> {
     transport.barrier()
 }
 
-/// More at once than a transport may have fast ways for.
+/// More at once than a transport may have collective slots for.
 fn many(transport: &Arc<dyn Transport>) -> Result<()> {
     let me = transport.rank().0;
     let mut duplicates = transport.duplicates(60)?;

@@ -1,7 +1,7 @@
 //! The suite that every transport passes.
 //!
 //! A transport offers a [`Launcher`]; [`check`] runs every [`Case`] in worlds
-//! of 1 to 7 ranks on one or several pretended nodes. Test programs that want a
+//! of 1 to 7 ranks on one or several simulated nodes. Test programs that want a
 //! line for each case go through [`cases`] and [`PLACEMENTS`] themselves.
 //!
 //! Random choices follow a seed, which a failure names: the environment

@@ -153,11 +153,14 @@ fn many(transport: &Arc<dyn Transport>, setting: &Setting<'_>) -> Result<()> {
             assert!(bytes == expected, "from {from}, tag {tag}");
         }
     }
+    transport.wait_until(&mut || {
+        while transport.try_receive_any(CHATTER)?.is_some() {
+            heard += 1;
+        }
+        Ok(heard >= u32::from(TAGS) * transport.size())
+    })?;
     transport.barrier()?;
-    while transport.try_receive_any(CHATTER)?.is_some() {
-        heard += 1;
-    }
-    assert_eq!(heard, u32::from(TAGS) * transport.size());
+    assert_eq!(transport.try_receive_any(CHATTER)?, None);
     transport.barrier()
 }
 

@@ -155,7 +155,7 @@ fn wake_ups(transport: &Arc<dyn Transport>, hold: Duration, rounds: u64) -> Resu
     transport.barrier()
 }
 
-/// A wait for what never comes attends to its surroundings and gives up.
+/// A wait for what never comes calls the progress hook and gives up.
 fn waiting_is_bounded(transport: &Arc<dyn Transport>) -> Result<()> {
     let Some(segment) = transport.segment(8)? else {
         return Ok(());
@@ -172,8 +172,8 @@ fn waiting_is_bounded(transport: &Arc<dyn Transport>) -> Result<()> {
     });
     let result = waiter.wait(segment.event(0), || Ok(None::<()>));
     assert_eq!(result, Err(TransportError::Timeout { after: bound }));
-    assert!(visits.get() >= 3, "it attended {} times", visits.get());
-    // Attending takes in messages, so even a sender of long ones gets on.
+    assert!(visits.get() >= 3, "the hook ran {} times", visits.get());
+    // The hook takes in messages, so even a sender of long ones gets on.
     transport.send(transport.rank(), Tag(0), &[])?;
     transport.progress()?;
     transport.receive(transport.rank(), Tag(0))?;

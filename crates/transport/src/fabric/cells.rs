@@ -25,6 +25,8 @@ pub(super) trait Word {
     fn store(&self, value: u64, order: Ordering);
     /// Whether the word was `current` and now is `new`; acquires and releases.
     fn replace(&self, current: u64, new: u64) -> bool;
+    /// Adds to the word; returns what it was. Acquires and releases.
+    fn add(&self, value: u64) -> u64;
     /// Sets bits, in no order with other words.
     fn set_bits(&self, bits: u64);
     /// Makes the word zero, in no order with other words; returns what it was.
@@ -50,6 +52,10 @@ macro_rules! impl_word {
                 let replaced =
                     self.compare_exchange(current, new, Ordering::AcqRel, Ordering::Relaxed);
                 replaced.is_ok()
+            }
+
+            fn add(&self, value: u64) -> u64 {
+                self.fetch_add(value, Ordering::AcqRel)
             }
 
             fn set_bits(&self, bits: u64) {

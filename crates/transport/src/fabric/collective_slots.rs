@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::engine::Engine;
 use super::geometry::{INLINE_BYTES, SLOT_SETS};
-use super::operations::{self, Slots};
+use super::operations::{self, Slots, Wakes};
 use super::world::World;
 use crate::{Gathered, Rank, Result, Segment, TransportError};
 
@@ -49,6 +49,7 @@ impl CollectiveSlots {
         for rank in 0..world.ranks {
             self.entered(world, Rank(rank)).store(0, Ordering::Relaxed);
         }
+        self.arrivals(world).store(0, Ordering::Relaxed);
         let scratch = self.scratch(world);
         for offset in (0..scratch.bytes()).step_by(size_of::<u64>()) {
             scratch.atomic_u64(offset).store(0, Ordering::Relaxed);
@@ -69,8 +70,14 @@ impl CollectiveSlots {
     }
 
     /// Enters an operation with a contribution.
-    pub(super) fn enter(self, engine: &Engine, operation: u64, bytes: &[u8]) -> Result<()> {
-        operations::enter(&self.of(engine), operation, bytes)
+    pub(super) fn enter(
+        self,
+        engine: &Engine,
+        operation: u64,
+        bytes: &[u8],
+        wakes: Wakes,
+    ) -> Result<()> {
+        operations::enter(&self.of(engine), operation, bytes, wakes)
     }
 
     /// Returns when all ranks have entered the operation, and fails as soon as
@@ -131,6 +138,12 @@ impl CollectiveSlots {
         world.memory.atomic_u32(world.geometry.slot_set(self.0))
     }
 
+    /// How often ranks have entered operations.
+    fn arrivals(self, world: &World) -> &AtomicU64 {
+        let after_releases = world.geometry.slot_set(self.0) + 2 * size_of::<u32>();
+        world.memory.atomic_u64(after_releases)
+    }
+
     /// How many operations a rank has entered.
     fn entered(self, world: &World, rank: Rank) -> &AtomicU64 {
         let place = world.geometry.place(self.0, rank.index());
@@ -153,6 +166,10 @@ impl Slots for SlotsOfRank<'_> {
 
     fn own_rank(&self) -> Rank {
         self.engine.rank
+    }
+
+    fn arrivals(&self) -> &AtomicU64 {
+        self.slots.arrivals(&self.engine.world)
     }
 
     fn entered(&self, rank: Rank) -> &AtomicU64 {

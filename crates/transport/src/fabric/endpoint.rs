@@ -4,8 +4,10 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::collective_slots::{CollectiveSlots, Contribution};
+use super::direct_receives::DirectReceives;
 use super::engine::Engine;
 use super::geometry::INLINE_BYTES;
+use super::operations::Wakes;
 use super::process_watch::ProcessWatch;
 use super::progress_hook::ProgressHook;
 use super::transfers::{Data, Key};
@@ -50,6 +52,8 @@ pub(crate) struct Kind {
     pub(crate) backoff: Backoff,
     /// The kinds of memory to try for a segment, in this order.
     pub(crate) backings: Vec<Backing>,
+    /// The posted receives, if ranks are threads of one process.
+    pub(crate) direct_receives: Option<DirectReceives>,
     /// What a rank does besides while it waits.
     pub(crate) progress_hook: ProgressHook,
 }
@@ -132,7 +136,7 @@ impl Endpoint {
     /// tell every rank who sends.
     fn gather_in(&self, slots: CollectiveSlots, mine: &[u8], all: &mut Gathered) -> Result<()> {
         let operation = self.next_operation();
-        slots.enter(&self.engine, operation, mine)?;
+        slots.enter(&self.engine, operation, mine, Wakes::Last)?;
         slots.await_all(&self.engine, operation)?;
         let (me, size) = (self.rank(), self.size());
         if mine.len() > INLINE_BYTES {
@@ -156,8 +160,11 @@ impl Endpoint {
     fn broadcast_in(&self, slots: CollectiveSlots, root: Rank, bytes: Vec<u8>) -> Result<Vec<u8>> {
         let operation = self.next_operation();
         let is_root = root == self.rank();
-        let mine = if is_root { bytes.as_slice() } else { &[] };
-        slots.enter(&self.engine, operation, mine)?;
+        let (mine, wakes) = match is_root {
+            true => (bytes.as_slice(), Wakes::This),
+            false => (&[][..], Wakes::Last),
+        };
+        slots.enter(&self.engine, operation, mine, wakes)?;
         slots.await_one(&self.engine, root, operation)?;
         match slots.contribution(&self.engine.world, root, operation) {
             Contribution::Inline(_) if is_root => Ok(bytes),
@@ -285,8 +292,11 @@ impl Transport for Endpoint {
         range: Range<usize>,
     ) -> Result<Posted> {
         self.check_rank(from)?;
-        let key = self.key(from, tag);
-        Ok(self.engine.post_receive(key, Data::new(memory, range)))
+        let (key, data) = (self.key(from, tag), Data::new(memory, range));
+        if let Some(direct) = &self.kind.direct_receives {
+            direct.post(self.rank(), key, data.clone());
+        }
+        Ok(self.engine.post_receive(key, data))
     }
 
     fn post_send(
@@ -298,8 +308,11 @@ impl Transport for Endpoint {
     ) -> Result<Posted> {
         self.check_rank(to)?;
         self.count_sent(to, range.len());
-        let key = self.key(to, tag);
-        Ok(self.engine.post_send(key, Data::new(memory, range)))
+        let (key, data) = (self.key(to, tag), Data::new(memory, range));
+        let receive = self.key(self.rank(), tag);
+        let direct = self.kind.direct_receives.as_ref();
+        let is_in_place = direct.is_some_and(|direct| direct.fill(to, receive, &data));
+        Ok(self.engine.post_send(key, data, is_in_place))
     }
 
     fn is_complete(&self, posted: Posted) -> Result<bool> {
@@ -340,7 +353,7 @@ impl Transport for Endpoint {
             return collectives::barrier(self);
         };
         let operation = self.next_operation();
-        slots.enter(&self.engine, operation, &[])?;
+        slots.enter(&self.engine, operation, &[], Wakes::Last)?;
         slots.await_all(&self.engine, operation)
     }
 
@@ -421,6 +434,9 @@ impl Drop for Endpoint {
             return;
         }
         self.engine.close(self.context);
+        if let Some(direct) = &self.kind.direct_receives {
+            direct.close(self.rank(), self.context);
+        }
         if let Some(slots) = self.slots {
             slots.release(&self.engine.world);
         }

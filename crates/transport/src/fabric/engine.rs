@@ -332,12 +332,13 @@ impl Engine {
         posted
     }
 
-    /// Posts a send, and sends as much as there is space for.
-    pub(super) fn post_send(&self, key: Key, data: Data) -> Posted {
+    /// Posts a send, and sends as much as there is space for; only a note if the
+    /// bytes are in place.
+    pub(super) fn post_send(&self, key: Key, data: Data, is_in_place: bool) -> Posted {
         let posted = Posted(2 * self.next_posted.fetch_add(1, Ordering::Relaxed) + 1);
         {
             let mut sends = lock(&self.sends);
-            sends.post(posted, key, data);
+            sends.post(posted, key, data, is_in_place);
             self.sends_under_way.store(sends.len(), Ordering::Release);
         }
         self.push_sends();

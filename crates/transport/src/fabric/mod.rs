@@ -18,11 +18,13 @@
 //! queue](crate::unexpected) and its posted transfers ([`transfers`]). All
 //! duplicates of a transport share it. Long messages travel as packets, which are
 //! put together at the receiver, or copied straight to the memory of a posted
-//! receive. A rank that waits for anything takes packets from its queue and
+//! receive; ranks that are threads copy the latter themselves
+//! ([`direct_receives`]). A rank that waits for anything takes packets from its queue and
 //! pushes its posted sends on, so a blocked sender always gets on.
 
 mod cells;
 mod collective_slots;
+mod direct_receives;
 mod endpoint;
 mod engine;
 mod geometry;
@@ -34,6 +36,7 @@ mod transfers;
 mod waiting_senders;
 mod world;
 
+pub(crate) use direct_receives::DirectReceives;
 pub(crate) use endpoint::Kind;
 pub use endpoint::{Endpoint, Reserved, WakeUp};
 pub use progress_hook::ProgressHook;
@@ -54,7 +57,7 @@ pub(crate) fn one_node(ranks: u32) -> Vec<Node> {
     vec![Node(0); ranks as usize]
 }
 
-/// Ranks on pretended nodes.
+/// Ranks on simulated nodes.
 pub(crate) fn placement(ranks: usize, nodes: &[u32]) -> Vec<Node> {
     assert_eq!(
         nodes.len(),

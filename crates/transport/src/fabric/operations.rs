@@ -5,6 +5,10 @@
 //! of entered operations. It may overwrite the contribution to operation k - 2
 //! because it first waits until all have entered k - 1, and so have finished
 //! k - 2; most collectives know that without a wait.
+//!
+//! Most ranks that wait in an operation wait for all others, so only the last
+//! that enters wakes them: if everyone did, each of P ranks would wake up to P
+//! times, and find that others are still missing.
 
 use std::sync::atomic::Ordering;
 
@@ -25,6 +29,8 @@ pub(super) trait Slots {
 
     fn ranks(&self) -> u32;
     fn own_rank(&self) -> Rank;
+    /// How often ranks have entered operations, all of them together.
+    fn arrivals(&self) -> &Self::Word;
     /// How many operations a rank has entered.
     fn entered(&self, rank: Rank) -> &Self::Word;
     /// Writes this rank's contribution into the slot of the operation.
@@ -40,15 +46,36 @@ pub(super) trait Slots {
     fn notify_all(&self);
 }
 
+/// Which ranks wake the others by entering an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wakes {
+    /// The last one: the ranks wait for all others.
+    Last,
+    /// This one, too: the ranks wait for it alone.
+    This,
+}
+
 /// Enters an operation with a contribution.
-pub(super) fn enter(slots: &impl Slots, operation: u64, bytes: &[u8]) -> Result<()> {
+pub(super) fn enter(slots: &impl Slots, operation: u64, bytes: &[u8], wakes: Wakes) -> Result<()> {
     await_all(slots, operation - 1)?;
     slots.write(operation, bytes);
+    // Nobody gets here before all have arrived in the operation before it, so
+    // that one rank finds that it is the last. A rank that is killed before it
+    // has stored its own count has arrived nevertheless.
+    let arrivals = slots.arrivals().add(1) + 1;
     slots
         .entered(slots.own_rank())
         .store(operation, Ordering::Release);
-    slots.notify_all();
+    let is_last = arrivals == all_arrived(slots, operation);
+    if is_last || wakes == Wakes::This {
+        slots.notify_all();
+    }
     Ok(())
+}
+
+/// The number of arrivals when all ranks are in the operation.
+fn all_arrived(slots: &impl Slots, operation: u64) -> u64 {
+    operation * u64::from(slots.ranks())
 }
 
 /// Returns when all ranks have entered the operation, and fails as soon as one
@@ -56,18 +83,20 @@ pub(super) fn enter(slots: &impl Slots, operation: u64, bytes: &[u8]) -> Result<
 /// missing: one that failed in an earlier operation has not entered it and may
 /// not come again.
 pub(super) fn await_all(slots: &impl Slots, operation: u64) -> Result<()> {
-    let ranks = slots.ranks();
-    let mut entered = 0;
+    let all = all_arrived(slots, operation);
+    let have_arrived = || slots.arrivals().load(Ordering::Acquire) >= all;
     slots.wait(|| {
-        while entered < ranks && has_entered(slots, Rank(entered), operation)? {
-            entered += 1;
-        }
-        if entered == ranks {
+        if have_arrived() {
             return Ok(Some(()));
         }
-        let mut others = (entered + 1..ranks).map(Rank);
-        others.try_for_each(|rank| may_enter(slots, rank, operation))?;
-        Ok(None)
+        slots.poll();
+        let mut ranks = (0..slots.ranks()).map(Rank);
+        let missing = ranks.try_for_each(|rank| may_enter(slots, rank, operation));
+        // A rank may have come and left in between.
+        match (have_arrived(), missing) {
+            (true, _) => Ok(Some(())),
+            (false, missing) => missing.map(|()| None),
+        }
     })
 }
 

@@ -1,4 +1,4 @@
-//! What else a rank has to see to while it waits in shared memory.
+//! Work that a rank does while it waits in shared memory.
 
 use std::fmt;
 use std::sync::Arc;

@@ -7,8 +7,12 @@ use std::ops::Range;
 use crate::unexpected::ContextId;
 use crate::{DataTag, Posted, Rank, Segment};
 
+/// What stands for the bytes left of a transfer whose bytes are in place, because
+/// the sender has put them there.
+pub(super) const IN_PLACE: u64 = u64::MAX;
+
 /// A range of memory that is to be sent or received.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Data {
     memory: Segment,
     range: Range<usize>,
@@ -25,6 +29,24 @@ impl Data {
         );
         let memory = memory.clone();
         Data { memory, range }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Copies the bytes of a send to this receive.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub(super) fn copy_from(&self, source: &Data) {
+        assert_eq!(self.len(), source.len(), "a transfer has one length");
+        // SAFETY: the range is within the memory of the send, which no one writes
+        // to until the send is complete, by the contract of `post_send`.
+        let from = unsafe { source.memory.as_ptr().add(source.range.start) };
+        // SAFETY: no one else touches the range of the receive until it is
+        // complete, by the contract of `post_receive`.
+        unsafe { self.memory.copy_in(self.range.start, from, self.len()) };
     }
 }
 
@@ -107,7 +129,7 @@ impl PostedReceives {
         let Some((posted, data)) = queue.front_mut() else {
             return false;
         };
-        if payload.len() as u64 + left != data.range.len() as u64 {
+        if left != IN_PLACE && payload.len() as u64 + left != data.range.len() as u64 {
             return false;
         }
         // SAFETY: no one else touches the range until the transfer is complete,
@@ -117,7 +139,7 @@ impl PostedReceives {
             data.memory.copy_in(data.range.start, source, payload.len());
         }
         data.range.start += payload.len();
-        if left == 0 {
+        if left == 0 || left == IN_PLACE {
             self.unclaimed.complete(*posted);
             queue.pop_front();
             if queue.is_empty() {
@@ -136,6 +158,8 @@ pub(super) struct PostedSend {
     data: Data,
     /// An empty transfer is one packet, too.
     has_begun: bool,
+    /// Whether the bytes are where the receiver wants them.
+    is_in_place: bool,
 }
 
 impl PostedSend {
@@ -144,7 +168,7 @@ impl PostedSend {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.has_begun && self.data.range.is_empty()
+        self.has_begun && (self.is_in_place || self.data.range.is_empty())
     }
 }
 
@@ -183,11 +207,17 @@ impl PostedSend {
     /// The next packet of at most so many bytes.
     pub(super) fn slice(&self, bytes: usize) -> Slice<'_> {
         let Range { start, end } = self.data.range;
-        let stop = end.min(start.saturating_add(bytes));
+        let (stop, left) = match self.is_in_place {
+            true => (start, IN_PLACE),
+            false => {
+                let stop = end.min(start.saturating_add(bytes));
+                (stop, (end - stop) as u64)
+            }
+        };
         Slice {
             context: self.key.context,
             tag: self.key.tag,
-            left: (end - stop) as u64,
+            left,
             memory: &self.data.memory,
             range: start..stop,
         }
@@ -208,13 +238,14 @@ pub(super) struct PostedSends {
 }
 
 impl PostedSends {
-    pub(super) fn post(&mut self, posted: Posted, key: Key, data: Data) {
+    pub(super) fn post(&mut self, posted: Posted, key: Key, data: Data, is_in_place: bool) {
         self.unclaimed.transfers.insert(posted, (key, false));
         self.under_way.push_back(PostedSend {
             posted,
             key,
             data,
             has_begun: false,
+            is_in_place,
         });
     }
 
@@ -304,9 +335,9 @@ mod tests {
             peer: Rank(3),
             ..KEY
         };
-        sends.post(Posted(0), KEY, Data::new(&memory, 0..4));
-        sends.post(Posted(1), KEY, Data::new(&memory, 0..0));
-        sends.post(Posted(2), other, Data::new(&memory, 0..1));
+        sends.post(Posted(0), KEY, Data::new(&memory, 0..4), false);
+        sends.post(Posted(1), KEY, Data::new(&memory, 0..0), false);
+        sends.post(Posted(2), other, Data::new(&memory, 0..1), false);
         let mut left = Vec::new();
         // There is space for half of the first one, and for the last.
         sends.advance(|send| {

@@ -1,11 +1,11 @@
-//! Shared mappings of memory: the one place that maps and unmaps.
+//! Mappings of memory: the one place that maps and unmaps.
 #![allow(unsafe_code)] // mmap and munmap
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 
-/// A shared, readable and writable mapping, unmapped when dropped.
+/// A readable and writable mapping, unmapped when dropped.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     address: NonNull<u8>,
@@ -25,6 +25,21 @@ impl Mapping {
         // far more address space than they use.
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         Self::map(bytes, flags, -1)
+    }
+
+    /// Zeroed memory of this process alone, in huge pages where there are some:
+    /// touching it costs a fault per huge page, not one per page. Children that
+    /// are forked later do not have it, so that they neither copy it nor share
+    /// it with a transfer that is under way.
+    pub(crate) fn private(bytes: usize) -> io::Result<Self> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let mapping = Self::map(bytes, flags, -1)?;
+        for advice in [libc::MADV_HUGEPAGE, libc::MADV_DONTFORK] {
+            // SAFETY: the range is the mapping's own; both are advice that
+            // changes no byte, and a kernel that does not know one ignores it.
+            unsafe { libc::madvise(mapping.address.as_ptr().cast(), bytes, advice) };
+        }
+        Ok(mapping)
     }
 
     /// The first `bytes` of a file, which must have that length.

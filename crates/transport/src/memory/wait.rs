@@ -48,11 +48,17 @@ impl Backoff {
     /// it looks for longer before it yields for the first time.
     #[must_use]
     pub fn among(self, ranks: u32) -> Backoff {
-        let looks = match ranks <= cores::online() {
-            true => LOOKS_ALONE,
-            false => LOOKS_CROWDED,
+        let looks = match Self::is_crowded(ranks) {
+            false => LOOKS_ALONE,
+            true => LOOKS_CROWDED,
         };
         Backoff { looks, ..self }
+    }
+
+    /// Whether so many ranks on this machine have to share its cores.
+    #[must_use]
+    pub fn is_crowded(ranks: u32) -> bool {
+        ranks > cores::online()
     }
 
     /// Starts a wait, after the looks.
@@ -101,7 +107,7 @@ impl BackoffState {
 
 /// Waits for conditions in shared memory.
 ///
-/// Between sleeps it attends to its surroundings: keeps the host's progress
+/// Between sleeps it calls the progress hook: it keeps the host's progress
 /// moving and checks that the peers are alive
 /// ([`Transport::progress`](crate::Transport::progress) does both).
 pub struct Waiter<'a> {
@@ -120,7 +126,7 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// The same with another patience.
+    /// The same with another backoff.
     #[must_use]
     pub fn backoff(self, backoff: Backoff) -> Self {
         Waiter { backoff, ..self }

@@ -57,7 +57,7 @@ impl Report {
 }
 
 /// Forks a rank; its report arrives in the pipe. (The child also inherits the
-/// reading ends of its elder siblings' pipes. They do no harm: it is the
+/// reading ends of its older siblings' pipes. They do no harm: it is the
 /// writing ends that tell the end of a rank.)
 pub(super) fn start<F>(setup: ChildSetup<'_, F>) -> io::Result<(Child, PipeReader)>
 where

@@ -1,5 +1,5 @@
 //! The system calls behind forked ranks.
-#![allow(unsafe_code)] // fork, waitpid, poll and their kin
+#![allow(unsafe_code)] // fork, waitpid, poll and related calls
 
 use std::io;
 use std::os::fd::RawFd;

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::fabric::{self, Kind, ProgressHook};
-use crate::sharing::{Backing, NamedFolder, SHARED_MEMORY_FOLDER};
+use crate::sharing::{Backing, NamedDirectory, SHARED_MEMORY_DIRECTORY};
 use crate::{Backoff, Loss, Node, Rank, Transport};
 
 use supervisor::Supervisor;
@@ -43,7 +43,7 @@ pub struct RankFailure {
     pub rank: Rank,
     /// What became of it.
     pub reason: Loss,
-    /// What the panic or the system said; may be empty.
+    /// The message of the panic or of the system; may be empty.
     pub message: String,
 }
 
@@ -64,8 +64,8 @@ impl std::error::Error for RankFailure {}
 pub enum SegmentMemory {
     /// Files that never have a name, opened by way of /proc.
     Nameless,
-    /// Files in a folder, which lose their names before they are used.
-    Folder(PathBuf),
+    /// Files in a directory, which lose their names before they are used.
+    Directory(PathBuf),
 }
 
 /// A world of process ranks to be.
@@ -91,12 +91,12 @@ impl World {
             backoff: Backoff::DEFAULT.among(ranks),
             segment_memory: vec![
                 SegmentMemory::Nameless,
-                SegmentMemory::Folder(SHARED_MEMORY_FOLDER.into()),
+                SegmentMemory::Directory(SHARED_MEMORY_DIRECTORY.into()),
             ],
         }
     }
 
-    /// Pretends that ranks run on several nodes: `nodes[rank]` is the node of
+    /// Simulates several nodes: `nodes[rank]` is the node of
     /// a rank.
     ///
     /// # Panics
@@ -148,18 +148,19 @@ impl World {
             Ok(world) => world,
             Err(error) => return ranks.map(|rank| Err(not_started(rank, &error))).collect(),
         };
-        let folders = self.named_folders();
+        let directories = self.named_directories();
         let kind = Arc::new(Kind {
             name: "processes",
             spans_processes: true,
             nodes: self.nodes.clone(),
             backoff: self.backoff,
-            backings: self.backings(&folders),
+            backings: self.backings(&directories),
+            direct_receives: None,
             progress_hook: ProgressHook::default(),
         });
         // What stands in this buffer would be printed by every child too.
         let _ = io::stdout().flush();
-        let mut supervisor = Supervisor::new(world.clone(), folders);
+        let mut supervisor = Supervisor::new(world.clone(), directories);
         for rank in ranks {
             let setup = child::ChildSetup {
                 world: world.clone(),
@@ -175,20 +176,20 @@ impl World {
         supervisor.supervise()
     }
 
-    fn named_folders(&self) -> Vec<NamedFolder> {
-        let folders = self.segment_memory.iter().filter_map(|kind| match kind {
+    fn named_directories(&self) -> Vec<NamedDirectory> {
+        let directories = self.segment_memory.iter().filter_map(|kind| match kind {
             SegmentMemory::Nameless => None,
-            SegmentMemory::Folder(path) => Some(NamedFolder::new(path)),
+            SegmentMemory::Directory(path) => Some(NamedDirectory::new(path)),
         });
-        folders.collect()
+        directories.collect()
     }
 
-    fn backings(&self, folders: &[NamedFolder]) -> Vec<Backing> {
-        let mut folders = folders.iter();
+    fn backings(&self, directories: &[NamedDirectory]) -> Vec<Backing> {
+        let mut directories = directories.iter();
         let kinds = self.segment_memory.iter();
         let backings = kinds.filter_map(|kind| match kind {
             SegmentMemory::Nameless => Some(Backing::Memfd),
-            SegmentMemory::Folder(_) => folders.next().cloned().map(Backing::Named),
+            SegmentMemory::Directory(_) => directories.next().cloned().map(Backing::Named),
         });
         backings.collect()
     }

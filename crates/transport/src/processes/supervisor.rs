@@ -10,7 +10,7 @@ use super::RankFailure;
 use super::child::Report;
 use super::fork::{self, Child};
 use crate::fabric::World;
-use crate::sharing::NamedFolder;
+use crate::sharing::NamedDirectory;
 use crate::{Loss, Rank};
 
 /// The end of a child closes its pipe, which wakes the supervisor, unless a
@@ -38,23 +38,23 @@ struct RankProcess {
 /// The parent of the ranks of a world.
 pub(super) struct Supervisor {
     world: World,
-    folders: Vec<NamedFolder>,
+    directories: Vec<NamedDirectory>,
     processes: Vec<RankProcess>,
     /// By rank, in any order until all are there.
     results: Vec<(Rank, RankResult)>,
 }
 
 impl Supervisor {
-    pub(super) fn new(world: World, folders: Vec<NamedFolder>) -> Self {
+    pub(super) fn new(world: World, directories: Vec<NamedDirectory>) -> Self {
         Supervisor {
             world,
-            folders,
+            directories,
             processes: Vec::new(),
             results: Vec::new(),
         }
     }
 
-    /// Takes a rank into care.
+    /// Starts to supervise a rank.
     pub(super) fn adopt(&mut self, rank: Rank, child: Child, pipe: PipeReader) {
         self.processes.push(RankProcess {
             rank,
@@ -64,11 +64,11 @@ impl Supervisor {
         });
     }
 
-    /// Notes a rank that is gone.
+    /// Notes that a rank has ended.
     pub(super) fn reap(&mut self, failure: RankFailure) {
         self.world.leave(failure.rank, failure.reason);
-        for folder in &self.folders {
-            folder.sweep();
+        for directory in &self.directories {
+            directory.sweep();
         }
         self.results.push((failure.rank, Err(failure)));
     }

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use super::named::NamedFolder;
+use super::named::NamedDirectory;
 use super::registry::Registry;
 use super::{available, memfd};
 use crate::Segment;
@@ -26,8 +26,8 @@ pub(crate) enum Backing {
     Process(Arc<Registry>),
     /// A file that never has a name: found by way of the process that made it.
     Memfd,
-    /// A file in a folder such as /dev/shm, which has a name for a moment.
-    Named(NamedFolder),
+    /// A file in a directory such as /dev/shm, which has a name for a moment.
+    Named(NamedDirectory),
 }
 
 /// How others can find new memory, as long as this exists.
@@ -58,8 +58,8 @@ impl Backing {
                 inscribe(&segment, &secret);
                 (body(&segment, bytes), locator, Box::new(file))
             }
-            Backing::Named(folder) => {
-                let (file, name) = folder.create(&secret, file_bytes)?;
+            Backing::Named(directory) => {
+                let (file, name) = directory.create(&secret, file_bytes)?;
                 let segment = map(&file, bytes)?;
                 inscribe(&segment, &secret);
                 (body(&segment, bytes), name.bytes().to_vec(), Box::new(name))
@@ -84,7 +84,7 @@ impl Backing {
         let file = match self {
             Backing::Process(registry) => return registry.find(secret),
             Backing::Memfd => memfd::open(locator)?,
-            Backing::Named(folder) => folder.open(locator)?,
+            Backing::Named(directory) => directory.open(locator)?,
         };
         if file.metadata()?.len() != file_bytes(bytes)? as u64 {
             return Err(io::ErrorKind::InvalidData.into());

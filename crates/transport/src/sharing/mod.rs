@@ -19,7 +19,7 @@ use crate::{Loss, Rank, Result, Segment, Tag, Transport, TransportError};
 
 pub use available::available_memory;
 pub(crate) use backing::Backing;
-pub(crate) use named::NamedFolder;
+pub(crate) use named::NamedDirectory;
 pub(crate) use registry::Registry;
 
 use backing::Secret;
@@ -42,15 +42,19 @@ mod word {
 }
 
 /// Where names of shared memory live on Linux.
-pub(crate) const SHARED_MEMORY_FOLDER: &str = "/dev/shm";
+pub(crate) const SHARED_MEMORY_DIRECTORY: &str = "/dev/shm";
 
 /// Shares a segment among the ranks of the caller's node, which may be any
 /// processes of a machine: in a nameless file, or else in a file that has a
 /// name in /dev/shm for a moment. `None` on all of them if that is impossible
 /// for one. Collective over the ranks of the node.
 pub fn segment<T: Transport + ?Sized>(transport: &T, bytes: usize) -> Result<Option<Segment>> {
-    let folder = NamedFolder::new(Path::new(SHARED_MEMORY_FOLDER));
-    share(transport, &[Backing::Memfd, Backing::Named(folder)], bytes)
+    let directory = NamedDirectory::new(Path::new(SHARED_MEMORY_DIRECTORY));
+    share(
+        transport,
+        &[Backing::Memfd, Backing::Named(directory)],
+        bytes,
+    )
 }
 
 /// Shares a segment among the ranks of the caller's node, trying `backings` in
@@ -140,8 +144,8 @@ impl<T: Transport + ?Sized> Member<'_, T> {
                 None => word::WITHDRAWN,
             };
             self.say(leader, &[answer])?;
-            let verdict = self.hear(leader)?;
-            match verdict.split_first() {
+            let decision = self.hear(leader)?;
+            match decision.split_first() {
                 Some((&word::AGREED, [])) => return segment.map(Some).ok_or(malformed(leader)),
                 Some((&word::WITHDRAWN, [])) => {}
                 Some((what, details)) => return Err(decode_error(leader, *what, details)),

@@ -23,7 +23,7 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// The name itself, without the folder.
+    /// The name itself, without the directory.
     pub(super) fn bytes(&self) -> &[u8] {
         self.path.file_name().map_or(&[], OsStr::as_bytes)
     }
@@ -32,26 +32,26 @@ impl Name {
 impl Drop for Name {
     fn drop(&mut self) {
         if self.owner == std::process::id() {
-            // It may be gone already: who sweeps the folder meant this too.
+            // It may be gone already: who sweeps the directory meant this too.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// A folder for the files of one world. Their names start alike, so that what a
+/// A directory for the files of one world. Their names start alike, so that what a
 /// killed rank has left can be told from anything else.
 #[derive(Clone, Debug)]
-pub(crate) struct NamedFolder {
-    folder: PathBuf,
+pub(crate) struct NamedDirectory {
+    directory: PathBuf,
     prefix: String,
 }
 
-impl NamedFolder {
-    pub(crate) fn new(folder: &Path) -> Self {
+impl NamedDirectory {
+    pub(crate) fn new(directory: &Path) -> Self {
         static WORLDS: AtomicU64 = AtomicU64::new(0);
         let world = WORLDS.fetch_add(1, Ordering::Relaxed);
-        NamedFolder {
-            folder: folder.to_owned(),
+        NamedDirectory {
+            directory: directory.to_owned(),
             prefix: format!("{PREFIX}{}-{world}-", std::process::id()),
         }
     }
@@ -60,7 +60,7 @@ impl NamedFolder {
     pub(super) fn create(&self, secret: &Secret, bytes: usize) -> io::Result<(File, Name)> {
         let digits = secret.iter().map(|byte| format!("{byte:02x}"));
         let digits = digits.collect::<String>();
-        let path = self.folder.join(format!("{}{digits}", self.prefix));
+        let path = self.directory.join(format!("{}{digits}", self.prefix));
         let file = options().create_new(true).mode(0o600).open(&path)?;
         let name = Name {
             path,
@@ -77,13 +77,13 @@ impl NamedFolder {
         if !is_plain {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        options().open(self.folder.join(OsStr::from_bytes(name)))
+        options().open(self.directory.join(OsStr::from_bytes(name)))
     }
 
     /// Removes the files of this world. Called when a rank has been lost: then
     /// no other will get to use them either.
     pub(crate) fn sweep(&self) {
-        let Ok(entries) = fs::read_dir(&self.folder) else {
+        let Ok(entries) = fs::read_dir(&self.directory) else {
             return;
         };
         for entry in entries.flatten() {
@@ -129,19 +129,19 @@ mod tests {
 
     const SECRET: Secret = [7; 16];
 
-    /// A new folder, removed when dropped.
+    /// A new directory, removed when dropped.
     struct Scratch(PathBuf);
 
     impl Scratch {
         fn new(name: &str) -> Self {
             let name = format!("pario-{name}-{}", std::process::id());
             let path = std::env::temp_dir().join(name);
-            fs::create_dir(&path).expect("a new folder");
+            fs::create_dir(&path).expect("a new directory");
             Scratch(path)
         }
 
         fn names(&self) -> usize {
-            fs::read_dir(&self.0).expect("a folder").count()
+            fs::read_dir(&self.0).expect("a directory").count()
         }
     }
 
@@ -154,37 +154,40 @@ mod tests {
     #[test]
     fn a_file_is_private_and_its_name_goes() {
         let scratch = Scratch::new("private");
-        let folder = NamedFolder::new(&scratch.0);
-        let (file, name) = folder.create(&SECRET, 10_000).expect("it is new");
+        let directory = NamedDirectory::new(&scratch.0);
+        let (file, name) = directory.create(&SECRET, 10_000).expect("it is new");
         let metadata = file.metadata().expect("it is open");
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
         assert_eq!(metadata.len(), 10_000);
-        assert!(folder.create(&SECRET, 10).is_err(), "the name is taken");
+        assert!(directory.create(&SECRET, 10).is_err(), "the name is taken");
         let bytes = name.bytes().to_vec();
-        assert!(NamedFolder::new(&scratch.0).open(&bytes).is_ok());
+        assert!(NamedDirectory::new(&scratch.0).open(&bytes).is_ok());
         drop(name);
-        assert!(folder.open(&bytes).is_err());
+        assert!(directory.open(&bytes).is_err());
         assert_eq!(scratch.names(), 0);
     }
 
     #[test]
     fn links_are_not_followed() {
         let scratch = Scratch::new("link");
-        let folder = NamedFolder::new(&scratch.0);
+        let directory = NamedDirectory::new(&scratch.0);
         let target = scratch.0.join("target");
         fs::write(&target, "precious").expect("a new file");
         let name = b"pario-link";
         symlink(&target, scratch.0.join("pario-link")).expect("a new link");
-        assert!(folder.open(name).is_err());
-        assert!(folder.open(b"pario-/../target").is_err());
-        assert!(folder.open(b"target").is_err());
+        assert!(directory.open(name).is_err());
+        assert!(directory.open(b"pario-/../target").is_err());
+        assert!(directory.open(b"target").is_err());
         assert_eq!(fs::read(&target).expect("it exists"), b"precious");
     }
 
     #[test]
     fn a_sweep_takes_what_is_its_own() {
         let scratch = Scratch::new("sweep");
-        let (mine, other) = (NamedFolder::new(&scratch.0), NamedFolder::new(&scratch.0));
+        let (mine, other) = (
+            NamedDirectory::new(&scratch.0),
+            NamedDirectory::new(&scratch.0),
+        );
         let (_, left) = mine.create(&SECRET, 10).expect("it is new");
         let (_, kept) = other.create(&SECRET, 10).expect("it is new");
         mine.sweep();
@@ -196,8 +199,8 @@ mod tests {
     #[test]
     fn only_the_maker_removes_a_name() {
         let scratch = Scratch::new("owner");
-        let folder = NamedFolder::new(&scratch.0);
-        let (_, mut name) = folder.create(&SECRET, 10).expect("it is new");
+        let directory = NamedDirectory::new(&scratch.0);
+        let (_, mut name) = directory.create(&SECRET, 10).expect("it is new");
         name.owner += 1;
         drop(name);
         assert_eq!(scratch.names(), 1);

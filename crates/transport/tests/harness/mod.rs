@@ -13,21 +13,21 @@ use pario_transport::conformance::{self, Launcher, PLACEMENTS, Setting};
 /// ranks it has forked; the last line printed names the test.
 const SECONDS_MAX: u32 = 120;
 
-/// A test by its name; it may say why it was skipped.
+/// A named test, which may be skipped for a reason.
 pub(crate) struct Test {
     name: String,
-    body: Box<dyn Fn() -> Verdict>,
+    body: Box<dyn Fn() -> Outcome>,
 }
 
-/// What a test that did not panic has to say.
-pub(crate) enum Verdict {
+/// The result of a test that did not panic.
+pub(crate) enum Outcome {
     Passed,
     #[allow(dead_code)] // not all programs have tests that need privileges
     Skipped(String),
 }
 
 impl Test {
-    pub(crate) fn new(name: impl Into<String>, body: impl Fn() -> Verdict + 'static) -> Self {
+    pub(crate) fn new(name: impl Into<String>, body: impl Fn() -> Outcome + 'static) -> Self {
         Test {
             name: name.into(),
             body: Box::new(body),
@@ -61,7 +61,7 @@ pub(crate) fn conformance_tests(launcher: &'static dyn Launcher) -> Vec<Test> {
             let check = case.check;
             tests.push(Test::new(name, move || {
                 check(&Setting::from_environment(launcher, nodes));
-                Verdict::Passed
+                Outcome::Passed
             }));
         }
     }
@@ -100,11 +100,11 @@ fn run(tests: &[Test], filtered: usize) -> ExitCode {
         // program.
         unsafe { libc::alarm(SECONDS_MAX) };
         match panic::catch_unwind(AssertUnwindSafe(&test.body)) {
-            Ok(Verdict::Passed) => {
+            Ok(Outcome::Passed) => {
                 println!("ok");
                 passed += 1;
             }
-            Ok(Verdict::Skipped(reason)) => {
+            Ok(Outcome::Skipped(reason)) => {
                 println!("ignored, {reason}");
                 skipped += 1;
             }
@@ -117,9 +117,9 @@ fn run(tests: &[Test], filtered: usize) -> ExitCode {
     for name in &failed {
         println!("failed: {name}");
     }
-    let verdict = if failed.is_empty() { "ok" } else { "FAILED" };
+    let result = if failed.is_empty() { "ok" } else { "FAILED" };
     println!(
-        "\ntest result: {verdict}. {passed} passed; {} failed; {skipped} ignored; \
+        "\ntest result: {result}. {passed} passed; {} failed; {skipped} ignored; \
          0 measured; {filtered} filtered out; finished in {:.2}s\n",
         failed.len(),
         start.elapsed().as_secs_f64()

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pario_transport::processes::{self, SegmentMemory, World};
 use pario_transport::{Rank, Result, Tag, Transport};
 
-use crate::harness::{Test, Verdict};
+use crate::harness::{Outcome, Test};
 use crate::processes_launcher::named_world;
 
 const SMALL: usize = 64 << 10;
@@ -35,7 +35,7 @@ pub(crate) fn tests() -> Vec<Test> {
 }
 
 /// Runs a test in a process with its own mounts, so that they end with it.
-fn in_private(body: fn()) -> Verdict {
+fn in_private(body: fn()) -> Outcome {
     let results = processes::run(1, |_| match leave_namespaces() {
         Ok(()) => {
             body();
@@ -45,8 +45,8 @@ fn in_private(body: fn()) -> Verdict {
     });
     let result = results.into_iter().next().expect("one rank, one result");
     match result {
-        Ok(reason) if reason.is_empty() => Verdict::Passed,
-        Ok(reason) => Verdict::Skipped(String::from_utf8_lossy(&reason).into_owned()),
+        Ok(reason) if reason.is_empty() => Outcome::Passed,
+        Ok(reason) => Outcome::Skipped(String::from_utf8_lossy(&reason).into_owned()),
         Err(failure) => panic!("{failure}"),
     }
 }
@@ -61,8 +61,8 @@ fn leave_namespaces() -> io::Result<()> {
     mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE)
 }
 
-fn cover(folder: &CStr, options: &CStr) -> io::Result<()> {
-    mount(c"tmpfs", folder, Some(options), 0)
+fn cover(directory: &CStr, options: &CStr) -> io::Result<()> {
+    mount(c"tmpfs", directory, Some(options), 0)
 }
 
 fn mount(kind: &CStr, target: &CStr, options: Option<&CStr>, flags: u64) -> io::Result<()> {
@@ -120,14 +120,14 @@ fn small_memory() {
     });
 }
 
-/// One rank sees other folders than the rest of its node.
+/// One rank sees other directories than the rest of its node.
 fn separate(covered: &[&CStr]) {
     for odd in [Rank(0), Rank(1), Rank(3)] {
         let go_apart = |transport: &Arc<dyn Transport>| {
             if transport.rank() == odd {
                 leave_namespaces().expect("it worked a moment ago");
-                for folder in covered {
-                    cover(folder, c"size=1m").expect("a tmpfs can be mounted");
+                for directory in covered {
+                    cover(directory, c"size=1m").expect("a tmpfs can be mounted");
                 }
             }
             transport.barrier()

@@ -23,7 +23,7 @@ pub(crate) const NAMED: Processes = Processes { is_named: true };
 
 /// A world whose segments are files in /dev/shm.
 pub(crate) fn named_world(ranks: u32) -> World {
-    World::new(ranks).segment_memory(&[SegmentMemory::Folder(SHARED_MEMORY.into())])
+    World::new(ranks).segment_memory(&[SegmentMemory::Directory(SHARED_MEMORY.into())])
 }
 
 impl Launcher for Processes {
@@ -96,7 +96,7 @@ pub(crate) fn count_exit_handlers(body: impl FnOnce()) -> usize {
         .read(true)
         .append(true)
         .open(&path);
-    let file = file.expect("a file in the temporary folder");
+    let file = file.expect("a file in the temporary directory");
     fs::remove_file(&path).expect("it was made here");
     *MARKS.lock().expect("no thread panicked") = Some(file);
     // SAFETY: the handler lives as long as the program.

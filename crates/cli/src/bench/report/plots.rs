@@ -105,10 +105,10 @@ mod tests {
         second.target.swept = Some(("record".to_owned(), "1M".to_owned()));
         let mut single = swept.clone();
         single.target.swept = None;
-        let mut said = Vec::new();
-        plots(&[swept, second, single], directory.path(), &mut said).unwrap();
-        let said = String::from_utf8(said).unwrap();
-        assert_eq!(said.lines().count(), 2, "{said}");
+        let mut output = Vec::new();
+        plots(&[swept, second, single], directory.path(), &mut output).unwrap();
+        let output = String::from_utf8(output).unwrap();
+        assert_eq!(output.lines().count(), 2, "{output}");
         for (name, parts) in [("strided-record.svg", "polyline"), ("strided.svg", "<rect")] {
             let plot = fs::read_to_string(directory.path().join(name)).unwrap();
             assert!(plot.starts_with("<svg") && plot.ends_with("</svg>\n"));

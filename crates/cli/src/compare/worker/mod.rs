@@ -5,16 +5,16 @@ mod interface;
 use std::ffi::CString;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use pario_layout::Datatype;
-use pario_mpi::host::loader::{Library, Visibility};
-use pario_mpi::{Comm, Encoded, Host, Info, Runtime, Threads};
+use pario_mpi::{Comm, Encoded, Host, Info};
 
 use super::Mode;
 use super::patterns::{self, Pattern};
 use super::protocol::{Described, Figure, Line};
+use super::rank::{self, failed, mpi};
 use crate::failure::Failure;
 use crate::measure::{DIRECTIONS, Direction, Holes, Memory, Share, Stored};
 use crate::workload::Step;
@@ -37,15 +37,8 @@ pub(crate) struct Arguments {
     /// Report which MPI this is, and exit
     #[arg(long)]
     describe: bool,
-    /// The MPI's library [default: that of the launcher]
-    #[arg(long, value_name = "FILE")]
-    mpi_library: Option<PathBuf>,
-    /// The library whose MPI-IO is used [default: the MPI's own]
-    #[arg(long, value_name = "FILE")]
-    library: Option<PathBuf>,
-    /// The directory of the files
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    dir: PathBuf,
+    #[command(flatten)]
+    options: rank::Options,
     /// The patterns
     #[arg(long)]
     workload: Vec<String>,
@@ -65,38 +58,13 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
-    if let Some(library) = &arguments.mpi_library {
-        let loaded = Library::load(&library.to_string_lossy(), Visibility::Global);
-        loaded.map_err(|reason| failed("cannot load the MPI", &reason))?;
-    }
-    let runtime = Runtime::start(Threads::Single)
-        .map_err(|error| failed("cannot initialise the MPI", &error.to_string()))?;
-    let (host, world) = (runtime.host(), runtime.world());
-    if arguments.describe {
-        return match rank_of(host, world)? {
-            0 => report(out, &Line::Mpi(description(host))),
-            _ => Ok(()),
-        };
-    }
-    let outcome = Worker::new(host, world, arguments).and_then(|worker| worker.run(out));
-    if let Err(failure) = &outcome {
-        // The others wait for this rank: abort them all.
-        eprintln!("pario: {failure}");
-        let _ = host.abort(world, 1);
-    }
-    outcome
-}
-
-fn failed(what: &str, reason: &dyn std::fmt::Display) -> Failure {
-    Failure::Method {
-        method: what.to_owned(),
-        reason: reason.to_string(),
-    }
-}
-
-/// A failure of an MPI function, which the text names.
-fn mpi(error: impl std::fmt::Display) -> Failure {
-    failed("MPI", &error)
+    arguments
+        .options
+        .run(|host, world| match arguments.describe {
+            true if rank_of(host, world)? == 0 => report(out, &Line::Mpi(description(host))),
+            true => Ok(()),
+            false => Worker::new(host, world, arguments)?.run(out),
+        })
 }
 
 fn rank_of(host: &Host, comm: Comm) -> Result<usize, Failure> {
@@ -140,7 +108,7 @@ struct Call<'a> {
 impl<'a> Worker<'a> {
     fn new(host: &'static Host, world: Comm, arguments: &'a Arguments) -> Result<Self, Failure> {
         let mode = arguments.mode;
-        let interface = match &arguments.library {
+        let interface = match &arguments.options.library {
             Some(path) => Interface::of_library(host, mode, path),
             None => Interface::of_host(host, mode),
         };
@@ -159,7 +127,7 @@ impl<'a> Worker<'a> {
             world,
             rank: few(rank_of(host, world)?)?,
             ranks: few(ranks)?,
-            interface: interface.map_err(|reason| failed("cannot use the library", &reason))?,
+            interface: interface.map_err(|reason| failed("cannot use the library", reason))?,
             info,
             arguments,
         })
@@ -190,7 +158,11 @@ impl<'a> Worker<'a> {
         memory.allocate()?;
         memory.fill(&*job, round);
 
-        let path = self.arguments.dir.join(format!("{}.dat", pattern.name));
+        let path = self
+            .arguments
+            .options
+            .dir
+            .join(format!("{}.dat", pattern.name));
         self.remove(&path)?;
         let name = CString::new(path.as_os_str().as_bytes())
             .map_err(|error| Failure::Arguments(error.to_string()))?;
@@ -223,7 +195,7 @@ impl<'a> Worker<'a> {
 
     /// Writes and reads the same amount with plain POSIX calls.
     fn measure_raw(&self, bytes: u64) -> Result<[f64; 2], Failure> {
-        let path = self.arguments.dir.join("raw.dat");
+        let path = self.arguments.options.dir.join("raw.dat");
         self.remove(&path)?;
         let mut share = Share::with_buffer(self.rank, self.ranks, bytes, RAW_CALL_BYTES);
         share.allocate(RAW_OFFSET)?;

@@ -148,7 +148,7 @@ fn words_of_the_program_are_not_slurms() {
 
 #[test]
 fn launchers_are_recognised_by_their_version_texts() {
-    for (said, launcher) in [
+    for (text, launcher) in [
         ("mpirun (Open MPI) 4.1.4", Launcher::OpenMpi),
         ("mpirun.openmpi (OpenRTE) 4.1.4", Launcher::OpenMpi),
         ("prterun (PRRTE) 3.0.5", Launcher::OpenMpi),
@@ -160,7 +160,7 @@ fn launchers_are_recognised_by_their_version_texts() {
         ("HPE MPT 2.28", Launcher::Environment),
         ("", Launcher::Environment),
     ] {
-        assert_eq!(Launcher::of_words(said), launcher, "{said}");
+        assert_eq!(Launcher::of_words(text), launcher, "{text}");
     }
     assert_eq!(
         Launcher::of(Path::new("/opt/slurm/bin/srun")),

@@ -148,7 +148,7 @@ pub(super) enum Step {
     /// One view for each rank, and hints.
     View(Vec<View>, Hints),
     Access(Access),
-    /// Completes what is pending, in the given way.
+    /// Completes what is pending, by the given method.
     Complete(&'static str),
     SplitEnd,
     Seek(Vec<(i64, Whence)>),
@@ -168,7 +168,7 @@ impl Step {
         match self {
             Step::View(..) => "set_view".into(),
             Step::Access(access) => access.name(),
-            Step::Complete(way) => (*way).into(),
+            Step::Complete(method) => (*method).into(),
             Step::SplitEnd => "split_end".into(),
             Step::Seek(_) => "seek".into(),
             Step::SeekShared(..) => "seek_shared".into(),

@@ -19,8 +19,8 @@ const BYTES_LONG: i64 = 60_000;
 /// How often a step is drawn again that the standard leaves open, before the case ends.
 const ATTEMPTS: usize = 12;
 
-/// Ways of completing requests.
-const WAYS: [&str; 7] = [
+/// Methods of completing requests.
+const COMPLETIONS: [&str; 7] = [
     "wait",
     "backwards",
     "test",
@@ -74,8 +74,8 @@ pub(super) fn case(seed: u64, ranks: usize) -> Case {
     if model.is_split() {
         case.steps.push(Step::SplitEnd);
     } else if model.is_busy() {
-        let way: &str = random.pick::<&str>(&WAYS);
-        case.steps.push(Step::Complete(way));
+        let method: &str = random.pick::<&str>(&COMPLETIONS);
+        case.steps.push(Step::Complete(method));
     }
     case
 }
@@ -109,8 +109,8 @@ fn step(random: &mut Random, case: &Case, model: &Model) -> Step {
         return Step::SplitEnd;
     }
     if model.is_busy() && random.percent(40) {
-        let way: &str = random.pick::<&str>(&WAYS);
-        return Step::Complete(way);
+        let method: &str = random.pick::<&str>(&COMPLETIONS);
+        return Step::Complete(method);
     }
     match random.below(100) {
         0..=62 => Step::Access(access(random, case, model)),

@@ -290,7 +290,7 @@ fn resized(random: &mut Random, of: Datatype, old: &Layout, purpose: Purpose) ->
         .map(|(at, many)| at + many)
         .max()
         .unwrap_or(0);
-    // Room for whole types, so that holes stay multiples of the etype.
+    // Space for whole types, so that holes stay multiples of the etype.
     let grain = old.extent().max(unit);
     let needed = (last - first.min(0) + grain - 1) / grain * grain;
     let low = match purpose {

@@ -149,7 +149,7 @@ impl Printer<'_> {
                 );
             }
             Step::Access(access) => self.access(&mut it, access, number, rank),
-            Step::Complete(way) => self.complete(&mut it, number, rank, way),
+            Step::Complete(method) => self.complete(&mut it, number, rank, method),
             Step::SplitEnd => self.complete(&mut it, number, rank, "end"),
             Step::Seek(seeks) => {
                 let (offset, from) = seeks[rank];
@@ -253,9 +253,9 @@ impl Printer<'_> {
         pending
     }
 
-    fn complete(&self, it: &mut Statements, number: usize, rank: usize, way: &str) {
+    fn complete(&self, it: &mut Statements, number: usize, rank: usize, method: &str) {
         let mut pending = self.pending(number);
-        if way != "backwards" {
+        if method != "backwards" {
             pending.reverse();
         }
         pending.retain(|(_, access)| access.parts[rank].is_active);
@@ -263,12 +263,12 @@ impl Printer<'_> {
             .iter()
             .map(|(step, _)| format!("access{step}"))
             .collect();
-        match way {
+        match method {
             "end" | "wait" | "backwards" | "test" => {}
-            _ => self.complete_together(it, &names, way),
+            _ => self.complete_together(it, &names, method),
         }
         for ((step, access), name) in pending.iter().zip(&names) {
-            match way {
+            match method {
                 "end" => {
                     let function = access.name().replace("_begin", "_end");
                     it.add(format!(
@@ -294,7 +294,7 @@ impl Printer<'_> {
     }
 
     /// `MPI_Waitall` and its relatives, over an array of the requests.
-    fn complete_together(&self, it: &mut Statements, names: &[String], way: &str) {
+    fn complete_together(&self, it: &mut Statements, names: &[String], method: &str) {
         let many = names.len();
         if many == 0 {
             return;
@@ -304,7 +304,7 @@ impl Printer<'_> {
         it.add(format!("MPI_Status statuses[{many}];"));
         it.add("memset(statuses, 0, sizeof statuses);");
         let many_text = format!("{many}, requests");
-        match way {
+        match method {
             "waitany" => {
                 it.add(format!("for (int which, i = 0; i < {many}; i++) {{"));
                 it.add("    MPI_Status status;");

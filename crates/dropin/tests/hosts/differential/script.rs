@@ -55,7 +55,7 @@ fn step(step: &Step, rank: usize) -> String {
             )
         }
         Step::Access(it) => access(it, rank),
-        Step::Complete(way) => format!("complete {way}"),
+        Step::Complete(method) => format!("complete {method}"),
         Step::SplitEnd => "split_end".into(),
         Step::Seek(seeks) => {
             let (offset, from) = seeks[rank];

@@ -119,14 +119,14 @@ int open64(const char *path, int flags, ...) {
     return real(path, flags, mode);
 }
 
-int openat64(int folder, const char *path, int flags, ...) {
+int openat64(int directory, const char *path, int flags, ...) {
     REAL(openat64);
     va_list rest;
     va_start(rest, flags);
     mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(rest, mode_t) : 0;
     va_end(rest);
     FAIL(FAULT_OPEN, -1, path, -1);
-    return real(folder, path, flags, mode);
+    return real(directory, path, flags, mode);
 }
 
 /* Linux frees the descriptor whatever it says. */

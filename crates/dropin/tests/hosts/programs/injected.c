@@ -177,9 +177,9 @@ static void expect_moved(const scene *scene, int code, MPI_Status *status) {
 
 /* --- what is left --- */
 
-static int entries(const char *folder, const char *prefix) {
+static int entries(const char *directory, const char *prefix) {
     int count = 0;
-    DIR *list = opendir(folder);
+    DIR *list = opendir(directory);
     for (struct dirent *entry; list && (entry = readdir(list));)
         if (entry->d_name[0] != '.' || !strncmp(entry->d_name, ".injected", 9)) count += !strncmp(entry->d_name, prefix, strlen(prefix));
     if (list) closedir(list);
@@ -210,8 +210,8 @@ static void expect_nothing_left(const fault *what) {
         now = entries("/proc/self/fd", "");
     }
     CHECK(now <= descriptors_before, "%d descriptors, before there were %d: %s", now, descriptors_before, shown(MPI_SUCCESS));
-    CHECK(entries(check.dir, "injected") <= 1, "%d files in the folder: %s", entries(check.dir, ""), shown(MPI_SUCCESS));
-    CHECK(entries(check.dir, ".") <= names, "%d hidden files in the folder: %s", entries(check.dir, "."), shown(MPI_SUCCESS));
+    CHECK(entries(check.dir, "injected") <= 1, "%d files in the directory: %s", entries(check.dir, ""), shown(MPI_SUCCESS));
+    CHECK(entries(check.dir, ".") <= names, "%d hidden files in the directory: %s", entries(check.dir, "."), shown(MPI_SUCCESS));
     CHECK(entries("/dev/shm", own_segments) == 0, "%d segments: %s", entries("/dev/shm", own_segments), shown(MPI_SUCCESS));
     meet();
     if (names) sweep();
@@ -275,7 +275,7 @@ static void restore(const scene *scene) {
     meet();
 }
 
-/* Success must not be said where a call that makes data safe has failed. */
+/* Success must not be reported if a call that makes data safe has failed. */
 static void expect_reported(int is_success, fault_kind kind, const fault *what, long fired_before) {
     int struck = fault_fired() > fired_before && what->kind == kind && strstr(fault_last(), path) && !is_repeated(what->error);
     CHECK(!(struck && is_success), "it was not reported: %s", shown(MPI_SUCCESS));

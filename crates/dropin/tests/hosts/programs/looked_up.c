@@ -1,6 +1,6 @@
 /* ranks: 2
  * Looks all functions up in the library that it is told to load, as interpreters do, and says who
- * serves a file. Arguments: the folder and the library.
+ * serves a file. Arguments: the directory and the library.
  */
 #include "exercise.h"
 

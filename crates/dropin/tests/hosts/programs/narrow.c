@@ -1,6 +1,6 @@
 /* ranks: 3
  * Shared memory that turns out to be small, full, or not shared, after MPI has set itself up.
- * The first argument is the folder, the second `small`, `full` or `apart`.
+ * The first argument is the directory, the second `small`, `full` or `apart`.
  * It runs in a mount namespace of the job; mounting needs root.
  */
 #define _GNU_SOURCE

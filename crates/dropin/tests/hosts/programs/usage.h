@@ -9,9 +9,9 @@ typedef struct {
     long descriptors, threads, mappings, allocated_kb, resident_kb;
 } usage;
 
-static inline long usage_entries(const char *folder) {
+static inline long usage_entries(const char *directory) {
     long count = 0;
-    DIR *list = opendir(folder);
+    DIR *list = opendir(directory);
     while (list && readdir(list)) count++;
     if (list) closedir(list);
     return count;

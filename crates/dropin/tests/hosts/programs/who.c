@@ -1,6 +1,6 @@
 /* ranks: 2
  * Says who serves a file: pario publishes hints of its own, no other MPI-IO has them.
- * Arguments: the folder, the name of the file, and hints `key=value` to open it with.
+ * Arguments: the directory, the name of the file, and hints `key=value` to open it with.
  */
 #include "exercise.h"
 #include "served.h"

@@ -25,7 +25,7 @@ while :; do
         -n) ranks=$2; shift 2 ;;
         --export=*) export_list=${1#--export=}; shift ;;
         --export) export_list=$2; shift 2 ;;
-        -*) echo "srun: $1 is no option" >&2; exit 2 ;;
+        -*) echo "srun: unknown option $1" >&2; exit 2 ;;
         *) break ;;
     esac
 done
@@ -52,7 +52,7 @@ while :; do
                 *) eval "given=\"\$given $2=\$$2\"" ;;
             esac
             shift 2 ;;
-        -*) echo "$0: $1 is no option" >&2; exit 2 ;;
+        -*) echo "$0: unknown option $1" >&2; exit 2 ;;
         *) break ;;
     esac
 done
@@ -104,7 +104,7 @@ pub(super) struct Case {
     pub(super) options: &'static [&'static str],
     pub(super) variables: &'static [(&'static str, &'static str)],
     /// What pario or the ranks must say.
-    pub(super) said: &'static [&'static str],
+    pub(super) printed: &'static [&'static str],
 }
 
 const PLAIN: Case = Case {
@@ -113,13 +113,13 @@ const PLAIN: Case = Case {
     of_pario: &[],
     options: &[],
     variables: &[],
-    said: &[],
+    printed: &[],
 };
 
 /// A hint with a comma, which Slurm's list cannot hold.
 const HINT: &[&str] = &["--hint", "cb_config_list=*:1,*:1"];
 
-const HINT_SAID: &[&str] = &["cb_config_list = *:1,*:1"];
+const HINT_PRINTED: &[&str] = &["cb_config_list = *:1,*:1"];
 
 pub(super) const CASES: [Case; 10] = [
     PLAIN,
@@ -152,13 +152,13 @@ pub(super) const CASES: [Case; 10] = [
         name: "hint-with-comma",
         of_pario: HINT,
         options: &["--export=NONE"],
-        said: HINT_SAID,
+        printed: HINT_PRINTED,
         ..PLAIN
     },
     Case {
         batch: Batch::Jsrun,
         of_pario: HINT,
-        said: HINT_SAID,
+        printed: HINT_PRINTED,
         ..PLAIN
     },
     Case {
@@ -171,7 +171,7 @@ pub(super) const CASES: [Case; 10] = [
     Case {
         batch: Batch::Aprun,
         of_pario: HINT,
-        said: HINT_SAID,
+        printed: HINT_PRINTED,
         ..PLAIN
     },
 ];

@@ -76,7 +76,7 @@ fn own_launcher(run: &Run, host: &Host) -> TestResult {
     served_by(&ended, WHO, "pario")
 }
 
-/// `pario run -- srun -n 2 ./who`, and its kin.
+/// `pario run -- srun -n 2 ./who`, and other launchers.
 fn through_batch(run: &Run, host: &Host, case: &batch::Case) -> TestResult {
     let place = Place::new(Ground::Memory)?;
     let launcher = case.batch.script(host, place.path())?;
@@ -89,8 +89,8 @@ fn through_batch(run: &Run, host: &Host, case: &batch::Case) -> TestResult {
     let ended = ask(line, host, &place)?;
     is_served(&ended)?;
     served_by(&ended, WHO, "pario")?;
-    match case.said.iter().find(|text| !ended.says(text)) {
-        Some(text) => Err(ended.complaint(&format!("`{text}` is not said"))),
+    match case.printed.iter().find(|text| !ended.says(text)) {
+        Some(text) => Err(ended.complaint(&format!("`{text}` is not printed"))),
         None => Ok(()),
     }
 }

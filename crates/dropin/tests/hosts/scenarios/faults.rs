@@ -18,7 +18,7 @@ use crate::run::{Effort, Run, TestResult, trial};
 const LIMIT: Duration = Duration::from_secs(1200);
 
 /// What makes pario take other ways: a name, and hints or other variables.
-const WAYS: [(&str, &[&str]); 9] = [
+const SETTINGS: [(&str, &[&str]); 9] = [
     ("plain", &[]),
     ("uring", &["PARIO_HINTS=pario_driver=uring"]),
     ("mapped", &["PARIO_HINTS=pario_driver=mapped"]),
@@ -70,11 +70,11 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
             Effort::Full => &[1, 2, 4],
         };
         for &ranks in ranks {
-            for (way, variables) in WAYS {
-                if run.effort == Effort::Short && way != "plain" && (ranks != 2 || !is_main) {
+            for (setting, variables) in SETTINGS {
+                if run.effort == Effort::Short && setting != "plain" && (ranks != 2 || !is_main) {
                     continue;
                 }
-                let detail = format!("{ranks}+{way}");
+                let detail = format!("{ranks}+{setting}");
                 trials.push(trial(
                     run,
                     host,

@@ -3,9 +3,9 @@
 mod batch;
 mod command;
 mod cycles;
+mod directories;
 mod exchange;
 mod faults;
-mod folders;
 mod killed;
 mod memory;
 mod mixed;
@@ -34,7 +34,7 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     trials.extend(killed::trials(run));
     trials.extend(survivors::trials(run));
     trials.extend(spawned::trials(run));
-    trials.extend(folders::trials(run));
+    trials.extend(directories::trials(run));
     trials.extend(exchange::trials(run));
     trials.extend(switches::trials(run));
     trials.extend(mixed::trials(run));

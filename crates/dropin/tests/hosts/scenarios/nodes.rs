@@ -25,7 +25,7 @@ const PROGRAMS: [&str; 9] = [
 /// Programs of the short form.
 const SHORT_PROGRAMS: [&str; 3] = ["explicit", "ordered", "nonblocking_collective"];
 
-/// MPICH's own pretence makes MPI say that the nodes are several; the file system is then no
+/// MPICH simulates nodes itself and reports that the nodes are several; the file system is then no
 /// longer known to be common to all, unless the driver is named.
 const NAMED_DRIVER: &str = "pario_driver=ufs";
 
@@ -83,7 +83,7 @@ fn of(
             setting.variables.push((THREADS.0, THREADS.1.into()));
         }
         let detail = format!("{name}-{ranks}+{suffix}");
-        trial(run, host, "pretended-nodes", &detail, move |run, host| {
+        trial(run, host, "simulated-nodes", &detail, move |run, host| {
             let program = Program::find("programs", name)?;
             self_checking(run, host, &program, ranks, &setting)
         })

@@ -17,7 +17,7 @@ const RANKS: u32 = 2;
 /// The program that says who serves its file.
 const WHO: &str = "who";
 
-/// A way to switch pario on or off, and who then serves the file.
+/// A switch for pario, and whose MPI-IO then opens the file.
 struct Case {
     name: &'static str,
     variables: &'static [&'static str],

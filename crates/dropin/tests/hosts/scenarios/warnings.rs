@@ -152,10 +152,10 @@ fn are_expected(ended: &Ended, expected: &[&str]) -> TestResult {
     let whole = warnings
         .iter()
         .all(|line| line.starts_with("pario: warning: "));
-    let said = expected
+    let complete = expected
         .iter()
         .all(|words| warnings.iter().any(|line| line.contains(words)));
-    match whole && said && warnings.len() == expected.len() {
+    match whole && complete && warnings.len() == expected.len() {
         true => Ok(()),
         false => {
             let reason = format!("the warnings should be {expected:?}, they are {warnings:?}");

@@ -189,12 +189,13 @@ impl<'a> World<'a> {
                 }
             }
             Item::Answer(rank, kind) => self.answer(rank, kind),
-            Item::Room(_) => Event::Room,
+            Item::SpaceFreed(_) => Event::SpaceFreed,
             Item::Lose(_, gone) => Event::PeerLost(gone),
         };
         if is_over {
             // Only what nobody waits for comes after the end.
-            let late = matches!(event, Event::Room | Event::PeerLost(_)) || self.gone.is_some();
+            let late =
+                matches!(event, Event::SpaceFreed | Event::PeerLost(_)) || self.gone.is_some();
             assert!(late, "{rank:?} gets {event:?} after the end");
             if let Event::Message { payload, .. } = event {
                 let buffers = payload.iter().map(|span| span.buffer);
@@ -221,7 +222,7 @@ impl<'a> World<'a> {
         }
         self.seen.refusals += 1;
         if self.random.bool() {
-            self.items.push(Item::Room(rank));
+            self.items.push(Item::SpaceFreed(rank));
         }
         Event::Refused(kind)
     }

@@ -22,7 +22,7 @@ pub(super) enum Item {
     Sent(usize),
     Received(usize),
     Answer(Rank, Kind),
-    Room(Rank),
+    SpaceFreed(Rank),
     Lose(Rank, Rank),
 }
 
@@ -53,7 +53,7 @@ impl Item {
             Item::Enter(rank) | Item::Plan(rank) => *rank,
             Item::Complete(rank, _) | Item::Completed(rank, _) => *rank,
             Item::Deliver { to, .. } => *to,
-            Item::Answer(rank, _) | Item::Room(rank) | Item::Lose(rank, _) => *rank,
+            Item::Answer(rank, _) | Item::SpaceFreed(rank) | Item::Lose(rank, _) => *rank,
             Item::Sent(at) => world.transits[*at].from,
             Item::Received(at) => world.transits[*at].to,
         }

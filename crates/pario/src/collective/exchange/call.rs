@@ -55,11 +55,12 @@ impl Environment<'_> {
     }
 }
 
-/// Whether a posted transfer is a receive, and of how many bytes.
+/// A posted transfer: whether it is a receive, and its length.
 #[derive(Clone, Copy, Debug)]
-enum Waiting {
-    Receive(Job, u64),
-    Send(Job),
+struct Waiting {
+    job: Job,
+    is_receive: bool,
+    bytes: u64,
 }
 
 pub(super) struct Call<'scope, 'env> {
@@ -70,7 +71,7 @@ pub(super) struct Call<'scope, 'env> {
     pub(super) events: VecDeque<Event<Planned>>,
     actions: Vec<Action>,
     posted: Vec<(Posted, Waiting)>,
-    pub(super) io_thread: Option<IoThread>,
+    pub(super) io_thread: Option<IoThread<'env>>,
     finished: Option<Finished>,
 }
 
@@ -143,9 +144,12 @@ impl<'scope, 'env> Call<'scope, 'env> {
                 continue;
             }
             let (_, waiting) = self.posted.swap_remove(index);
-            self.events.push_back(match waiting {
-                Waiting::Receive(job, bytes) => Event::Received { job, bytes },
-                Waiting::Send(job) => Event::Sent(job),
+            let Waiting { job, bytes, .. } = waiting;
+            let is_under_way = self.environment.done.is_under_way();
+            self.state.overlap.count(bytes, is_under_way);
+            self.events.push_back(match waiting.is_receive {
+                true => Event::Received { job, bytes },
+                false => Event::Sent(job),
             });
         }
         for (job, outcome) in self.environment.done.take() {
@@ -200,17 +204,32 @@ impl<'scope, 'env> Call<'scope, 'env> {
                 tag,
                 span,
             } => {
-                let (from, waiting) = (rank(from), Waiting::Receive(job, span.bytes()));
                 let posted = self.post(&span, |comm, memory, range| {
-                    comm.post_receive(from, DataTag(tag.0), memory, range)
+                    comm.post_receive(rank(from), DataTag(tag.0), memory, range)
                 });
-                self.posted.push((posted?, waiting));
+                let (is_receive, bytes) = (true, span.bytes());
+                self.posted.push((
+                    posted?,
+                    Waiting {
+                        job,
+                        is_receive,
+                        bytes,
+                    },
+                ));
             }
             Action::Send { job, to, tag, span } => {
                 let posted = self.post(&span, |comm, memory, range| {
                     comm.post_send(rank(to), DataTag(tag.0), memory, range)
                 });
-                self.posted.push((posted?, Waiting::Send(job)));
+                let (is_receive, bytes) = (false, span.bytes());
+                self.posted.push((
+                    posted?,
+                    Waiting {
+                        job,
+                        is_receive,
+                        bytes,
+                    },
+                ));
             }
             Action::TryAcquire(kind) => self.events.push_back(Event::Acquired(kind)),
             Action::Release(buffer) => self.state.eager.release(buffer),

@@ -21,10 +21,10 @@ const TAGS: u16 = 512;
 
 /// How many bytes all ranks together may move for their data to travel with the
 /// messages that start and end a call.
-pub(super) const EAGER_BYTES: u64 = 32 << 10;
+pub const EAGER_BYTES: u64 = 32 << 10;
 
 /// Limits for calls with these hints. The same on all ranks.
-pub(super) fn limits(groups: &Groups, window_bytes: u64, unit: u64, eager_bytes: u64) -> Limits {
+pub fn limits(groups: &Groups, window_bytes: u64, unit: u64, eager_bytes: u64) -> Limits {
     let largest = (0..groups.count()).map(|group| groups.members(group).len() as u64);
     let largest = largest.max().unwrap_or(1);
     Limits {

@@ -73,7 +73,8 @@ impl Addresses {
             *count - 1
         });
         let places = places.collect();
-        let window_bytes = limits.window_bytes.min(longest).next_multiple_of(PAGE);
+        let window_bytes = limits.window_bytes.min(planned.window_bytes());
+        let window_bytes = window_bytes.min(longest).next_multiple_of(PAGE);
         // A slice holds no more than a window has for all ranks of a group.
         let slice_bytes = limits.slice_bytes.next_multiple_of(PAGE);
         let (depth, staging) = (limits.depth.into(), limits.staging.into());
@@ -175,10 +176,10 @@ impl ExchangeMemory {
         let me = Rank(comm.rank().0);
         let is_alone = groups.members(groups.of(me)).len() == 1;
         let common = match is_alone {
-            true => anonymous(common).map(Some),
+            true => unshared(common).map(Some),
             false => Ok(comm.segment(common as usize)?),
         };
-        let made = common.and_then(|common| Ok((common, anonymous(private)?)));
+        let made = common.and_then(|common| Ok((common, unshared(private)?)));
         let is_shared = made.as_ref().map(|(common, _)| u8::from(common.is_some()));
         let all = agree::gather(
             comm,
@@ -215,6 +216,7 @@ impl ExchangeMemory {
     }
 }
 
-fn anonymous(bytes: u64) -> Result<Segment> {
-    Ok(Segment::anonymous(bytes as usize)?)
+/// Memory for one rank.
+fn unshared(bytes: u64) -> Result<Segment> {
+    Ok(Segment::private(bytes as usize)?)
 }

@@ -10,7 +10,7 @@
 mod call;
 mod copies;
 mod eager;
-mod limits;
+pub(crate) mod limits;
 mod local;
 mod memory;
 mod packed;
@@ -62,8 +62,30 @@ pub(super) struct ExchangeState {
     entered: [Option<(Arc<Hints>, Arc<Setting>)>; 2],
     /// Whether the last call was not planned.
     was_eager: bool,
+    /// What this rank exchanged in the last call.
+    overlap: Overlap,
     /// The sizes and groups of the current call.
     setting: Option<Arc<Setting>>,
+}
+
+/// The data that a rank sent to other nodes and received from them in a collective
+/// call, and how much of it while it moved a window between memory and file on another
+/// thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overlap {
+    /// Bytes exchanged with other nodes.
+    pub exchanged: u64,
+    /// Those of them that moved during file transfers.
+    pub during_transfers: u64,
+}
+
+impl Overlap {
+    fn count(&mut self, bytes: u64, is_during_transfer: bool) {
+        self.exchanged += bytes;
+        if is_during_transfer {
+            self.during_transfers += bytes;
+        }
+    }
 }
 
 /// What a rank brings to a call.
@@ -322,6 +344,11 @@ impl ExchangeState {
         ))
     }
 
+    /// What this rank exchanged in the last call.
+    pub(super) fn overlap(&self) -> Overlap {
+        self.overlap
+    }
+
     /// What this rank moves in the current call.
     pub(super) fn own_access(&self) -> Option<&Access> {
         self.own_access.as_ref()
@@ -355,6 +382,7 @@ impl ExchangeState {
         self.number = self.number.wrapping_add(1);
         self.eager.reset();
         self.was_eager = environment.planned.get().is_none();
+        self.overlap = Overlap::default();
         self.setting = Some(setting.clone());
         let result =
             thread::scope(|scope| Call::new(scope, environment, self, setting).run(start, planner));

@@ -5,6 +5,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
         mpsc::{self, Receiver, Sender},
     },
     thread::{Builder, Scope},
@@ -144,33 +145,44 @@ fn outcome_of(result: PlanResult) -> Outcome {
 
 /// A thread that carries out transfers one after the other, while the calling
 /// thread moves messages.
-pub(super) struct IoThread {
+pub(super) struct IoThread<'env> {
     orders: Sender<WindowTransfer>,
+    done: &'env Done,
 }
 
-/// Transfers that the I/O thread has carried out.
+/// Transfers that the I/O thread has carried out, and how many it has still to.
 #[derive(Debug, Default)]
-pub(super) struct Done(Mutex<Vec<(Job, Outcome)>>);
+pub(super) struct Done {
+    outcomes: Mutex<Vec<(Job, Outcome)>>,
+    under_way: AtomicUsize,
+}
 
 impl Done {
     pub(super) fn take(&self) -> Vec<(Job, Outcome)> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut outcomes)
+    }
+
+    /// Whether the I/O thread is moving a window.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.under_way.load(Ordering::Relaxed) > 0
     }
 
     fn push(&self, job: Job, outcome: Outcome) {
-        let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        done.push((job, outcome));
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        outcomes.push((job, outcome));
     }
 }
 
-impl IoThread {
+impl<'env> IoThread<'env> {
     /// `None` if no thread can be had.
-    pub(super) fn start<'scope, 'env>(
+    pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, 'env>,
         transfers: Transfers<'env>,
         comm: &'env dyn Transport,
         done: &'env Done,
-    ) -> Option<IoThread> {
+    ) -> Option<IoThread<'env>> {
         let (orders, received): (_, Receiver<WindowTransfer>) = mpsc::channel();
         let work = move || {
             for transfer in received {
@@ -189,11 +201,15 @@ impl IoThread {
         };
         let thread = Builder::new().name("pario-io".into());
         let started = thread.spawn_scoped(scope, work);
-        started.ok().map(|_| IoThread { orders })
+        started.ok().map(|_| IoThread { orders, done })
     }
 
     /// Gives the transfer back if the thread has ended.
     pub(super) fn order(&self, transfer: WindowTransfer) -> Result<(), WindowTransfer> {
-        self.orders.send(transfer).map_err(|refused| refused.0)
+        self.done.under_way.fetch_add(1, Ordering::Relaxed);
+        self.orders.send(transfer).map_err(|refused| {
+            self.done.under_way.fetch_sub(1, Ordering::Relaxed);
+            refused.0
+        })
     }
 }

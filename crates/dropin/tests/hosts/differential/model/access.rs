@@ -243,7 +243,7 @@ fn counts(part: &Part, moved: i64) -> Vec<(&'static str, Value)> {
     }
     let leaf = part.memory.leaf().bytes();
     let exact = |unit: i64| match unit {
-        // What counts of empty types mean is not said.
+        // What counts of empty types mean is undefined.
         0 => Value::Open,
         unit if moved % unit == 0 => Value::Word((moved / unit).to_string()),
         _ => Value::Word("-1".into()),

@@ -7,7 +7,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
 
-use super::super::super::operations::{self, SLOTS, Slots};
+use super::super::super::operations::{self, SLOTS, Slots, Wakes};
 use crate::memory::Sleepers;
 use crate::memory::models::{EventWords, check};
 use crate::{Loss, Rank, Result, TransportError};
@@ -21,7 +21,10 @@ struct Place {
     event: EventWords,
 }
 
-struct World(Vec<Place>);
+struct World {
+    arrivals: AtomicU64,
+    places: Vec<Place>,
+}
 
 struct SlotsOfRank<'a>(&'a World, Rank);
 
@@ -29,67 +32,78 @@ impl Slots for SlotsOfRank<'_> {
     type Word = AtomicU64;
 
     fn ranks(&self) -> u32 {
-        self.0.0.len() as u32
+        self.0.places.len() as u32
     }
 
     fn own_rank(&self) -> Rank {
         self.1
     }
 
+    fn arrivals(&self) -> &AtomicU64 {
+        &self.0.arrivals
+    }
+
     fn entered(&self, rank: Rank) -> &AtomicU64 {
-        &self.0.0[rank.index()].entered
+        &self.0.places[rank.index()].entered
     }
 
     fn write(&self, operation: u64, bytes: &[u8]) {
-        let slot = &self.0.0[self.1.index()].slots[operations::slot(operation)];
+        let slot = &self.0.places[self.1.index()].slots[operations::slot(operation)];
         slot.store(u64::from(bytes[0]), Ordering::Relaxed);
     }
 
     fn absence(&self, rank: Rank) -> Option<TransportError> {
         let reason = Loss::Ended;
-        let has_left = self.0.0[rank.index()].left.load(Ordering::Acquire) == 1;
+        let has_left = self.0.places[rank.index()].left.load(Ordering::Acquire) == 1;
         has_left.then_some(TransportError::PeerLost { rank, reason })
     }
 
     fn poll(&self) {}
 
     fn wait(&self, ready: impl FnMut() -> Result<Option<()>>) -> Result<()> {
-        self.0.0[self.1.index()].event.wait(&|| Ok(()), ready)
+        self.0.places[self.1.index()].event.wait(&|| Ok(()), ready)
     }
 
     fn notify_all(&self) {
-        Sleepers::notify_each(self.0.0.iter().map(|place| place.event.sleepers()));
+        Sleepers::notify_each(self.0.places.iter().map(|place| place.event.sleepers()));
     }
 }
 
 impl SlotsOfRank<'_> {
     /// Enters an operation with a byte that no other operation has.
-    fn enter(&self, operation: u64) -> Result<()> {
-        operations::enter(self, operation, &[contribution(self.1, operation)])
+    fn enter(&self, operation: u64, wakes: Wakes) -> Result<()> {
+        operations::enter(self, operation, &[contribution(self.1, operation)], wakes)
     }
 
     fn check(&self, rank: Rank, operation: u64) {
-        let slot = &self.0.0[rank.index()].slots[operations::slot(operation)];
+        let slot = &self.0.places[rank.index()].slots[operations::slot(operation)];
         let found = slot.load(Ordering::Relaxed);
         assert_eq!(found, u64::from(contribution(rank, operation)));
     }
 
     fn all_gather(&self, operation: u64) -> Result<()> {
-        self.enter(operation)?;
+        self.enter(operation, Wakes::Last)?;
         operations::await_all(self, operation)?;
         (0..self.ranks()).for_each(|rank| self.check(Rank(rank), operation));
         Ok(())
     }
 
     fn broadcast(&self, root: Rank, operation: u64) -> Result<()> {
-        self.enter(operation)?;
+        self.enter(
+            operation,
+            if self.1 == root {
+                Wakes::This
+            } else {
+                Wakes::Last
+            },
+        )?;
         operations::await_one(self, root, operation)?;
         self.check(root, operation);
         Ok(())
     }
 
     fn leave(&self) {
-        let place = &self.0.0[self.1.index()];
+        let place = &self.0.places[self.1.index()];
         place.left.store(1, Ordering::Release);
         self.notify_all();
     }
@@ -102,8 +116,9 @@ fn contribution(rank: Rank, operation: u64) -> u8 {
 /// Every rank runs the body; the last in the thread of the model.
 fn ranks(ranks: u32, preemptions: usize, body: fn(&SlotsOfRank<'_>)) {
     check(preemptions, move || {
-        let places = (0..ranks).map(|_| Place::default());
-        let world = Arc::new(World(places.collect()));
+        let places = (0..ranks).map(|_| Place::default()).collect();
+        let arrivals = AtomicU64::default();
+        let world = Arc::new(World { arrivals, places });
         let others: Vec<_> = (0..ranks - 1)
             .map(|rank| {
                 let world = Arc::clone(&world);
@@ -134,6 +149,16 @@ fn three_ranks_gather() {
 fn broadcasts_follow_each_other() {
     ranks(2, 2, |slots| {
         (1..=3).for_each(|operation| slots.broadcast(Rank(0), operation).unwrap());
+    });
+}
+
+/// Ranks that wait for one rank, and ranks that are still missing for those that
+/// wait for all.
+#[test]
+fn a_gather_follows_a_broadcast_of_three_ranks() {
+    ranks(3, 1, |slots| {
+        slots.broadcast(Rank(1), 1).unwrap();
+        slots.all_gather(2).unwrap();
     });
 }
 

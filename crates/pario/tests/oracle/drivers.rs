@@ -16,7 +16,7 @@ use pario_driver::{
 
 /// A driver, wrapped or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Carrier {
+pub(crate) enum DriverKind {
     Posix,
     Uring,
     Mapped,
@@ -32,38 +32,40 @@ pub(crate) enum Carrier {
 const LATENCY: Duration = Duration::from_micros(20);
 const BYTES_PER_SECOND: NonZeroU64 = NonZeroU64::new(1 << 30).expect("not zero");
 
-impl Carrier {
-    pub(crate) const ALL: [Carrier; 7] = [
-        Carrier::Posix,
-        Carrier::Uring,
-        Carrier::Mapped,
-        Carrier::Memory,
-        Carrier::Nagging,
-        Carrier::Throttled,
-        Carrier::Traced,
+impl DriverKind {
+    pub(crate) const ALL: [DriverKind; 7] = [
+        DriverKind::Posix,
+        DriverKind::Uring,
+        DriverKind::Mapped,
+        DriverKind::Memory,
+        DriverKind::Nagging,
+        DriverKind::Throttled,
+        DriverKind::Traced,
     ];
 
     pub(crate) fn in_memory(self) -> bool {
-        self == Carrier::Memory
+        self == DriverKind::Memory
     }
 
     pub(crate) fn is_slow(self) -> bool {
-        self == Carrier::Throttled
+        self == DriverKind::Throttled
     }
 
     /// The driver; a trace goes to `log`.
     pub(crate) fn driver(self, log: &Log) -> Arc<dyn Driver> {
         match self {
-            Carrier::Posix => Arc::new(Posix::new()),
-            Carrier::Uring => Arc::new(Uring),
-            Carrier::Mapped => Arc::new(Mapped),
-            Carrier::Memory => Arc::new(Memory::new()),
-            Carrier::Nagging => Arc::new(Posix::new().with_interference(Arc::new(Nag::default()))),
-            Carrier::Throttled => {
+            DriverKind::Posix => Arc::new(Posix::new()),
+            DriverKind::Uring => Arc::new(Uring),
+            DriverKind::Mapped => Arc::new(Mapped),
+            DriverKind::Memory => Arc::new(Memory::new()),
+            DriverKind::Nagging => {
+                Arc::new(Posix::new().with_interference(Arc::new(Nag::default())))
+            }
+            DriverKind::Throttled => {
                 let throttle = Throttle::new(LATENCY).bandwidth(BYTES_PER_SECOND);
                 Arc::new(WrappedDriver::new(Arc::new(Posix::new()), throttle))
             }
-            Carrier::Traced => Arc::new(WrappedDriver::new(Arc::new(Posix::new()), log.clone())),
+            DriverKind::Traced => Arc::new(WrappedDriver::new(Arc::new(Posix::new()), log.clone())),
         }
     }
 }

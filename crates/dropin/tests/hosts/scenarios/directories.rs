@@ -14,13 +14,13 @@ const RANKS: u32 = 2;
 /// Runs a rank with an empty file system over the directory, and an input file in it.
 const SCRIPT: &str = "\
 exec unshare --mount --propagation private sh -c '\
-mount -t tmpfs tmpfs \"$0\" && echo input > \"$0/folders.input\" && exec \"$@\"' \"$@\"";
+mount -t tmpfs tmpfs \"$0\" && echo input > \"$0/directories.input\" && exec \"$@\"' \"$@\"";
 
 pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     let hosts = super::hosts(run, &["mpich", "openmpi"]);
     let one = |host| {
-        trial(run, host, "folders", &RANKS.to_string(), |run, host| {
-            let binary = super::program("folders")?.compile(host, &[])?;
+        trial(run, host, "directories", &RANKS.to_string(), |run, host| {
+            let binary = super::program("directories")?.compile(host, &[])?;
             let place = Place::new(Ground::Disk)?;
             let line = preloaded(run, host.launch(RANKS))?;
             let line = line

@@ -1,0 +1,125 @@
+//! Striping hints of new files, with a double of Lustre's client: one rank sets
+//! the layout, every rank reports the one in force.
+#![allow(clippy::unwrap_used)] // helpers of tests, too
+
+use std::sync::Arc;
+
+use pario::{Basic, Datatype, File, Info, Mode, View};
+use pario_driver::{
+    FileSystem, Posix,
+    doubles::lustre::{LustreDouble, PlainLayout},
+};
+use pario_transport::threads::World;
+
+const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
+
+/// The hints `striping_factor` and `striping_unit` that a rank reports.
+type Reported = (Option<String>, Option<String>);
+
+/// Creates a file as ranks on these nodes; the striping that each reports, and
+/// the attempts to set a layout.
+fn created(double: LustreDouble, nodes: &[u32], hints: &[(&str, &str)]) -> (Vec<Reported>, usize) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let double = Arc::new(double);
+    let driver: Arc<Posix> = Arc::new(
+        Posix::new()
+            .assuming(FileSystem::Lustre)
+            .with_control(double.clone()),
+    );
+    let info = Info::from_pairs(hints.iter().copied()).unwrap();
+    let world = World::new(nodes.len() as u32).nodes(nodes);
+    let reported = world.run(|comm| {
+        let file = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;
+        let info = file.info();
+        let value = |key: &str| info.get(key).map(str::to_owned);
+        let striping = (value("striping_factor"), value("striping_unit"));
+        let data = [comm.rank().0; 2];
+        file.write_at_all(8 * u64::from(comm.rank().0), &data[..])?;
+        file.close()?;
+        pario::Result::Ok(striping)
+    });
+    let reported = reported.into_iter().map(|it| it.unwrap().unwrap());
+    (reported.collect(), double.answered().len())
+}
+
+fn striping(count: u64, unit: u64) -> (Option<String>, Option<String>) {
+    (Some(count.to_string()), Some(unit.to_string()))
+}
+
+#[test]
+fn one_rank_sets_the_striping_and_all_report_it() {
+    let hints = [("striping_factor", "3"), ("striping_unit", "128k")];
+    let (reported, attempts) = created(LustreDouble::new(4), &[0, 0, 1, 1], &hints);
+    assert_eq!(reported, vec![striping(3, 128 << 10); 4]);
+    assert_eq!(attempts, 1);
+}
+
+#[test]
+fn what_is_in_force_is_reported_and_not_what_was_requested() {
+    let hints = [("striping_factor", "64"), ("start_iodevice", "1")];
+    let (reported, _) = created(LustreDouble::new(4), &[0, 1], &hints);
+    assert_eq!(reported, vec![striping(4, 1 << 20); 2]);
+    let refused = [("striping_unit", "100000")];
+    let (reported, attempts) = created(LustreDouble::new(4), &[0, 1], &refused);
+    assert_eq!((reported, attempts), (vec![striping(1, 4 << 20); 2], 1));
+}
+
+#[test]
+fn a_single_stripe_becomes_one_per_node_unless_a_hint_forbids_it() {
+    let nodes = [0, 0, 1, 2];
+    let (reported, attempts) = created(LustreDouble::new(4), &nodes, &[]);
+    assert_eq!((reported, attempts), (vec![striping(3, 4 << 20); 4], 1));
+    let off = [("pario_choose_striping", "false")];
+    let (reported, attempts) = created(LustreDouble::new(4), &nodes, &off);
+    assert_eq!((reported, attempts), (vec![striping(1, 4 << 20); 4], 0));
+    let (_, attempts) = created(LustreDouble::new(4), &[0, 0], &[]);
+    assert_eq!(attempts, 0, "one node");
+    let pair = LustreDouble::new(4);
+    pair.set_directory(Some(PlainLayout::new(1, 1 << 20, 2).to_bytes()));
+    let (reported, attempts) = created(pair, &nodes, &[]);
+    assert_eq!((reported, attempts), (vec![striping(2, 1 << 20); 4], 0));
+}
+
+/// Interleaved pages of ranks on two nodes, three times.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn whole_pages_are_written_under_a_group_lock_if_a_hint_allows_it() {
+    for (hint, locks) in [("true", true), ("false", false)] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        let double = Arc::new(LustreDouble::new(4));
+        let driver: Arc<Posix> = Arc::new(
+            Posix::new()
+                .assuming(FileSystem::Lustre)
+                .with_control(double.clone()),
+        );
+        let info = Info::from_pairs([("pario_group_lock", hint)]).unwrap();
+        let world = World::new(4).nodes(&[0, 0, 1, 1]);
+        let outcomes = world.run(|comm| {
+            let file = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;
+            let rank = comm.rank().0;
+            let byte = Datatype::basic(Basic::Byte);
+            let page = Datatype::contiguous(4096, &byte)?;
+            let tile = Datatype::resized(&page, 0, 4 * 4096)?;
+            file.set_view(&View::new(4096 * u64::from(rank), &byte, &tile))?;
+            for call in 0..3 {
+                let data = vec![(10 * call + rank) as u8; 16 * 4096];
+                file.write_at_all(u64::from(call) * 16 * 4096, &data[..])?;
+            }
+            file.close()
+        });
+        outcomes.into_iter().for_each(|it| it.unwrap().unwrap());
+        let answered = double.answered();
+        let taken = answered.iter().filter(|it| it.0 == "group lock").count();
+        let released = answered.iter().filter(|it| it.0 == "group unlock").count();
+        assert_eq!((taken, released), if locks { (12, 12) } else { (0, 0) });
+        assert!(!double.has_group_locks());
+        let written = std::fs::read(&path).unwrap();
+        assert_eq!(written.len(), 3 * 64 * 4096);
+        for (index, page) in written.chunks(4096).enumerate() {
+            let expected = (10 * (index / 64) + index % 4) as u8;
+            assert!(page.iter().all(|byte| *byte == expected), "page {index}");
+        }
+    }
+}
