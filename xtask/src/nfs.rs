@@ -177,17 +177,21 @@ impl Tests {
             programs: programs.collect::<Outcome<_>>()?,
             two_mounts: test_program("pario", "two_mounts")?,
             rounds: match effort {
-                Effort::Normal => 48,
+                Effort::Normal => 16,
                 Effort::Long => 300,
             },
         })
     }
 
-    /// The script that the machine runs: every program with a rank per node, and with two, then ranks of one node
+    /// The script that the machine runs: every program with two ranks per node, and with one, then ranks of one node
     /// with a mount each.
     fn script(&self, setup: &Setup, effort: Effort) -> String {
         let hosts = setup.names.replace(' ', ",");
         let nodes = setup.names.split(' ').count();
+        let per_run = match effort {
+            Effort::Normal => vec![2 * nodes],
+            Effort::Long => vec![nodes, 2 * nodes],
+        };
         // Without locks between nodes, atomic mode and the shared pointer are refused.
         let has_locks = !setup.mount_options.contains("nolock");
         let mut script = String::from("export UNSYNCED_LOCKS=");
@@ -198,7 +202,7 @@ impl Tests {
             if !has_locks && name != "unsynced" {
                 continue;
             }
-            for ranks in [nodes, 2 * nodes] {
+            for ranks in &per_run {
                 script.push_str(&format!(
                     "mkdir -p /export/{name}-{ranks}\n\
                      LD_PRELOAD= mpiexec.mpich -hosts {hosts} -ppn {} -n {ranks} -genv LD_PRELOAD {} \
