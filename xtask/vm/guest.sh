@@ -64,6 +64,8 @@ node() {
         mount -t tmpfs tmpfs /run
         mkdir /run/rpcbind
         mount -t tmpfs tmpfs /dev/shm
+        # Shows the devices of this node.
+        mount -t sysfs sys /sys
         if [ $VERSION = 3 ]; then rpcbind -w; rpc.statd --no-notify; fi"
     # In the machine's mount namespace, so that the other nodes see it too.
     nsenter -t "$pid" --net --uts mount -t nfs -o "vers=$VERSION,hard$MOUNT_OPTIONS" "10.99.0.1:$path" "/mnt/$1"
@@ -98,4 +100,6 @@ node() {
 } >$log 2>&1
 
 export HYDRA_LAUNCHER=rsh HYDRA_LAUNCHER_EXEC=on-rsh NODES PATH
+# UCX would take the processes of all nodes for processes of one machine.
+export UCX_TLS=tcp,self UCX_NET_DEVICES=eth0
 bash -eu /vm/command.sh

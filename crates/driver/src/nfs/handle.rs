@@ -91,19 +91,11 @@ impl Handle for NfsHandle {
     }
 
     fn size(&self) -> io::Result<u64> {
-        let file = self.posix.enter()?;
-        match &self.data {
-            Some(data) => data.enter()?.size(),
-            None => sys::fresh_size(file.buffered()),
-        }
+        sys::fresh_size(self.posix.enter()?.buffered())
     }
 
     fn set_size(&self, bytes: u64) -> io::Result<()> {
-        self.posix.set_size(bytes)?;
-        if let Some(data) = &self.data {
-            data.enter()?.set_size(bytes);
-        }
-        Ok(())
+        self.posix.set_size(bytes)
     }
 
     /// Where the server cannot reserve storage, the file is only extended:

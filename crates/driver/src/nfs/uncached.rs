@@ -3,7 +3,6 @@
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::atomic::{AtomicU64, Ordering},
 };
 
 use crate::{
@@ -23,31 +22,14 @@ const PART_BYTES_MIN: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Uncached {
     fd: OwnedFd,
-    /// The file has at least this size, unless somebody else has truncated it. The
-    /// client fills memory beyond the end of the file with zeros, so only what is
-    /// inside is read into the caller's memory.
-    size_min: AtomicU64,
 }
 
 impl Uncached {
     /// Opens the file of a descriptor again; `None` if that is not possible
     /// without a cache.
     pub(super) fn reopen(fd: BorrowedFd<'_>, access: libc::c_int) -> Option<Uncached> {
-        let size_min = AtomicU64::new(sys::size(fd).ok()?);
         let fd = sys::reopen(fd, access | libc::O_DIRECT).ok()?;
-        Some(Uncached { fd, size_min })
-    }
-
-    /// The size at the server.
-    pub(super) fn size(&self) -> io::Result<u64> {
-        let size = sys::fresh_size(self.fd.as_fd())?;
-        self.set_size(size);
-        Ok(size)
-    }
-
-    /// The file has this size now.
-    pub(super) fn set_size(&self, bytes: u64) {
-        self.size_min.store(bytes, Ordering::Relaxed);
+        Some(Uncached { fd })
     }
 
     /// Moves a batch.
@@ -55,23 +37,16 @@ impl Uncached {
         let mut bounce = Vec::new();
         run_steps(batch, |vector| match vector.direction() {
             Direction::Read => self.read(calls, vector, &mut bounce),
-            Direction::Write => self.write(calls, vector, &mut bounce),
+            Direction::Write => self.step(calls, vector, &mut bounce),
         })
     }
 
-    fn write(
-        &self,
-        calls: &Calls,
-        vector: &mut Vector<'_>,
-        bounce: &mut Vec<u8>,
-    ) -> io::Result<usize> {
-        let moved = self.step(calls, vector, bounce)?;
-        let end = vector.offset() + moved as u64;
-        self.size_min.fetch_max(end, Ordering::Relaxed);
-        Ok(moved)
-    }
-
     /// Reads some bytes; zero if the server agrees that the file ends before them.
+    ///
+    /// The client fills memory beyond the end of the file with zeros, so only what
+    /// is inside is read into the caller's memory. What this node knows of the size
+    /// is enough for that, unless another has truncated the file since it was last
+    /// queried.
     fn read(
         &self,
         calls: &Calls,
@@ -79,11 +54,12 @@ impl Uncached {
         bounce: &mut Vec<u8>,
     ) -> io::Result<usize> {
         let end = vector.offset() + vector.bytes() as u64;
-        let mut size = self.size_min.load(Ordering::Relaxed);
+        let fd = self.fd.as_fd();
+        let mut size = sys::known_size(fd)?;
         if size < end {
-            size = self.size()?;
+            size = sys::fresh_size(fd)?;
         }
-        // A second time if the file has been truncated in the meantime.
+        // A second time if the size was old.
         for _ in 0..2 {
             let inside = size.saturating_sub(vector.offset());
             let inside = usize::try_from(inside).unwrap_or(usize::MAX);
@@ -92,7 +68,7 @@ impl Uncached {
             }
             vector.shorten(inside);
             match self.step(calls, vector, bounce)? {
-                0 => size = self.size()?,
+                0 => size = sys::fresh_size(fd)?,
                 moved => return Ok(moved),
             }
         }
@@ -148,7 +124,10 @@ impl Uncached {
 mod tests {
     use std::{
         fs,
-        sync::{Arc, atomic::AtomicU32},
+        sync::{
+            Arc,
+            atomic::{AtomicU32, Ordering},
+        },
     };
 
     use super::*;
@@ -177,7 +156,6 @@ mod tests {
         let opened = fs::OpenOptions::new().read(true).write(true).open(file);
         Uncached {
             fd: opened.unwrap().into(),
-            size_min: AtomicU64::new(0),
         }
     }
 
@@ -198,7 +176,6 @@ mod tests {
         let write = Batch::gather(Direction::Write, &mut memory, &places);
         assert_eq!(file.transfer(&calls, &write).into_result().unwrap(), 20);
         assert_eq!(short.transfers.load(Ordering::Relaxed), 2);
-        assert_eq!(file.size_min.load(Ordering::Relaxed), 44);
         let mut found = vec![0; 64];
         let read = Batch::gather(Direction::Read, &mut found, &places);
         assert_eq!(file.transfer(&calls, &read).into_result().unwrap(), 20);

@@ -244,7 +244,7 @@ impl Inner {
         };
         self.agree(call.name(), changed)?;
         if self.handle.bypasses_cache() && self.comm.rank() != Rank(0) {
-            // The handle learns of the new size. If that fails, reads near the end will, too.
+            // This node learns of the new size. If that fails, reads near the end will, too.
             let _ = self.handle.size();
         }
         Ok(())
