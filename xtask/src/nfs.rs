@@ -54,12 +54,12 @@ const fn setup(version: &'static str, export: &'static str, names: &'static str)
     }
 }
 
-const SETUPS: [Setup; 2] = [setup("4.2", "tmpfs", "a b"), setup("3", "tmpfs", "a b")];
+const SETUPS: [Setup; 2] = [setup("4.2", "ext4", "a b"), setup("3", "ext4", "a b")];
 const MORE_SETUPS: [Setup; 2] = [
     setup("4.2", "ext4", "a b c d"),
     Setup {
         mount_options: ",nolock",
-        ..setup("3", "tmpfs", "a b")
+        ..setup("3", "ext4", "a b")
     },
 ];
 
@@ -98,7 +98,7 @@ pub(crate) fn run_script(script: &Path) -> Outcome {
 fn two_nodes(script: &str) -> Nodes<'_> {
     Nodes {
         version: "4.2",
-        export: "tmpfs",
+        export: "ext4",
         mount_options: "",
         names: "a b",
         script,
@@ -220,7 +220,7 @@ impl Tests {
         }
         if has_locks {
             script.push_str(&format!(
-                "PARIO_TWO_MOUNTS=/mnt/a:/mnt/b PARIO_SERVER=/export {} --test-threads=1 --skip conforms\n",
+                "PARIO_TWO_MOUNTS=/mnt/a:/mnt/b PARIO_SERVER=/export {} --test-threads=1\n",
                 self.two_mounts.display()
             ));
         }

@@ -87,9 +87,9 @@ pub(crate) fn run(effort: Effort) -> Outcome {
     step(&mut tally, "programs under real MPIs", |tally| {
         programs(effort, tally)
     });
-    step(&mut tally, "NFS between nodes", |tally| {
-        network(effort, tally)
-    });
+    if effort == Effort::Long {
+        step(&mut tally, "NFS between nodes", network);
+    }
     step(&mut tally, "Miri on the copy kernels", miri);
     step(&mut tally, "loom models", loom);
     step(&mut tally, "fuzzing", |tally| fuzz(effort, tally));
@@ -176,20 +176,15 @@ fn schedules(tally: &mut Tally) -> Outcome<Step> {
     Ok(Step::Done)
 }
 
-/// Runs programs on several nodes of an NFS server, in a virtual machine. As with the MPIs, a machine where that is not
-/// possible skips it, but not CI.
-fn network(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
-    let effort = match effort {
-        Effort::Normal | Effort::Full => nfs::Effort::Normal,
-        Effort::Long => nfs::Effort::Long,
-    };
-    match nfs::run(effort) {
+/// Runs programs on several nodes of an NFS server, in a virtual machine. A machine where that is not possible skips it.
+fn network(tally: &mut Tally) -> Outcome<Step> {
+    match nfs::run(nfs::Effort::Long) {
         Ok(()) => {
             tally.passed += 1;
             Ok(Step::Done)
         }
-        Err(nfs::Unable::NoMachine(reason)) if !on_ci() => Ok(Step::Skipped(reason)),
-        Err(nfs::Unable::NoMachine(reason) | nfs::Unable::Failed(reason)) => Err(reason),
+        Err(nfs::Unable::NoMachine(reason)) => Ok(Step::Skipped(reason)),
+        Err(nfs::Unable::Failed(reason)) => Err(reason),
     }
 }
 

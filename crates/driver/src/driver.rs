@@ -1,10 +1,17 @@
 //! The two traits that drivers implement.
 
-use std::{fmt::Debug, io, num::NonZeroU32, ops::Range, path::Path, sync::Arc};
+use std::{
+    fmt::Debug,
+    io,
+    num::NonZeroU32,
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::{
-    Advice, Batch, Capabilities, Creation, Direction, Facts, FileIdentity, LockMode, MountView,
-    OpenHow, RangeLock,
+    Advice, Batch, Capabilities, Creation, Direction, Facts, FileIdentity, FileSystem, LockMode,
+    MountView, OpenHow, RangeLock, detect,
 };
 
 /// Access to one kind of file system.
@@ -20,6 +27,11 @@ pub trait Driver: Send + Sync + Debug {
 
     /// Deletes a file. Open handles keep it alive.
     fn delete(&self, path: &Path) -> io::Result<()>;
+
+    /// The file system of a file that need not exist yet, without opening it.
+    fn file_system(&self, path: &Path) -> io::Result<FileSystem> {
+        Ok(detect::of_path(path)?.0)
+    }
 }
 
 /// A file opened by one rank: one open file description, used by any number of
@@ -143,6 +155,14 @@ pub trait Handle: Send + Sync + Debug {
     /// completed writes are on the server, and reads get what is there.
     fn bypasses_cache(&self) -> bool {
         false
+    }
+
+    /// A path by which processes of this node can open the same file while the
+    /// handle is open, even if the file has been renamed or deleted. It may lead
+    /// to another file later, so its user compares identities. `None` if there
+    /// is none.
+    fn node_path(&self) -> Option<PathBuf> {
+        None
     }
 
     /// Last access time in seconds. Processes use it to leave a mark that others

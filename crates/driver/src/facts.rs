@@ -125,6 +125,50 @@ impl FileSystem {
         self.keeps_stores() || *self == FileSystem::Btrfs
     }
 
+    /// The file system that is displayed as `name`.
+    #[must_use]
+    pub fn named(name: &str) -> FileSystem {
+        use FileSystem::*;
+        match name {
+            "ext" => Ext,
+            "xfs" => Xfs,
+            "btrfs" => Btrfs,
+            "zfs" => Zfs,
+            "f2fs" => F2fs,
+            "tmpfs" => Tmpfs,
+            "overlay" => Overlay,
+            "nfs" => Nfs,
+            "smb" => Smb,
+            "lustre" => Lustre,
+            "gpfs" => Gpfs,
+            "ceph" => Ceph,
+            "beegfs" => BeeGfs,
+            "panfs" => PanFs,
+            "orangefs" => OrangeFs,
+            "glusterfs" => Gluster,
+            "host share" => HostShare,
+            "memory" => Memory,
+            other => match other
+                .strip_prefix("fuse")
+                .map(|rest| rest.strip_prefix('.'))
+            {
+                Some(Some(subtype)) => Fuse {
+                    subtype: subtype.to_owned(),
+                },
+                Some(None) if other == "fuse" => Fuse {
+                    subtype: String::new(),
+                },
+                _ => Other(other.to_owned()),
+            },
+        }
+    }
+
+    /// Whether several nodes can mount it and see each other's completed writes.
+    pub fn is_parallel(&self) -> bool {
+        use FileSystem::*;
+        matches!(self, Lustre | Gpfs | Ceph | BeeGfs | PanFs | OrangeFs)
+    }
+
     /// Whether files are striped over servers.
     pub fn stripes_files(&self) -> bool {
         use FileSystem::*;
@@ -252,4 +296,25 @@ pub struct Facts {
     pub source: String,
     /// Whom range locks exclude, according to the mount's options.
     pub locks: LockReach,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back_to_file_systems() {
+        use FileSystem::*;
+        let fuse = |subtype: &str| Fuse {
+            subtype: subtype.to_owned(),
+        };
+        let plain = [
+            Ext, Xfs, Btrfs, Zfs, F2fs, Tmpfs, Overlay, Nfs, Smb, Lustre, Gpfs, Ceph, BeeGfs,
+            PanFs, OrangeFs, Gluster, HostShare, Memory,
+        ];
+        let others = [fuse(""), fuse("sshfs"), Other("fuseblk".into())];
+        for file_system in plain.into_iter().chain(others) {
+            assert_eq!(FileSystem::named(&file_system.to_string()), file_system);
+        }
+    }
 }

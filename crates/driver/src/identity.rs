@@ -4,11 +4,12 @@ use std::{
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     io,
-    os::fd::BorrowedFd,
+    os::fd::{AsFd, BorrowedFd},
+    path::Path,
     sync::OnceLock,
 };
 
-use crate::{Facts, FileSystem, posix::sys};
+use crate::{Access, Facts, FileSystem, posix::sys};
 
 /// A file as seen by one process, for comparison with what other processes see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,16 +57,35 @@ impl FileIdentity {
     pub const WIRE_BYTES: usize = 8 * WORDS;
 
     pub(crate) fn of(fd: BorrowedFd<'_>, facts: &Facts) -> io::Result<FileIdentity> {
+        Self::with_source(fd, &facts.file_system, &facts.source)
+    }
+
+    fn with_source(
+        fd: BorrowedFd<'_>,
+        file_system: &FileSystem,
+        source: &str,
+    ) -> io::Result<FileIdentity> {
         let found = sys::identity(fd)?;
-        let file_system = &facts.file_system;
         Ok(FileIdentity {
             kernel: running_kernel(),
             device: found.device,
             inode: found.inode,
             born: found.born,
             reach: reach(file_system),
-            kind: hash(&(file_system.to_string(), &facts.source)),
+            kind: hash(&(file_system.to_string(), source)),
         })
+    }
+
+    /// The file that a path leads to, without opening it, for comparison with one
+    /// that the same kernel sees through the same mount. Fails if this process
+    /// may not open it for `access`.
+    ///
+    /// # Errors
+    /// Those of `access(2)` and `stat(2)`.
+    pub fn at(path: &Path, access: Access, file_system: &FileSystem) -> io::Result<FileIdentity> {
+        sys::check_access(path, access)?;
+        let file = sys::open(path, libc::O_PATH, 0)?;
+        Self::with_source(file.as_fd(), file_system, "")
     }
 
     /// Whether two processes see the same file.

@@ -50,7 +50,6 @@ mod detect;
 pub mod doubles;
 mod driver;
 mod facts;
-mod gpfs;
 mod identity;
 mod lock;
 mod lustre;
@@ -79,7 +78,9 @@ pub use mapped::Mapped;
 pub use mem::Memory;
 pub use nfs::Nfs;
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow, ScatteredWrites};
-pub use pario_types::{Client, Coherence, Direction, LockProtocol, Placement, Striping};
+pub use pario_types::{
+    Client, Coherence, Component, Direction, LockProtocol, Placement, Storage, Striping,
+};
 pub use posix::{CallAction, Interference, Posix, SystemCall};
 pub use resolve::{
     DriverEntry, REGISTRY, Resolved, file_system_of, known as known_driver, mount_of, resolve,

@@ -2,7 +2,9 @@
 //!
 //! If all ranks together move little, their data rides with the entries (or
 //! with the decision, for reads), and the root carries the call out alone: one
-//! message each way between two nodes. In a payload, the data of a subtree's
+//! message each way between two nodes. Entries with different flags may be of
+//! ranks in different calls, so such a call is planned, which is left to the
+//! driver loop. In a payload, the data of a subtree's
 //! ranks lies in the order of the ranks.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -153,7 +155,8 @@ impl Entering {
         let table = Arc::new(Table::merge(all().map(|subtree| subtree.table.clone())));
         let is_eager = all().all(|subtree| subtree.is_eager)
             && table.bytes() <= core.setting.limits.eager_bytes
-            && table.failure().is_none();
+            && table.failure().is_none()
+            && table.is_uniform();
         self.table = Some(table.clone());
         let Some(parent) = self.tree.parent else {
             return self.decide(core, table, is_eager);
@@ -177,7 +180,8 @@ impl Entering {
         table: Arc<Table>,
         is_eager: bool,
     ) -> Step {
-        if let Some(failure) = table.failure() {
+        let failure = table.failure().filter(|_| table.is_uniform());
+        if let Some(failure) = failure {
             let progress = Progress {
                 stop: 0,
                 failure: Some(failure),

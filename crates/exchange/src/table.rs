@@ -110,6 +110,13 @@ impl Table {
         bytes.fold(0, u64::saturating_add)
     }
 
+    /// Whether all ranks have the same flags.
+    pub fn is_uniform(&self) -> bool {
+        let mut flags = self.stretches.iter().map(|it| it.entry.flags);
+        let first = flags.next();
+        flags.all(|it| Some(it) == first)
+    }
+
     /// The failure to report, if any rank has one.
     pub fn failure(&self) -> Option<Failure> {
         let failures = self.stretches.iter().map(|it| it.entry.failure.clone());

@@ -193,8 +193,20 @@ hints! {
 
     /// Declares that the program makes collective accesses only. Collective
     /// buffering is then on: `romio_cb_read` and `romio_cb_write` become
-    /// `enable`, whatever their values. Independent accesses still work.
+    /// `enable`, whatever their values; and open is deferred, unless
+    /// `pario_deferred_open` is `disable`. Independent accesses still work.
     romio_no_indep_rw: bool = false, Flag;
+    Collective, File, Open;
+
+    /// Whether only some ranks open the file at first: one per node, and the
+    /// aggregators that `cb_nodes` or `cb_config_list` determine. The others open
+    /// it when they first access it by themselves. `automatic` does so if nodes
+    /// have several ranks and the file is on a parallel file system (Lustre,
+    /// GPFS, CephFS, BeeGFS, PanFS, OrangeFS), where each open is a request to a
+    /// server, or if `romio_no_indep_rw` is set. Where ranks of a node cannot
+    /// reach each other's descriptors, or the file system is not coherent between
+    /// the nodes of the file, all ranks open the file whatever the value.
+    pario_deferred_open: Buffering = Buffering::Automatic, Words::<Buffering>::ANY;
     Collective, File, Open;
 
     /// How the file is divided among aggregators: `even`, `aligned`,

@@ -91,6 +91,11 @@ impl Memory {
         }
     }
 
+    /// The bytes of a slice. They must not be used otherwise as long as this is.
+    pub(crate) fn of_bytes(bytes: &mut [u8]) -> Memory {
+        Memory::of_elements(bytes.as_mut_ptr(), bytes.len())
+    }
+
     fn failed(error: Error) -> Memory {
         Memory {
             origin: std::ptr::null_mut(),

@@ -79,6 +79,23 @@ impl CollectiveCall {
         }
     }
 
+    /// The nonblocking or split call that starts a collective data access.
+    pub(crate) fn in_background(call: Call) -> CollectiveCall {
+        let is_split = call.name.ends_with("_begin");
+        match (call.direction, call.position, is_split) {
+            (Direction::Read, Position::Ordered(_), _) => CollectiveCall::ReadOrderedBegin,
+            (Direction::Write, Position::Ordered(_), _) => CollectiveCall::WriteOrderedBegin,
+            (Direction::Read, Position::At(_), true) => CollectiveCall::ReadAtAllBegin,
+            (Direction::Read, Position::At(_), false) => CollectiveCall::IreadAtAll,
+            (Direction::Read, _, true) => CollectiveCall::ReadAllBegin,
+            (Direction::Read, _, false) => CollectiveCall::IreadAll,
+            (Direction::Write, Position::At(_), true) => CollectiveCall::WriteAtAllBegin,
+            (Direction::Write, Position::At(_), false) => CollectiveCall::IwriteAtAll,
+            (Direction::Write, _, true) => CollectiveCall::WriteAllBegin,
+            (Direction::Write, _, false) => CollectiveCall::IwriteAll,
+        }
+    }
+
     pub(crate) fn named(name: &str) -> Option<CollectiveCall> {
         let found = Self::ALL.iter().find(|(_, known)| *known == name);
         found.map(|(call, _)| *call)
@@ -142,6 +159,25 @@ mod tests {
         assert_eq!(CollectiveCall::from_code(0), None);
         assert_eq!(CollectiveCall::from_code(127), None);
         assert_eq!(CollectiveCall::named("write_at"), None);
+    }
+
+    #[test]
+    fn calls_in_the_background_have_the_names_of_their_functions() {
+        let positions = [Position::At(0), Position::Individual];
+        for (position, name) in positions.into_iter().zip(["at_all", "all"]) {
+            for name in [format!("iread_{name}"), format!("read_{name}_begin")] {
+                let call = Call::read(name.clone().leak(), position);
+                assert_eq!(CollectiveCall::in_background(call).name(), name);
+            }
+            for name in [format!("iwrite_{name}"), format!("write_{name}_begin")] {
+                let call = Call::write(name.clone().leak(), position);
+                assert_eq!(CollectiveCall::in_background(call).name(), name);
+            }
+        }
+        let ordered = Call::write("write_ordered_begin", Position::Ordered(0));
+        let call = CollectiveCall::in_background(ordered);
+        assert_eq!(call.name(), "write_ordered_begin");
+        assert!(call.is_in_background() && call.is_ordered());
     }
 
     #[test]

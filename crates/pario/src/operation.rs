@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use pario_datarep::Converter;
 use pario_driver::{Batch, Direction, Handle, Latency};
 use pario_hints::{Hints, Rmw};
 
@@ -17,7 +18,7 @@ use crate::{
         Selection, Transfer,
     },
     buffer::Memory,
-    file::{Atomicity, CallSettings, Inner},
+    file::{Atomicity, CallSettings, Inner, LateHandle},
     request::{Completion, InFlight, KeepAlive, Placement},
     unreported::Unreported,
     view::{FlattenedView, ViewsEqual},
@@ -183,7 +184,7 @@ impl Operation {
                     && !self
                         .access
                         .view
-                        .overlaps_itself(self.access.first, self.access.memory.bytes())))
+                        .overlaps_itself(self.access.first, self.access.file_bytes)))
     }
 
     /// The size of the data in the file.
@@ -211,6 +212,19 @@ impl Operation {
         &self.access.memory
     }
 
+    /// The converter of an access whose data in the file has at most so many bytes, if it has
+    /// one. The operation has none afterwards.
+    pub(crate) fn take_converter(&mut self, limit: u64) -> Option<Converter> {
+        let is_small = self.access.file_bytes <= limit;
+        self.access.converter.take_if(|_| is_small)
+    }
+
+    /// Sets memory that has the data as the file does.
+    pub(crate) fn set_memory(&mut self, memory: Memory) {
+        debug_assert_eq!(memory.bytes(), self.access.file_bytes);
+        self.access.memory = memory;
+    }
+
     /// The lock of the handle's writers.
     pub(crate) fn writer_lock(&self) -> &Arc<WriterLock> {
         &self.file.writer_lock
@@ -222,6 +236,11 @@ impl Operation {
 
     pub(crate) fn handle(&self) -> &dyn Handle {
         &*self.file.handle
+    }
+
+    /// Whether this rank has the file open, so that it can move data of other ranks at no cost.
+    pub(crate) fn has_opened(&self) -> bool {
+        self.file.late.as_ref().is_none_or(LateHandle::is_open)
     }
 
     pub(crate) fn buffers(&self) -> &Buffers {

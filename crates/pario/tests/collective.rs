@@ -1,9 +1,11 @@
 //! Collective calls against what a byte-by-byte writer would do.
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
+mod common;
+
 use std::{num::NonZeroU64, sync::Arc, time::Duration};
 
-use pario::{Basic, Datatype, ErrorKind, File, Info, Mode, View};
+use pario::{Basic, Datatype, Error, ErrorKind, File, Info, Mode, View};
 use pario_driver::{Log, Operation, Posix, Throttle, WrappedDriver};
 use pario_transport::threads::World;
 
@@ -346,11 +348,73 @@ fn mismatched_accesses_between_nodes_are_named() {
     }
 }
 
+/// Accesses and all other collective calls, whichever rank is in which.
+#[test]
+fn any_mismatched_calls_between_nodes_are_named() {
+    let _watchdog = common::watchdog();
+    let directory = tempfile::tempdir().unwrap();
+    for (case, nodes) in [&[0, 1][..], &[0, 0, 1], &[0, 1, 1], &[0, 0, 1, 1, 2]]
+        .iter()
+        .enumerate()
+    {
+        let path = directory.path().join(case.to_string());
+        let world = World::new(nodes.len() as u32).nodes(nodes);
+        for result in world.run(|comm| common::mismatch::check_between_nodes(&comm, &path)) {
+            result.expect("no rank panics").unwrap();
+        }
+    }
+}
+
+/// A wrong argument on one rank is an error on all, and the ranks stay together.
+#[test]
+fn calls_that_fail_on_one_rank_between_nodes_fail_on_all() {
+    let _watchdog = common::watchdog();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    let results = World::new(3)
+        .nodes(&[0, 1, 1])
+        .run(|comm| -> pario::Result<()> {
+            let file = File::open(&comm, &path, NEW, &Info::new())?;
+            let is_wrong = comm.rank().0 == 2;
+            for _ in 0..2 {
+                let size = if is_wrong { u64::MAX } else { 10 };
+                let error = file.set_size(size).unwrap_err();
+                assert_eq!((error.kind(), error.rank()), (ErrorKind::Argument, Some(2)));
+                let error = match is_wrong {
+                    true => file.fail_collectively(
+                        "set_view",
+                        Error::new(ErrorKind::Argument, "no such view"),
+                    ),
+                    false => file.set_view(&View::bytes()).unwrap_err(),
+                };
+                assert_eq!(
+                    (error.kind(), error.operation()),
+                    (ErrorKind::Argument, "set_view")
+                );
+                let error = match is_wrong {
+                    true => file
+                        .fail_collectively("sync", Error::new(ErrorKind::Argument, "no such file")),
+                    false => file.sync().unwrap_err(),
+                };
+                assert_eq!(
+                    (error.kind(), error.operation()),
+                    (ErrorKind::Argument, "sync")
+                );
+            }
+            file.write_at_all(u64::from(comm.rank().0), &[1u8])?;
+            file.sync()?;
+            file.close()
+        });
+    for result in results {
+        result.expect("no rank panics").unwrap();
+    }
+}
+
 /// Between nodes, windows are exchanged while others are moved to or from a file
-/// that is as slow as the exchange.
+/// that is slower than the exchange.
 #[test]
 fn exchange_and_file_transfers_overlap() {
-    const BYTES_PER_SECOND: NonZeroU64 = NonZeroU64::new(40 << 20).unwrap();
+    const BYTES_PER_SECOND: NonZeroU64 = NonZeroU64::new(10 << 20).unwrap();
     const BLOCK: u64 = 4096;
     const BLOCKS: u64 = 512;
     let directory = tempfile::tempdir().unwrap();

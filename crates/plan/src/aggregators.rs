@@ -49,7 +49,7 @@ pub fn choose(case: &Case<'_>) -> Aggregators {
         (None, None) => cheapest(case, eligible.len(), most),
     };
     Aggregators {
-        ranks: round_robin(&eligible, count as usize),
+        ranks: spread_over(&eligible, count as usize),
         reason,
     }
 }
@@ -74,7 +74,7 @@ pub fn requested_aggregators(nodes: &[u32], hints: &Hints) -> Option<Vec<u32>> {
         (None, Some(_)) => most(),
         (None, None) => return None,
     };
-    Some(round_robin(&eligible, count))
+    Some(spread_over(&eligible, count))
 }
 
 /// The number of aggregators with the lowest cost.
@@ -141,19 +141,29 @@ pub(crate) fn by_node(nodes: &[u32]) -> Vec<(u32, Vec<u32>)> {
         .collect()
 }
 
-/// Picks `count` ranks round-robin over the nodes; ascending.
-fn round_robin(nodes: &[(u32, Vec<u32>)], count: usize) -> Vec<u32> {
+/// Picks `count` ranks, as many from each node as possible alike, and those of a
+/// node at equal distances: launchers bind neighbours to neighbouring cores, so that
+/// the aggregators of a node are on different sockets and memory controllers.
+/// Ascending.
+fn spread_over(nodes: &[(u32, Vec<u32>)], count: usize) -> Vec<u32> {
     let longest = nodes.iter().map(|(_, ranks)| ranks.len()).max();
-    let picked = (0..longest.unwrap_or(0))
-        .flat_map(|index| nodes.iter().filter_map(move |(_, ranks)| ranks.get(index)));
-    let mut ranks: Vec<u32> = picked.copied().take(count).collect();
+    let mut taken = vec![0; nodes.len()];
+    let turns = (0..longest.unwrap_or(0)).flat_map(|turn| {
+        let places = nodes.iter().enumerate();
+        places.filter_map(move |(place, (_, ranks))| (turn < ranks.len()).then_some(place))
+    });
+    turns.take(count).for_each(|place| taken[place] += 1);
+    let picked = nodes.iter().zip(taken).flat_map(|((_, ranks), taken)| {
+        (0..taken).map(move |index: usize| ranks[index * ranks.len() / taken])
+    });
+    let mut ranks: Vec<u32> = picked.collect();
     ranks.sort_unstable();
     ranks
 }
 
 /// Picks up to `count` ranks, spread over the nodes.
 pub(crate) fn spread(nodes: &[u32], count: u64) -> Vec<u32> {
-    round_robin(
+    spread_over(
         &by_node(nodes),
         usize::try_from(count).unwrap_or(usize::MAX),
     )
@@ -180,7 +190,7 @@ mod tests {
     fn hints_take_precedence() {
         let mut fixture = cluster(1 << 20);
         fixture.tuning.aggregators = Some(4);
-        assert_eq!(choose(&fixture.case()).ranks, [0, 1, 4, 8]);
+        assert_eq!(choose(&fixture.case()).ranks, [0, 2, 4, 8]);
         fixture.tuning.config_list = Some("*:1".parse().unwrap());
         let few = choose(&fixture.case());
         assert_eq!(few.ranks, [0, 4, 8]);
@@ -197,6 +207,19 @@ mod tests {
         let free = choose(&fixture.case());
         fixture.tuning.config_list = Some("9:2,elsewhere:*".parse().unwrap());
         assert_eq!(choose(&fixture.case()), free);
+    }
+
+    #[test]
+    fn aggregators_of_a_node_are_apart() {
+        let nodes = |counts: &[usize]| -> Vec<u32> {
+            let nodes = (0..).zip(counts);
+            nodes.flat_map(|(node, count)| vec![node; *count]).collect()
+        };
+        assert_eq!(spread(&nodes(&[8, 8]), 4), [0, 4, 8, 12]);
+        assert_eq!(spread(&nodes(&[8, 8]), 5), [0, 2, 5, 8, 12]);
+        assert_eq!(spread(&nodes(&[6, 1]), 4), [0, 2, 4, 6]);
+        assert_eq!(spread(&nodes(&[3, 2]), 9), [0, 1, 2, 3, 4]);
+        assert_eq!(spread(&[], 2), [0; 0]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use pario_hints::{Buffering, Hints, Rmw};
 
 use crate::{
-    Direction, Exchange, Facts, GroupLocks, Rewriting, Tuning,
+    Client, Direction, Exchange, Facts, GroupLocks, LockProtocol, Rewriting, Tuning,
     algorithm::{Algorithm, Individual, TwoPhase},
     partition::{Partition, Persistent},
 };
@@ -74,6 +74,10 @@ impl Facts {
     /// These facts, overridden by the facts that hints assume.
     #[must_use]
     pub fn with_assumptions(self, hints: &Hints) -> Facts {
+        let assumes_servers = hints.pario_assume_striping.is_some()
+            || hints
+                .pario_assume_lock_protocol
+                .is_some_and(|it| it != LockProtocol::None);
         Facts {
             striping: hints.pario_assume_striping.or(self.striping),
             placement: match hints.pario_assume_striping {
@@ -86,7 +90,10 @@ impl Facts {
             lock_protocol: hints
                 .pario_assume_lock_protocol
                 .unwrap_or(self.lock_protocol),
-            client: hints.pario_assume_client.unwrap_or(self.client),
+            client: hints.pario_assume_client.unwrap_or(match self.client {
+                Client::Local if assumes_servers => Client::Kernel,
+                client => client,
+            }),
             ..self
         }
     }
@@ -97,7 +104,7 @@ mod tests {
     use pario_hints::{Info, Sources};
 
     use super::*;
-    use crate::{Client, LockProtocol, Striping, algorithm::ALGORITHMS, partition::PARTITIONS};
+    use crate::{Striping, algorithm::ALGORITHMS, partition::PARTITIONS};
 
     fn hints(pairs: &[(&str, &str)]) -> Hints {
         let mut info = Info::new();
@@ -176,5 +183,12 @@ mod tests {
         assert_eq!(facts.lock_protocol, LockProtocol::Server);
         assert_eq!(facts.client, Client::Library);
         assert_eq!(facts.boundary(), 4096);
+    }
+
+    #[test]
+    fn stripes_are_not_on_a_local_file_system() {
+        let hints = hints(&[("pario_assume_striping", "64k, 4")]);
+        let facts = Facts::one_node(2).with_assumptions(&hints);
+        assert_eq!(facts.client, Client::Kernel);
     }
 }

@@ -296,7 +296,7 @@ mod tests {
         fixture.tuning.algorithm = Some("two-phase".into());
         let case = fixture.case();
         let picture = svg(&case, &decide(&case).plan(&case));
-        assert!(picture.contains("to aggregator 1, round 4"), "{picture}");
+        assert!(picture.contains("to aggregator 2, round 4"), "{picture}");
     }
 
     #[test]

@@ -156,6 +156,7 @@ const TABLE: &[Line] = &[
     (Write, Interleaved(64),       16, ServerLocks, "two-phase", "group-cyclic", "two-layer"),
     (Write, Interleaved(64 * KIB), 16, ServerLocks, "two-phase", "group-cyclic", "two-layer"),
     (Write, Interleaved(64),        4, ServerLocks, "two-phase", "group-cyclic", "messages"),
+    (Write, Interleaved(4 * MIB),  16, ServerLocks, "two-phase", "group-cyclic", "two-layer"),
     (Read,  Interleaved(64),       16, ServerLocks, "two-phase", "neighbours", "two-layer"),
     (Read,  Interleaved(64),        4, ServerLocks, "two-phase", "aligned", "messages"),
     // Every node would read the data of all; large pieces are worth a request.
@@ -168,6 +169,7 @@ const TABLE: &[Line] = &[
     // Token holders manage locks: aligned for writes.
     (Write, Interleaved(64),       16, TokenLocks, "two-phase", "aligned", "two-layer"),
     (Write, Interleaved(64 * KIB), 16, TokenLocks, "two-phase", "aligned", "two-layer"),
+    (Write, Interleaved(4 * MIB),  16, TokenLocks, "two-phase", "aligned", "two-layer"),
     (Read,  Interleaved(64),        4, TokenLocks, "two-phase", "aligned", "messages"),
     (Write, Apart(20 * MIB + KIB), 16, TokenLocks, "two-phase", "aligned", "two-layer"),
     (Write, Apart(4 * MIB),        16, TokenLocks, "individual", "", "two-layer"),

@@ -41,7 +41,7 @@ mod transport;
 pub mod unexpected;
 
 pub use error::{Loss, Result, TransportError};
-pub use fabric::ProgressHook;
+pub use fabric::{ProgressHook, shared_bytes};
 pub use gathered::Gathered;
 pub use memory::{Backoff, BackoffState, Event, Segment, Waiter};
 pub use posted::{DataTag, Posted, Sent, Traffic};

@@ -248,7 +248,7 @@ fn cell(explanation: &Explanation<'_>, why: bool) -> String {
         false => algorithm.to_owned(),
     };
     if let Some(locks) = explanation.locks() {
-        text.push_str(&format!(" ({} locks)", locks.requests));
+        text.push_str(&format!(" (locks: {})", locks.requests));
     }
     if why {
         let fitness = decision.algorithms.candidates.iter();
@@ -271,7 +271,7 @@ mod tests {
         let text = String::from_utf8(text).unwrap();
         assert!(SYSTEMS.iter().all(|system| text.contains(system.name)));
         assert!(
-            text.contains("two-phase group-cyclic 4 (4 locks)"),
+            text.contains("two-phase group-cyclic 4 (locks: 4)"),
             "{text}"
         );
         assert!(text.contains("chosen nowhere"), "{text}");

@@ -16,6 +16,9 @@ const SHARED_MEMORY: &str = "/dev/shm";
 /// Less free shared memory than this makes collective calls work with small windows.
 const SHARED_MEMORY_LITTLE: u64 = 64 << 20;
 
+/// Ranks per node whose shared memory is reported.
+const RANKS_PER_NODE: [u32; 6] = [4, 16, 32, 128, 256, 1024];
+
 pub(super) fn findings() -> Vec<Finding> {
     let count = std::thread::available_parallelism().map_or(1, usize::from);
     vec![
@@ -26,6 +29,7 @@ pub(super) fn findings() -> Vec<Finding> {
         io_uring(),
         memfd(),
         shared_memory(),
+        communicators(),
     ]
 }
 
@@ -103,6 +107,19 @@ fn shared_memory() -> Finding {
     }
 }
 
+/// The shared memory of a communicator, which grows with the ranks of a node.
+fn communicators() -> Finding {
+    let sizes = RANKS_PER_NODE.map(|ranks| {
+        let megabytes = pario_transport::shared_bytes(ranks) >> 20;
+        format!("{megabytes} MiB with {ranks}")
+    });
+    let found = format!(
+        "shared memory per node, by the ranks there: {}",
+        sizes.join(", ")
+    );
+    Finding::good("communicators", found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +133,8 @@ mod tests {
             "io_uring",
             "memfd",
             SHARED_MEMORY,
+            "communicators",
+            "22 MiB with 128, 27 MiB with 256, 110 MiB with 1024",
         ] {
             assert!(found.contains(subject), "{subject}: {found}");
         }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{FileControl, IoctlArgument};
-use crate::{gpfs, posix::sys};
+use crate::posix::sys;
 
 /// The calls of the kernel.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,16 +39,12 @@ impl FileControl for KernelControl {
             }
         }
     }
-
-    fn gpfs_fcntl(&self, file: BorrowedFd<'_>, argument: &mut [u8]) -> io::Result<()> {
-        gpfs::library::fcntl(file, argument)
-    }
 }
 
 fn ioctl(file: BorrowedFd<'_>, request: u64, argument: u64) -> io::Result<()> {
     // SAFETY: the argument is a number, or the address of memory that outlives
-    // the call and is as long as the request number says: each request number
-    // of this crate is next to the structure that it is used with.
+    // the call and is as long as the structure that the request reads or writes:
+    // each request of this crate is next to the structure that it is used with.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), request as libc::Ioctl, argument) };
     match result {
         -1 => Err(io::Error::last_os_error()),

@@ -37,9 +37,6 @@ pub trait FileControl: Send + Sync + Debug {
         request: u64,
         argument: IoctlArgument<'_>,
     ) -> io::Result<()>;
-
-    /// `gpfs_fcntl` of the library `libgpfs.so`, if it can be loaded.
-    fn gpfs_fcntl(&self, file: BorrowedFd<'_>, argument: &mut [u8]) -> io::Result<()>;
 }
 
 /// Who makes the calls.

@@ -89,8 +89,4 @@ impl FileControl for BeegfsDouble {
             _ => Err(io::Error::from_raw_os_error(libc::ENOTTY)),
         }
     }
-
-    fn gpfs_fcntl(&self, _file: BorrowedFd<'_>, _argument: &mut [u8]) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
 }

@@ -11,7 +11,8 @@ use std::{
 };
 
 use crate::{
-    Background, Capabilities, Create, Driver, Handle, OpenHow, closing::lock, lock::RangeTable,
+    Background, Capabilities, Create, Driver, FileSystem, Handle, OpenHow, closing::lock,
+    lock::RangeTable,
 };
 use contents::Contents;
 use handle::MemoryHandle;
@@ -91,6 +92,10 @@ impl Driver for Memory {
             (entry, _) => entry.or_default().clone(),
         };
         Ok(Arc::new(MemoryHandle::new(node, how.access)))
+    }
+
+    fn file_system(&self, _path: &Path) -> io::Result<FileSystem> {
+        Ok(FileSystem::Memory)
     }
 
     fn delete(&self, path: &Path) -> io::Result<()> {

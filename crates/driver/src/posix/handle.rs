@@ -1,6 +1,12 @@
 //! An open file.
 
-use std::{fmt, io, num::NonZeroU32, ops::Range, path::Path};
+use std::{
+    fmt, io,
+    num::NonZeroU32,
+    ops::Range,
+    os::fd::AsRawFd,
+    path::{Path, PathBuf},
+};
 
 use super::{
     calls::{Calls, SystemCall},
@@ -284,6 +290,12 @@ impl Handle for PosixHandle {
 
     fn mount(&self) -> io::Result<Option<MountView>> {
         detect::view(self.file.enter()?.buffered()).map(Some)
+    }
+
+    fn node_path(&self) -> Option<PathBuf> {
+        let file = self.file.enter().ok()?;
+        let number = file.buffered().as_raw_fd();
+        Some(format!("/proc/{}/fd/{number}", std::process::id()).into())
     }
 
     fn access_time(&self) -> io::Result<i64> {

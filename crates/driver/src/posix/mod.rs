@@ -21,6 +21,7 @@ use std::{io, path::Path, sync::Arc};
 use crate::{
     Capabilities, Driver, FileControl, FileSystem, Handle, OpenHow,
     control::{Control, KernelControl},
+    detect,
     mapped::Copier,
 };
 
@@ -108,6 +109,13 @@ impl Driver for Posix {
         };
         let handle = PosixHandle::open(path, how, setup)?;
         Ok(Arc::new(handle))
+    }
+
+    fn file_system(&self, path: &Path) -> io::Result<FileSystem> {
+        match &self.assumed {
+            Some(assumed) => Ok(assumed.clone()),
+            None => Ok(detect::of_path(path)?.0),
+        }
     }
 
     fn delete(&self, path: &Path) -> io::Result<()> {

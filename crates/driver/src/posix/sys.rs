@@ -19,7 +19,7 @@ use std::{
 
 use libc::c_int;
 
-use crate::{Advice, Direction, vector::Vector};
+use crate::{Access, Advice, Direction, vector::Vector};
 
 /// The result of a call that returns -1 on failure.
 fn checked(result: c_int) -> io::Result<c_int> {
@@ -81,6 +81,19 @@ pub(crate) fn close(fd: OwnedFd) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
         result => result.map(drop),
     }
+}
+
+/// Fails unless this process may open the file in these directions.
+pub(crate) fn check_access(path: &Path, access: Access) -> io::Result<()> {
+    let path = terminated(path)?;
+    let mode = match access {
+        Access::Read => libc::R_OK,
+        Access::Write => libc::W_OK,
+        Access::ReadWrite => libc::R_OK | libc::W_OK,
+    };
+    // SAFETY: the name is terminated and outlives the call.
+    let call = || unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), mode, libc::AT_EACCESS) };
+    repeated(call).map(drop)
 }
 
 /// Removes a directory entry.

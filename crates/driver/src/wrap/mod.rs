@@ -8,11 +8,18 @@ pub use fault::{Fault, Faults};
 pub use throttle::Throttle;
 pub use trace::{Event, Log};
 
-use std::{fmt::Debug, io, num::NonZeroU32, ops::Range, path::Path, sync::Arc};
+use std::{
+    fmt::Debug,
+    io,
+    num::NonZeroU32,
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::{
     Advice, Batch, Capabilities, Completion, Creation, Direction, Driver, Facts, FileIdentity,
-    Handle, Latency, LockMode, MountView, OpenHow, Outcome, RangeLock,
+    FileSystem, Handle, Latency, LockMode, MountView, OpenHow, Outcome, RangeLock,
 };
 
 /// An operation of a driver.
@@ -160,6 +167,10 @@ impl<W: Wrapper> Driver for WrappedDriver<W> {
         }))
     }
 
+    fn file_system(&self, path: &Path) -> io::Result<FileSystem> {
+        self.inner.file_system(path)
+    }
+
     fn delete(&self, path: &Path) -> io::Result<()> {
         let call = Call {
             operation: Operation::Delete,
@@ -279,6 +290,10 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
 
     fn bypasses_cache(&self) -> bool {
         self.file.inner.bypasses_cache()
+    }
+
+    fn node_path(&self) -> Option<PathBuf> {
+        self.file.inner.node_path()
     }
 
     fn access_time(&self) -> io::Result<i64> {

@@ -63,13 +63,21 @@ pub(crate) fn start_all(
 ) -> Result<InFlight> {
     let settings = file.settings();
     let is_large = memory.bytes() > settings.hints.pario_inline_bytes;
-    let begun = CollectiveCall::named(call.name).and_then(|it| file.background.begin(it));
+    let begun = file.background.begin(CollectiveCall::in_background(call));
     let work = match call.position {
         // The ranks determine its offset together.
         Position::Ordered(_) => Work::Ordered(memory),
         _ => {
             let prepared = Operation::prepare_on(&settings, file, call, memory);
             let background = &file.background;
+            if file.comm.size() == 1
+                && background.is_independent(file, &settings)
+                && let Some(result) = can_run_inline(&prepared)
+            {
+                let result = result.map_err(|error| file.name_error(error, call.name));
+                let request = file.pending.request();
+                return Ok(InFlight::complete(request, result, call.unreported(file)));
+            }
             match background.next_deferred(file, call.name, &settings, begun) {
                 Some(call_state) => Work::Deferred(prepared, Arc::new(call_state)),
                 None => Work::Together(prepared),
@@ -102,6 +110,12 @@ impl Background {
     /// Publishes that this rank begins a collective call; `None` if the ranks share no memory.
     fn begin(&self, call: CollectiveCall) -> Option<Begun> {
         self.deferred.as_ref()?.begin(call)
+    }
+
+    /// Whether a call of a file with a single rank is independent.
+    fn is_independent(&self, file: &Inner, settings: &CallSettings) -> bool {
+        let deferred = self.deferred.as_ref();
+        deferred.is_some_and(|deferred| deferred.is_independent(file, settings))
     }
 
     fn next_deferred(
@@ -271,11 +285,12 @@ impl Started {
     /// and this rank waits for the call.
     fn await_ranks(&self, completion: &Completion) -> Result<()> {
         match (&self.file.background.deferred, self.begun) {
-            (Some(deferred), Some(begun)) => {
-                deferred.await_ranks(&self.file, self.call.name, begun, &|| {
-                    completion.is_awaited()
-                })
-            }
+            (Some(deferred), Some(begun)) => deferred.await_ranks(
+                &self.file,
+                CollectiveCall::in_background(self.call),
+                begun,
+                &|| completion.is_awaited(),
+            ),
             _ => Ok(()),
         }
     }

@@ -10,7 +10,7 @@ use pario_transport::Transport;
 use super::{
     atomic,
     context::ContextState,
-    entry::{Entry, check_same_call, status},
+    entry::{Entry, check_same_call, meeting_entry, status},
     exchange::{Entering, ExchangeState, Planning, Step},
     move_own,
     planning::PlanMemory,
@@ -92,13 +92,13 @@ fn entry(
             }
             entry
         }
-        Err(error) => pario_exchange::Entry {
-            failure: Some(Failure {
+        Err(error) => {
+            let failure = Failure {
                 rank: me,
                 detail: error.to_wire().into(),
-            }),
-            ..Default::default()
-        },
+            };
+            meeting_entry(CollectiveCall::of(call), Some(failure))
+        }
     }
 }
 
@@ -118,12 +118,18 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn plan(&mut self, exchange: &mut ExchangeState, table: &Table) -> Result<Step> {
-        let operation = self
-            .operation
-            .expect("a call with a wrong argument is not planned");
         if let Err(mismatch) = check_same_call(table) {
             return Ok(self.alone(Err(mismatch)));
         }
+        if let Some(failure) = table.failure() {
+            return Ok(Step::Alone(Progress {
+                stop: 0,
+                failure: Some(failure),
+            }));
+        }
+        let operation = self
+            .operation
+            .expect("a call with a wrong argument is not planned");
         self.entries.clear();
         self.entries
             .extend(table.entries().map(|(_, entry)| Entry::from(entry)));

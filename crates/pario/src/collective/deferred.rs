@@ -118,6 +118,11 @@ impl Deferred {
         self.words.event(EVENT_AT)
     }
 
+    pub(super) fn is_independent(&self, file: &Inner, settings: &CallSettings) -> bool {
+        let path = &mut self.state().independent_path;
+        path.is_independent(file, &*self.comm, settings)
+    }
+
     /// The next call of the file, if it is independent.
     pub(super) fn next(
         self: &Arc<Self>,
@@ -170,7 +175,7 @@ impl Deferred {
     pub(super) fn await_ranks(
         &self,
         file: &Inner,
-        name: &'static str,
+        call: CollectiveCall,
         begun: Begun,
         is_awaited: &dyn Fn() -> bool,
     ) -> Result<()> {
@@ -191,26 +196,23 @@ impl Deferred {
         });
         // The call itself reports ranks that have exited or been killed.
         match blocked.unwrap_or(false) {
-            true => self.fail_blocking(file, name, begun),
+            true => self.fail_blocking(file, call, begun),
             false => Ok(()),
         }
     }
 
     /// If a rank waits in a blocking call in place of this one, takes part in that call with an
     /// error, which names both calls, and returns it.
-    fn fail_blocking(&self, file: &Inner, name: &'static str, begun: Begun) -> Result<()> {
+    fn fail_blocking(&self, file: &Inner, call: CollectiveCall, begun: Begun) -> Result<()> {
         // Excludes blocking calls of this rank.
         let mut state = file.context.state();
-        let is_blocked = |history: &CallHistory| history.is_blocked(begun);
-        match CollectiveCall::named(name).filter(|_| self.history.as_ref().is_some_and(is_blocked))
-        {
-            None => Ok(()),
-            Some(call) => {
-                state.buffers.begin(call);
-                let error = Error::new(ErrorKind::NotSame, "mismatched collective calls");
-                state.buffers.agree(&*file.context.comm, Err(error))
-            }
+        let history = self.history.as_ref();
+        if !history.is_some_and(|history| history.is_blocked(begun)) {
+            return Ok(());
         }
+        state.buffers.begin(call);
+        let error = Error::new(ErrorKind::NotSame, "mismatched collective calls");
+        state.buffers.agree(&*file.context.comm, Err(error))
     }
 
     fn has_finished(&self, rank: Rank, number: u64) -> bool {
@@ -376,7 +378,9 @@ impl DeferredCall {
                 && !self.has_failed_blocking.swap(true, Ordering::Relaxed)
             {
                 // Its error comes with the agreement.
-                let _ = self.deferred.fail_blocking(&self.file, self.name, begun);
+                if let Some(call) = CollectiveCall::named(self.name) {
+                    let _ = self.deferred.fail_blocking(&self.file, call, begun);
+                }
             }
         }
     }

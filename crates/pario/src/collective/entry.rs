@@ -93,12 +93,22 @@ impl Entry {
     }
 }
 
+/// The entry of a call between nodes that moves no data, or that has failed on this rank.
+pub(super) fn meeting_entry(
+    call: CollectiveCall,
+    failure: Option<Failure>,
+) -> pario_exchange::Entry {
+    pario_exchange::Entry {
+        flags: call.code() << CALL_SHIFT,
+        failure,
+        ..Default::default()
+    }
+}
+
 /// Fails if the ranks of a call between nodes have made different calls.
 pub(super) fn check_same_call(table: &Table) -> Result<()> {
-    let code = |entry: &pario_exchange::Entry| match entry.failure {
-        // It named no call.
-        Some(_) => 0,
-        None => (entry.flags & !pario_exchange::Entry::NOT_EAGER) >> CALL_SHIFT,
+    let code = |entry: &pario_exchange::Entry| {
+        (entry.flags & !pario_exchange::Entry::NOT_EAGER) >> CALL_SHIFT
     };
     agree::check_same_call(table.entries().map(|(_, entry)| code(entry)))
 }

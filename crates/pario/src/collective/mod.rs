@@ -13,11 +13,13 @@ mod background;
 mod between_nodes;
 mod call_history;
 mod context;
+mod conversion;
 mod deferred;
 mod entry;
 pub(crate) mod exchange;
 mod group_lock;
 mod independent;
+mod meeting;
 mod ordered;
 mod planning;
 mod prefetch;
@@ -143,6 +145,10 @@ fn run_prepared(
     prepared: Result<Operation>,
 ) -> Result<Status> {
     let comm = &*context.comm;
+    let (prepared, conversion) = match prepared.and_then(Operation::split_conversion) {
+        Ok((operation, conversion)) => (Ok(operation), conversion),
+        Err(error) => (Err(error), None),
+    };
     let mut state = context.state();
     let state = &mut *state;
     state.buffers.begin(CollectiveCall::of(call));
@@ -158,6 +164,9 @@ fn run_prepared(
         false => entry::exchange(comm, &mut state.buffers, &prepared, &mut state.entries)
             .and_then(|()| execute(comm, state, &prepared?)),
     };
+    let is_converted = !settings.view.representation().is_identity();
+    let conversion = (call.direction, conversion);
+    let result = conversion::finish(comm, &mut state.buffers, is_converted, conversion, result);
     result.map_err(|error| file.name_error(error, call.name))
 }
 

@@ -48,11 +48,11 @@ fn offset(
         .and_then(|()| check_allowed(file, &view, call))
         .and_then(|()| MemoryData::new(&view, memory.clone()))
         .and_then(|data| view.whole_etypes(data.file_bytes()));
-    let all = agree::gather_in(
-        CollectiveCall::of(call),
-        comm,
-        mine.map(|etypes| etypes.to_le_bytes().to_vec()),
-    )?;
+    let name = CollectiveCall::of(call);
+    context
+        .meet(file, name, mine.as_ref().err())
+        .unwrap_or(Ok(()))?;
+    let all = agree::gather_in(name, comm, mine.map(|etypes| etypes.to_le_bytes().to_vec()))?;
     let counts: Vec<u64> = all
         .iter()
         .map(|message| message.as_slice().try_into().map_or(0, u64::from_le_bytes))

@@ -39,6 +39,10 @@ pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<PlanResult> 
 /// in the meantime, unless it has holes to fill first.
 fn writers(work: &Work<'_>, slots: u32) -> u32 {
     let operation = work.operation;
+    if !operation.has_opened() {
+        // Ranks that have the file open write; rank 0 always has.
+        return 0;
+    }
     match (operation.handle().facts().file_system.writers(), work.holes) {
         _ if operation.hints().direct_write => slots,
         (Writers::One, Holes::Leave) => 1,
@@ -153,6 +157,9 @@ impl Ranks<'_> {
     /// While the next window is not filled, fills later ones that are free and not claimed by
     /// another rank.
     fn fill_ahead(&mut self, number: u64, upcoming: &[ScheduledWindow]) {
+        if !self.work.operation.has_opened() {
+            return;
+        }
         for (item, number_ahead) in upcoming.iter().zip(number..) {
             if self.windows.is_filled(number) {
                 return;

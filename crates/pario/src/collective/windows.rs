@@ -231,13 +231,14 @@ impl Windows {
             return Ok(wait_outcome);
         }
         let idle = self.segment.atomic_u32(ring::IDLE);
-        idle.fetch_add(1, AcqRel);
+        let could_write = u32::from(writers > 0);
+        idle.fetch_add(could_write, AcqRel);
         let progress = || comm.progress();
         let event = self.segment.event(ring::EVENT);
         let found = Waiter::new(&progress)
             .backoff(backoff(comm))
             .wait(event, || Ok(wait_outcome()));
-        idle.fetch_sub(1, AcqRel);
+        idle.fetch_sub(could_write, AcqRel);
         Ok(found?)
     }
 

@@ -6,7 +6,7 @@
 //! exchange what they see when they open a file; where it differs, each field is
 //! the value that is safe for all of them.
 
-use std::{io, num::NonZeroU32, ops::Range, sync::Arc};
+use std::{io, num::NonZeroU32, ops::Range, path::PathBuf, sync::Arc};
 
 use pario_driver::{
     Advice, Batch, Client, Coherence, Completion, Creation, Direction, Facts, FileIdentity,
@@ -42,6 +42,46 @@ pub(super) fn to_wire(facts: &Facts) -> Vec<u8> {
     let mut wire = numbers.map(u64::to_le_bytes).concat();
     wire.extend(facts.file_system.to_string().into_bytes());
     wire
+}
+
+/// The facts in a message, as far as it has them, with a placement that was sent apart.
+pub(super) fn from_wire(wire: &[u8], placement: Option<Placement>) -> Facts {
+    let Seen {
+        numbers,
+        file_system,
+    } = Seen::from_wire(wire);
+    let [
+        block_size,
+        unit,
+        count,
+        lock_granularity,
+        client,
+        coherence,
+        _,
+        direct_alignment,
+        locks,
+    ] = numbers;
+    Facts {
+        file_system: FileSystem::named(&String::from_utf8_lossy(file_system)),
+        mount_point: None,
+        block_size,
+        direct_alignment: Some(direct_alignment).filter(|bytes| *bytes > 0),
+        striping: (count > 0).then_some(Striping { unit, count }),
+        lock_granularity: Some(lock_granularity).filter(|bytes| *bytes > 0),
+        placement,
+        client: match client {
+            0 => Client::Local,
+            1 => Client::Kernel,
+            _ => Client::Library,
+        },
+        coherence: match coherence {
+            0 => Coherence::Everywhere,
+            1 => Coherence::WithinNode,
+            _ => Coherence::Unknown,
+        },
+        source: String::new(),
+        locks: lock_reach(locks),
+    }
 }
 
 const NOT_STRIPED: Striping = Striping { unit: 0, count: 0 };
@@ -118,11 +158,15 @@ fn common(own: &Facts, all: &[Seen<'_>]) -> Facts {
             _ => Coherence::Unknown,
         },
         source: own.source.clone(),
-        locks: match greatest(8) {
-            0 => LockReach::Everywhere,
-            1 => LockReach::Node,
-            _ => LockReach::Nowhere,
-        },
+        locks: lock_reach(greatest(8)),
+    }
+}
+
+fn lock_reach(number: u64) -> LockReach {
+    match number {
+        0 => LockReach::Everywhere,
+        1 => LockReach::Node,
+        _ => LockReach::Nowhere,
     }
 }
 
@@ -214,6 +258,10 @@ impl Handle for WithFacts {
         self.handle.bypasses_cache()
     }
 
+    fn node_path(&self) -> Option<PathBuf> {
+        self.handle.node_path()
+    }
+
     fn access_time(&self) -> io::Result<i64> {
         self.handle.access_time()
     }
@@ -261,6 +309,18 @@ mod tests {
         let wires: Vec<_> = all.iter().map(to_wire).collect();
         let seen: Vec<_> = wires.iter().map(|wire| Seen::from_wire(wire)).collect();
         all.iter().map(|own| common(own, &seen)).collect()
+    }
+
+    #[test]
+    fn a_rank_that_has_not_opened_the_file_knows_the_facts_that_plans_need() {
+        for seen in [facts(FileSystem::Nfs), lustre(1 << 20)] {
+            let expected = Facts {
+                direct_alignment: None,
+                ..seen.clone()
+            };
+            let placement = seen.placement.clone();
+            assert_eq!(from_wire(&to_wire(&seen), placement), expected);
+        }
     }
 
     #[test]

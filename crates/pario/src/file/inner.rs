@@ -15,6 +15,7 @@ use pario_transport::Transport;
 
 use super::{
     Atomicity,
+    late_handle::LateHandle,
     settings::{CallSettings, CurrentSettings},
     sharing::FileSharing,
 };
@@ -23,6 +24,7 @@ use crate::{
     access::Buffers,
     agree,
     collective::{Background, CollectiveContext},
+    collective_call::CollectiveCall,
     shared_pointer::SharedPointer,
     unreported::Unreported,
     view::FlattenedView,
@@ -46,6 +48,10 @@ pub(crate) struct Inner {
     pub(crate) handle: Arc<dyn Handle>,
     /// Through which caches the ranks see the file.
     pub(crate) sharing: FileSharing,
+    /// Which ranks opened the file at once, and why.
+    pub(crate) opened_by: String,
+    /// The handle, if open was deferred.
+    pub(crate) late: Option<LateHandle>,
     pub(crate) shared_pointer: SharedPointer,
     pub(crate) buffers: Buffers,
     pub(crate) writer_lock: Arc<WriterLock>,
@@ -158,6 +164,36 @@ impl Inner {
             ));
         }
         Ok(())
+    }
+
+    /// Starts a collective call that moves no data: all ranks go on, or all get the same error.
+    pub(crate) fn begin<T>(&self, call: CollectiveCall, mine: Result<T>) -> Result<T> {
+        let met = self
+            .context
+            .meet(self, call, mine.as_ref().err())
+            .unwrap_or_else(|| {
+                let mine = mine.as_ref().map(drop).map_err(Error::clone);
+                agree::agree_in(call.name(), &*self.comm, mine)
+            });
+        met.and(mine)
+    }
+
+    /// As [`begin`](Self::begin), with a message from every rank; returns those of all ranks, by
+    /// rank.
+    pub(crate) fn begin_with(
+        &self,
+        call: CollectiveCall,
+        mine: Result<Vec<u8>>,
+    ) -> Result<Vec<Vec<u8>>> {
+        self.meet(call, mine.as_ref().err())?;
+        agree::gather_in(call, &*self.comm, mine)
+    }
+
+    /// Where accesses start with the exchange protocol, the ranks meet before they gather
+    /// anything.
+    pub(crate) fn meet(&self, call: CollectiveCall, mine: Option<&Error>) -> Result<()> {
+        let met = self.context.meet(self, call, mine);
+        met.unwrap_or(Ok(()))
     }
 
     /// Ends a collective call: all ranks succeed, or all get the same error.

@@ -79,7 +79,11 @@ impl File {
                 false => Ok(()),
             })
             .and_then(|()| inner.unreported.take());
-        inner.collectively(CollectiveCall::Sync, || inner.agree("sync", synced))
+        inner
+            .collectively(CollectiveCall::Sync, || {
+                inner.begin(CollectiveCall::Sync, synced)
+            })
+            .map_err(|error| inner.name_error(error, "sync"))
     }
 
     /// Sets how concurrent overlapping accesses behave. *Collective*, with the same value on all
@@ -103,7 +107,7 @@ impl File {
         });
         let call = CollectiveCall::SetAtomicity;
         inner
-            .collectively(call, || agree::gather_in(call, &*inner.comm, mine))
+            .collectively(call, || inner.begin_with(call, mine))
             .and_then(|all| agree::same(&all, "the atomicity"))
             .and_then(
                 |()| match atomicity == Atomicity::Atomic && inner.mode.can_write() {
@@ -146,7 +150,7 @@ impl File {
         let mine = inner.check_open().map(|()| hints.to_wire());
         let call = CollectiveCall::SetInfo;
         let all = inner
-            .collectively(call, || agree::gather_in(call, &*inner.comm, mine))
+            .collectively(call, || inner.begin_with(call, mine))
             .map_err(|error| inner.name_error(error, "set_info"))?;
         super::hints::report(&*inner.comm, &warnings, all.iter().map(Vec::as_slice));
         if let Ok(theirs) = pario_hints::Hints::from_wire(&all[0]) {
@@ -168,13 +172,12 @@ impl File {
     #[doc(hidden)]
     pub fn fail_collectively(&self, operation: &'static str, error: Error) -> Error {
         let inner = &self.inner;
-        let fail = || inner.agree::<()>(operation, Err(error));
         let agreed = match CollectiveCall::named(operation) {
-            Some(call) => inner.collectively(call, fail),
-            None => fail(),
+            Some(call) => inner.collectively(call, || inner.begin::<()>(call, Err(error))),
+            None => inner.agree(operation, Err(error)),
         };
         match agreed {
-            Err(error) => error,
+            Err(error) => inner.name_error(error, operation),
             Ok(()) => unreachable!("this rank's own failure is among those agreed on"),
         }
     }
@@ -214,10 +217,11 @@ impl File {
         let mount = facts.mount_point.as_ref();
         let mount = mount.map_or_else(String::new, |at| format!(", mounted at {}", at.display()));
         format!(
-            "driver {}: {}\nfile system: {}{mount}\nshared pointer: {}\n{}",
+            "driver {}: {}\nfile system: {}{mount}\nopened: {}\nshared pointer: {}\n{}",
             inner.driver.name(),
             inner.driver_reason,
             facts.file_system,
+            inner.opened_by,
             inner.shared_pointer.explain(),
             inner.hints().explain()
         )
@@ -235,7 +239,7 @@ impl Inner {
         let mine = self
             .check_resize(bytes)
             .map(|()| bytes.to_le_bytes().to_vec());
-        self.collectively(call, || agree::gather_in(call, &*self.comm, mine))
+        self.collectively(call, || self.begin_with(call, mine))
             .and_then(|all| agree::same(&all, "the size"))
             .map_err(|error| self.name_error(error, call.name()))?;
         let changed = match self.comm.rank() {

@@ -3,11 +3,14 @@
 mod collective;
 mod common_facts;
 mod data;
+mod deferral;
 mod hints;
 mod inner;
+mod late_handle;
 mod lock_probe;
 mod manage;
 mod open;
+mod placement_wire;
 mod pointers;
 mod rank_views;
 mod same_file;
@@ -18,6 +21,7 @@ mod views;
 
 pub use collective::Split;
 pub(crate) use inner::Inner;
+pub(crate) use late_handle::LateHandle;
 pub(crate) use settings::CallSettings;
 pub(crate) use sharing::FileSharing;
 

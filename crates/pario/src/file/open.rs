@@ -1,6 +1,8 @@
 //! Opening, closing and deleting files.
 
 use std::{
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
@@ -9,15 +11,19 @@ use std::{
 };
 
 use pario_driver::{
-    Advice, AsyncMethod, Create, Driver, Handle, IoMode, OpenHow, Resolved, ScatteredWrites,
+    Advice, AsyncMethod, Create, Driver, Facts, FileSystem, Handle, IoMode, OpenHow, Resolved,
+    ScatteredWrites,
 };
 use pario_hints::{Hints, Info, Sources};
 use pario_transport::{Rank, Transport};
 
 use super::{
-    File, Inner, common_facts, hints,
+    File, Inner, common_facts,
+    deferral::{self, Deferral},
+    hints,
     inner::State,
-    same_file,
+    late_handle::{LateHandle, Opening},
+    placement_wire, same_file,
     settings::CurrentSettings,
     sharing::{self, FileSharing},
     usable::{usable, usable_alone, usable_with},
@@ -92,7 +98,7 @@ impl File {
         let given = |path: &Path, _: &Hints, _: &FileSharing| {
             let reason = format!("the program passed the driver {}", driver.name());
             Ok(Resolved {
-                driver,
+                driver: driver.clone(),
                 path: path.to_owned(),
                 reason,
             })
@@ -120,7 +126,9 @@ impl File {
         let inner = &self.inner;
         let ready = inner.check_not_closed().and_then(|()| inner.check_idle());
         inner.collectively(CollectiveCall::Close, || {
-            inner.agree("close", ready)?;
+            inner
+                .begin(CollectiveCall::Close, ready)
+                .map_err(|error| inner.name_error(error, "close"))?;
             inner.close_together()
         })
     }
@@ -189,7 +197,7 @@ fn open(
     path: &Path,
     mode: Mode,
     info: &Info,
-    resolve: impl FnOnce(&Path, &Hints, &FileSharing) -> Result<Resolved>,
+    resolve: impl Fn(&Path, &Hints, &FileSharing) -> Result<Resolved>,
 ) -> Result<File> {
     let rank = comms[0].rank();
     open_together(comms, path, mode, info, resolve)
@@ -201,13 +209,18 @@ fn open_together(
     path: &Path,
     mode: Mode,
     info: &Info,
-    resolve: impl FnOnce(&Path, &Hints, &FileSharing) -> Result<Resolved>,
+    resolve: impl Fn(&Path, &Hints, &FileSharing) -> Result<Resolved>,
 ) -> Result<File> {
+    let see_file_system = |hints: &Hints| {
+        let Resolved { driver, path, .. } = resolve(path, hints, &FileSharing::alone()).ok()?;
+        driver.file_system(&path).ok()
+    };
     let Arguments {
         hints,
         names,
         sharing: expected,
-    } = agree_on_arguments(&*comm, path, mode, info)?;
+        choice,
+    } = agree_on_arguments(&*comm, path, mode, info, see_file_system)?;
     let hints = usable(hints, mode, &*comm);
     let resolved = resolve(path, &hints, &expected).and_then(|resolved| {
         check_reachable(&*comm, &resolved)?;
@@ -223,8 +236,17 @@ fn open_together(
         Names::Equal => resolved,
         Names::Different => Ok(agree::agree(&*comm, resolved)?),
     };
+    let mut deferral = match names {
+        Names::Equal if expected.is_coherent() => Deferral::new(&*comm, &hints, choice),
+        Names::Equal => Deferral::of_several_caches(),
+        Names::Different => Deferral::of_different_names(),
+    };
     let how = open_how(mode, &hints).striping(hints::striping_request(&*comm, mode, &hints));
-    let (handle, sharing) = open_everywhere(&*comm, &resolved, &how, names)?;
+    let Opened {
+        handle,
+        late,
+        sharing,
+    } = open_everywhere(&*comm, &resolved, &how, names, &mut deferral)?;
     let hints = usable_with(hints, &sharing, &*comm);
     let Resolved {
         driver,
@@ -238,8 +260,10 @@ fn open_together(
         true => Ok(()),
         false => sharing.check(mode, &*comm, path),
     };
-    let ready =
-        checked.and_then(|()| prepare(&comm, mode, &hints, &*handle, &driver_path, &sharing));
+    let ready = checked.and_then(|()| {
+        let placing = (&sharing, &deferral);
+        prepare(&comm, mode, &hints, &*handle, &driver_path, placing)
+    });
     let (shared_pointer, view, start) = match ready {
         Ok(ready) => ready,
         Err(error) => {
@@ -258,6 +282,8 @@ fn open_together(
             mode,
             driver,
             driver_reason: reason,
+            opened_by: deferral.into_explanation(),
+            late,
             handle,
             sharing,
             shared_pointer,
@@ -281,11 +307,12 @@ pub(super) enum Names {
     Different,
 }
 
-/// What the ranks agree on before they open a file.
+/// What the ranks agree on before they open the file.
 struct Arguments {
     hints: Hints,
     names: Names,
     sharing: FileSharing,
+    choice: deferral::Choice,
 }
 
 /// One exchange: the modes must be equal, and rank 0's hints are used.
@@ -294,17 +321,23 @@ fn agree_on_arguments(
     path: &Path,
     mode: Mode,
     info: &Info,
+    see_file_system: impl FnOnce(&Hints) -> Option<FileSystem>,
 ) -> Result<Arguments> {
     let mut resolved = Hints::resolve(info, &Sources::from_environment());
     let mine = mode.validate().map(|()| {
-        let hints = resolved.hints.to_wire();
+        let hints = &resolved.hints;
+        let choice = match comm.rank() {
+            ROOT => deferral::Choice::new(hints, comm, || see_file_system(hints)).code(),
+            _ => 0,
+        };
         let mount = match comm.size() {
             1 => Vec::new(),
-            _ => sharing::describe_name(path, &resolved.hints),
+            _ => sharing::describe_name(path, hints),
         };
         [
             &mode.bits().to_le_bytes(),
-            &with_length(&hints)[..],
+            &[choice][..],
+            &with_length(&hints.to_wire())[..],
             &with_length(&mount),
             path.as_os_str().as_encoded_bytes(),
         ]
@@ -334,12 +367,13 @@ fn agree_on_arguments(
         hints: resolved.hints,
         names,
         sharing: FileSharing::of(parts.iter().map(|[_, mount, _]| *mount)),
+        choice: deferral::Choice::from_code(all[ROOT.index()][4]),
     })
 }
 
 /// The hints, the mount and the name of a message that was assembled above.
 fn taken_apart(message: &[u8]) -> [&[u8]; 3] {
-    let (hints, rest) = split_at_length(&message[4..]);
+    let (hints, rest) = split_at_length(&message[5..]);
     let (mount, name) = split_at_length(rest);
     [hints, mount, name]
 }
@@ -355,12 +389,65 @@ fn split_at_length(message: &[u8]) -> (&[u8], &[u8]) {
     message[4..].split_at(len)
 }
 
-/// What a rank tells of the file that it opened: facts, how it sees the file, and which it is.
-fn describe(handle: &dyn Handle, path: &Path) -> Result<Vec<u8>> {
+/// What a rank tells of the file that it opened: facts and placement, how it sees the file and how other ranks
+/// of its node reach it, then which file it is.
+fn describe(handle: &dyn Handle, path: &Path, deferral: &Deferral) -> Result<Vec<u8>> {
     let facts = common_facts::to_wire(handle.facts());
+    let node_path = match deferral.is_used() {
+        true => handle.node_path().unwrap_or_default(),
+        false => PathBuf::new(),
+    };
+    let node_path = node_path.as_os_str().as_encoded_bytes();
+    let placement = handle.facts().placement.as_ref();
+    let placement = placement.filter(|_| deferral.is_used());
+    let placement = placement.map_or_else(Vec::new, placement_wire::to_wire);
     let mount = sharing::describe_handle(handle)?;
     let file = same_file::describe(handle, path)?;
-    Ok([with_length(&facts), with_length(&mount), file].concat())
+    let parts = [&facts[..], &placement, &mount, node_path].map(with_length);
+    Ok([&parts.concat()[..], &file].concat())
+}
+
+/// A message that was assembled above.
+#[derive(Clone, Copy)]
+struct Described<'a> {
+    facts: &'a [u8],
+    placement: &'a [u8],
+    mount: &'a [u8],
+    node_path: &'a [u8],
+    file: &'a [u8],
+}
+
+impl<'a> Described<'a> {
+    fn new(message: &'a [u8]) -> Described<'a> {
+        let (facts, rest) = split_at_length(message);
+        let (placement, rest) = split_at_length(rest);
+        let (mount, rest) = split_at_length(rest);
+        let (node_path, file) = split_at_length(rest);
+        Described {
+            facts,
+            placement,
+            mount,
+            node_path,
+            file,
+        }
+    }
+
+    /// The facts, as a rank that has not opened the file knows them.
+    fn facts(&self) -> Facts {
+        common_facts::from_wire(self.facts, placement_wire::from_wire(self.placement))
+    }
+
+    /// How a rank opens this file later.
+    fn opening(&self, resolved: &Resolved, how: &OpenHow) -> Opening {
+        let node_path = OsStr::from_bytes(self.node_path);
+        Opening {
+            driver: resolved.driver.clone(),
+            path: lasting(resolved.path.clone(), &*resolved.driver),
+            node_path: (!node_path.is_empty()).then(|| node_path.into()),
+            how: how.clone(),
+            identity: same_file::identity(self.file),
+        }
+    }
 }
 
 fn check_reachable(comm: &dyn Transport, resolved: &Resolved) -> Result<()> {
@@ -410,19 +497,33 @@ fn open_how(mode: Mode, hints: &Hints) -> OpenHow {
     }
 }
 
+/// What opening a file has brought.
+struct Opened {
+    handle: Arc<dyn Handle>,
+    /// The handle, if open was deferred.
+    late: Option<LateHandle>,
+    sharing: FileSharing,
+}
+
 /// Rank 0 creates the file, then the others open it, so that there is one create and no race.
-/// If no file is to be created, all ranks open it at once.
+/// If no file is to be created, all ranks open it at once, except those that do so later: they
+/// have a late handle.
 fn open_everywhere(
     comm: &dyn Transport,
     resolved: &Result<Resolved>,
     how: &OpenHow,
     names: Names,
-) -> Result<(Arc<dyn Handle>, FileSharing)> {
+    deferral: &mut Deferral,
+) -> Result<Opened> {
+    let is_opener = deferral.opener(comm.rank()) == comm.rank();
     let open = |how: &OpenHow| {
         let Resolved { driver, path, .. } = resolved.as_ref().map_err(Error::clone)?;
-        Ok(driver.open(path, how)?)
+        Ok(match is_opener {
+            true => Some(driver.open(path, how)?),
+            false => None,
+        })
     };
-    let opened: Result<Arc<dyn Handle>> = match (how.create, comm.rank()) {
+    let opened: Result<Option<Arc<dyn Handle>>> = match (how.create, comm.rank()) {
         (Create::Never, _) => open(how),
         (_, ROOT) => {
             let opened = open(how);
@@ -436,39 +537,75 @@ fn open_everywhere(
         }
     };
     let described = match (&opened, resolved) {
-        (Ok(handle), Ok(resolved)) if comm.size() > 1 => describe(&**handle, &resolved.path),
+        (Ok(Some(handle)), Ok(resolved)) if comm.size() > 1 => {
+            describe(&**handle, &resolved.path, deferral)
+        }
         (Err(error), _) => Err(error.clone()),
         _ => Ok(Vec::new()),
     };
     let gathered = agree::gather(comm, described);
-    let agreed = match (gathered, &opened, resolved) {
-        (Ok(all), Ok(handle), Ok(resolved)) if comm.size() > 1 => {
-            let parts = all.iter().map(|message| split_at_length(message));
-            let (facts, rest): (Vec<_>, Vec<_>) = parts.unzip();
-            let (mounts, files): (Vec<_>, Vec<_>) = rest.into_iter().map(split_at_length).unzip();
-            let (sharing, all_bypass) = sharing::of_handles(&mounts);
-            let check = same_file::Check {
-                comm,
-                handle: &**handle,
-                names,
-                access: how.access,
-                path: &resolved.path,
-            };
-            let shared = || common_facts::share(handle.clone(), &facts);
-            check
-                .run(&files)
-                .and_then(|()| sharing.check_handles(all_bypass))
-                .map(|()| Some((shared(), sharing)))
+    let close = |handle: &Result<Option<Arc<dyn Handle>>>| {
+        if let Ok(Some(handle)) = handle {
+            let _ = handle.close();
         }
-        (gathered, ..) => gathered.map(|_| None),
     };
-    match (agreed, opened) {
-        (Ok(Some(shared)), _) => Ok(shared),
-        (Ok(None), opened) => opened.map(|handle| (handle, FileSharing::alone())),
-        (Err(error), opened) => {
-            if let Ok(handle) = opened {
-                let _ = handle.close();
-            }
+    let all = match gathered {
+        Ok(all) => all,
+        Err(error) => {
+            close(&opened);
+            return Err(error);
+        }
+    };
+    let (opened, resolved) = (opened?, resolved.as_ref().map_err(Error::clone)?);
+    if let (Some(handle), 1) = (&opened, comm.size()) {
+        return Ok(Opened {
+            handle: handle.clone(),
+            late: None,
+            sharing: FileSharing::alone(),
+        });
+    }
+    let described = |rank| Described::new(&all[deferral.opener(Rank(rank)).index()]);
+    let mine = described(comm.rank().0);
+    let late = deferral.is_used().then(|| {
+        let opening = mine.opening(resolved, how);
+        match &opened {
+            Some(handle) => LateHandle::opened(opening, handle.clone()),
+            None => LateHandle::new(opening, mine.facts()),
+        }
+    });
+    let handle: Arc<dyn Handle> = match (&late, opened) {
+        (Some(late), _) => Arc::new(late.clone()),
+        (None, Some(handle)) => handle,
+        (None, None) => unreachable!("a rank that opens the file later has a late handle"),
+    };
+    let seen: Vec<_> = (0..comm.size()).map(described).collect();
+    let facts: Vec<_> = seen.iter().map(|it| it.facts).collect();
+    let files: Vec<_> = seen.iter().map(|it| it.file).collect();
+    let mounts: Vec<_> = seen.iter().map(|it| it.mount).collect();
+    let (sharing, all_bypass) = sharing::of_handles(&mounts);
+    let check = same_file::Check {
+        comm,
+        handle: &*handle,
+        names,
+        access: how.access,
+        path: &resolved.path,
+    };
+    let shared = check.run(&files).and_then(|()| {
+        sharing.check_handles(all_bypass)?;
+        let shared = common_facts::share(handle.clone(), &facts);
+        if let Some(late) = &late {
+            deferral.settle(comm, late, &*shared)?;
+        }
+        Ok(shared)
+    });
+    match shared {
+        Ok(shared) => Ok(Opened {
+            handle: shared,
+            late,
+            sharing,
+        }),
+        Err(error) => {
+            let _ = handle.close();
             Err(error)
         }
     }
@@ -492,20 +629,25 @@ fn prepare(
     hints: &Hints,
     handle: &dyn Handle,
     path: &Path,
-    sharing: &FileSharing,
+    (sharing, deferral): (&FileSharing, &Deferral),
 ) -> Result<(SharedPointer, FlattenedView, u64)> {
     let preference = match hints.pario_shared_pointer {
         pario_hints::SharedPointer::Automatic => Preference::Automatic,
         pario_hints::SharedPointer::Memory => Preference::Memory,
         pario_hints::SharedPointer::File => Preference::SideFile,
     };
-    let shared_pointer = SharedPointer::new(&**comm, preference, path, sharing)?;
+    let opener = |rank| deferral.opener(rank);
+    let shared_pointer = SharedPointer::new(&**comm, preference, path, sharing, &opener)?;
     let view = FlattenedView::bytes(comm.size())?;
     if !mode.contains(Mode::APPEND) {
         return Ok((shared_pointer, view, 0));
     }
     // All ranks start at the same position, even if one of them has already written.
-    let end = handle.size().map_err(Error::from);
+    // Ranks that open the file later do not open it for this.
+    let end = match deferral.opener(comm.rank()) == comm.rank() {
+        true => handle.size().map_err(Error::from),
+        false => Ok(0),
+    };
     let all = agree::gather(&**comm, end.map(|end| end.to_le_bytes().to_vec()))?;
     let end = all[0].as_slice().try_into().map_or(0, u64::from_le_bytes);
     let stored = match comm.rank() {

@@ -105,7 +105,7 @@ impl Inner {
                 message.push(from as u8);
                 message
             });
-        let all = agree::gather_in(CollectiveCall::SeekShared, &*self.comm, mine)?;
+        let all = self.begin_with(CollectiveCall::SeekShared, mine)?;
         agree::same(&all, "the arguments of seek_shared")?;
         let moved = match self.comm.rank() {
             Rank(0) => self.end(from).and_then(|end| {

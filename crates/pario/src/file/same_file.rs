@@ -31,7 +31,8 @@ pub(super) fn describe(handle: &dyn Handle, path: &Path) -> Result<Vec<u8>> {
 const NAME: u8 = 0;
 const IDENTITY: u8 = 1;
 
-fn identity(description: &[u8]) -> Option<FileIdentity> {
+/// The identity in a description, if it has one.
+pub(super) fn identity(description: &[u8]) -> Option<FileIdentity> {
     match description.split_first() {
         Some((&IDENTITY, wire)) => FileIdentity::from_wire(wire),
         _ => None,

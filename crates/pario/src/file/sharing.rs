@@ -55,6 +55,11 @@ impl FileSharing {
         }
     }
 
+    /// Whether all ranks see the same contents, whichever of them opened the file.
+    pub(super) fn is_coherent(&self) -> bool {
+        !matches!(self.sharing, Sharing::Nfs | Sharing::Incoherent(_))
+    }
+
     /// The driver for the file: the resolved one, unless the ranks share the file through NFS
     /// clients with a cache each. Naming a driver does not change that.
     pub(super) fn select(&self, resolved: Resolved) -> Resolved {

@@ -7,7 +7,7 @@ use pario_transport::Rank;
 use super::rank_views::{self, Hinting};
 use super::{File, Inner};
 use crate::{
-    Error, ErrorKind, Info, Mode, Result, agree,
+    Error, ErrorKind, Info, Mode, Result,
     collective_call::CollectiveCall,
     view::{Displacement, FlattenedView, Use, View},
 };
@@ -77,7 +77,7 @@ impl Inner {
     /// The view of a sequential file starts at the position of the shared pointer once all
     /// ranks have arrived, so this takes one more agreement.
     fn set_view_at_pointer(&self, view: &View, hinting: Hinting) -> Result<Hinting> {
-        agree::agree_in("set_view", &*self.comm, self.check_view(view))?;
+        self.begin(CollectiveCall::SetView, self.check_view(view))?;
         let before = self.view();
         let mine = self.shared_pointer.load().and_then(|position| {
             let current = before.file_byte(position)?;
@@ -137,6 +137,7 @@ impl Inner {
         hinting: Hinting,
         before: &FlattenedView,
     ) -> Result<Hinting> {
+        self.meet(CollectiveCall::SetView, mine.as_ref().err())?;
         let (rank_views, hinting) = rank_views::exchange(&*self.comm, &mine, hinting, before)?;
         let view = Arc::new(mine?.with_rank_views(rank_views));
         let mut pointer = self.pointer();

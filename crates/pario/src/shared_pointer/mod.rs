@@ -66,12 +66,14 @@ pub(crate) struct SharedPointer {
 }
 
 impl SharedPointer {
-    /// *Collective*. A side file is created next to the data file `beside`, if one is needed.
+    /// *Collective*. A side file is created next to the data file `beside`, if one is needed. A
+    /// rank other than its `opener` opens it when it first needs it.
     pub(crate) fn new(
         comm: &dyn Transport,
         preference: Preference,
         beside: &Path,
         sharing: &FileSharing,
+        opener: &dyn Fn(Rank) -> Rank,
     ) -> Result<SharedPointer> {
         let one_node =
             (0..comm.size()).all(|rank| comm.node_of(Rank(rank)) == comm.node_of(Rank(0)));
@@ -93,7 +95,8 @@ impl SharedPointer {
                          the shared pointer is in a file",
                     );
                 }
-                side_file::SideFile::new(comm, beside, sharing).map(|file| Box::new(file) as _)
+                side_file::SideFile::new(comm, beside, sharing, opener)
+                    .map(|file| Box::new(file) as _)
             }
         };
         let method = match agree::agree(comm, made) {
@@ -174,11 +177,19 @@ mod tests {
     use super::*;
 
     fn pointer_test(preference: Preference, name: &'static str) {
+        pointer_test_opened_by(preference, name, &|rank| rank);
+    }
+
+    fn pointer_test_opened_by(
+        preference: Preference,
+        name: &'static str,
+        opener: &(dyn Fn(Rank) -> Rank + Sync),
+    ) {
         let directory = tempfile::tempdir().unwrap();
         let data = directory.path().join("data");
         let sharing = FileSharing::alone();
         let results = pario_transport::threads::run(4, |comm| {
-            let pointer = SharedPointer::new(&*comm, preference, &data, &sharing).unwrap();
+            let pointer = SharedPointer::new(&*comm, preference, &data, &sharing, opener).unwrap();
             assert_eq!(pointer.explain(), name);
             let mut taken = Vec::new();
             for round in 0..50u64 {
@@ -220,11 +231,18 @@ mod tests {
     }
 
     #[test]
+    fn ranks_can_open_a_side_file_after_its_name_is_gone() {
+        pointer_test_opened_by(Preference::SideFile, "file", &|_| Rank(0));
+        pointer_test_opened_by(Preference::SideFile, "file", &|rank| Rank(rank.0 / 2 * 2));
+    }
+
+    #[test]
     fn an_overflow_leaves_the_pointer_where_it_is() {
         let results = pario_transport::threads::run(1, |comm| {
             let alone = FileSharing::alone();
-            let unused = Path::new("unused");
-            let pointer = SharedPointer::new(&*comm, Preference::Memory, unused, &alone).unwrap();
+            let (unused, own) = (Path::new("unused"), |rank| rank);
+            let pointer = SharedPointer::new(&*comm, Preference::Memory, unused, &alone, &own);
+            let pointer = pointer.unwrap();
             pointer.store(u64::MAX - 1).unwrap();
             assert!(pointer.advance(2).is_err());
             assert_eq!(pointer.load().unwrap(), u64::MAX - 1);

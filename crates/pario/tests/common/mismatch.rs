@@ -50,6 +50,21 @@ const IN_BACKGROUND: &[Call] = &[
 /// The last rank makes another call than the others. All get an error that names both calls,
 /// and the file stays usable.
 pub(crate) fn check(comm: &Arc<dyn Transport>, path: &Path) -> Result<()> {
+    check_pairs(comm, path, || blocking_pairs().chain(background_pairs()))
+}
+
+/// As [`check`], for ranks on several nodes, without calls in the background.
+pub(crate) fn check_between_nodes(comm: &Arc<dyn Transport>, path: &Path) -> Result<()> {
+    check_pairs(comm, path, blocking_pairs)
+}
+
+type Pair = (&'static Call, &'static Call);
+
+fn check_pairs<P: Iterator<Item = Pair>>(
+    comm: &Arc<dyn Transport>,
+    path: &Path,
+    pairs: impl Fn() -> P,
+) -> Result<()> {
     let last = comm.size() - 1;
     let views = [View::bytes(), every(128, 64, 64 * u64::from(comm.rank().0))];
     for (view, are_equal) in views.iter().zip([true, false]) {
@@ -77,22 +92,23 @@ pub(crate) fn check(comm: &Arc<dyn Transport>, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// All pairs of calls that do not match. Of those with calls in the background, each of these is
-/// the call of all ranks but the last with some blocking calls, and of the last with others.
-fn pairs() -> impl Iterator<Item = (&'static Call, &'static Call)> {
+/// All pairs of blocking calls that do not match.
+fn blocking_pairs() -> impl Iterator<Item = Pair> {
     let is_write = |call: &Call| matches!(call.0, "write_at_all" | "write_all");
     let all = CALLS
         .iter()
         .flat_map(|theirs| CALLS.iter().map(move |other| (theirs, other)));
-    let blocking = all.filter(move |(theirs, other)| {
-        theirs.0 != other.0 && !(is_write(theirs) && is_write(other))
-    });
-    let in_background = IN_BACKGROUND.iter().flat_map(|call| {
+    all.filter(move |(theirs, other)| theirs.0 != other.0 && !(is_write(theirs) && is_write(other)))
+}
+
+/// Each call in the background is the call of all ranks but the last with some blocking calls, and
+/// of the last with others.
+fn background_pairs() -> impl Iterator<Item = Pair> {
+    IN_BACKGROUND.iter().flat_map(|call| {
         let mixed = CALLS.iter().enumerate();
         mixed.map(move |(index, other)| match index % 2 {
             0 => (call, other),
             _ => (other, call),
         })
-    });
-    blocking.chain(in_background)
+    })
 }

@@ -27,6 +27,7 @@ const WANTED: &[&str] = &[
     "on Memory",
     "on Nagging",
     "on Throttled",
+    "many ranks",
     "on Traced",
     // Modes.
     "READ_ONLY",
@@ -173,6 +174,10 @@ impl Tally {
         let mut force: Force = scenario.opening.hints.iter().cloned().collect();
         let mut mode = scenario.opening.mode;
         self.note(format!("{} ranks", scenario.ranks()));
+        let is_apart = scenario.nodes.iter().any(|node| *node != scenario.nodes[0]);
+        if is_apart && scenario.ranks() > generate::RANKS_MAX_TOGETHER as usize {
+            self.note("many ranks");
+        }
         for step in &scenario.steps {
             self.note(first_word(step));
             match step {

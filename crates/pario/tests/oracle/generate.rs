@@ -17,8 +17,11 @@ use crate::{
 };
 
 const RANKS_MAX: u32 = 4;
-/// In scenarios of collective calls.
+/// In most scenarios of collective calls.
 pub(crate) const RANKS_MAX_TOGETHER: u32 = 16;
+/// In few of them, on at most `NODES_MAX` nodes.
+const RANKS_MAX_CLUSTER: u32 = 64;
+const NODES_MAX: u32 = 16;
 const STEPS_MAX: usize = 12;
 const FILE_BYTES_BEFORE_MAX: usize = 6000;
 /// How often a step is drawn before the scenario goes without it.
@@ -48,7 +51,8 @@ impl Theme {
         match (self, rng.u32(..10)) {
             (Theme::Everything, _) | (Theme::Together, 0..6) => rng.u32(1..=RANKS_MAX),
             (Theme::Together, 6..9) => rng.u32(RANKS_MAX..=2 * RANKS_MAX),
-            (Theme::Together, _) => rng.u32(2 * RANKS_MAX..=RANKS_MAX_TOGETHER),
+            _ if rng.u32(..4) == 0 => rng.u32(RANKS_MAX_TOGETHER..=RANKS_MAX_CLUSTER),
+            _ => rng.u32(2 * RANKS_MAX..=RANKS_MAX_TOGETHER),
         }
     }
 
@@ -58,7 +62,10 @@ impl Theme {
             Theme::Everything => rng.u32(..4) == 0,
             Theme::Together => rng.bool(),
         };
-        let nodes = if apart { rng.u32(1..=ranks) } else { 1 };
+        let nodes = match apart {
+            true => rng.u32(1..=ranks.min(NODES_MAX)),
+            false => 1,
+        };
         (0..ranks).map(|_| rng.u32(..nodes)).collect()
     }
 }

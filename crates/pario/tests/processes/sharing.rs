@@ -25,6 +25,10 @@ pub(crate) const TESTS: &[Test] = &[
         without_memory,
     ),
     ("sharing::rule_09_nothing_is_left_behind", nothing_is_left),
+    (
+        "sharing::a_late_open_uses_the_descriptor_of_another_process",
+        late_open,
+    ),
 ];
 
 const RECORD: usize = 8;
@@ -151,5 +155,33 @@ fn nothing_is_left() {
             assert_eq!(names(directory.path()), ["data"], "{kind:?}");
             assert_eq!(shared_names(), [""; 0], "{kind:?}");
         }
+    }
+}
+
+/// Ranks 1 and 3 open the data and the shared pointer after both names are gone.
+fn late_open() {
+    let directory = directory();
+    let path = directory.path().join("data");
+    let hints = [
+        ("romio_no_indep_rw", "true"),
+        ("pario_shared_pointer", "file"),
+    ];
+    for nodes in [[0, 0, 1, 1], [0, 0, 0, 0]] {
+        run(&World::new(4).nodes(&nodes), |comm| {
+            let file = File::open(&comm, &path, NEW, &info(&hints))?;
+            assert!(file.explain_open().contains("ranks at once, by the others"));
+            if comm.rank() == Rank(0) {
+                fs::remove_file(&path).unwrap();
+            }
+            comm.barrier()?;
+            file.write_shared(&[7u8; 5])?;
+            comm.barrier()?;
+            assert_eq!((file.size()?, file.position_shared()?), (20, 20));
+            let mut all = [0u8; 20];
+            file.read_at_all(0, &mut all)?;
+            assert_eq!(all, [7; 20]);
+            file.close()
+        });
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

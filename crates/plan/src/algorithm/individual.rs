@@ -70,7 +70,7 @@ impl Algorithm for Individual {
             _ if contends_for_locks(case, piece) => Fitness::suits(
                 5,
                 format!(
-                    "pieces of {piece} bytes on several nodes would share locks of {} bytes",
+                    "pieces of {piece} bytes on several nodes would contend for locks of {} bytes",
                     case.boundary()
                 ),
             ),
@@ -183,5 +183,7 @@ fn contends_for_locks(case: &Case<'_>, piece: u64) -> bool {
     case.direction == Direction::Write
         && case.facts.lock_protocol != LockProtocol::None
         && case.pattern().nodes > 1
-        && (piece < case.boundary() || locks::are_shared(case))
+        // Locks are granted on ranges that are as long as possible, so that those of interleaved
+        // pieces are in each other's way even if no piece shares a lock.
+        && (piece < case.boundary() || case.pattern().is_interleaved || locks::are_shared(case))
 }

@@ -48,6 +48,12 @@ use crate::Node;
 /// for 256 ranks, 110 MiB for 1024, as far as it has been used.
 pub(crate) const RANKS_MAX: u32 = 1024;
 
+/// The shared memory that communicators of so many ranks on a node take for their
+/// messages and collectives, once it has all been used.
+pub fn shared_bytes(ranks: u32) -> u64 {
+    World::bytes(ranks) as u64
+}
+
 /// All ranks on one node.
 pub(crate) fn one_node(ranks: u32) -> Vec<Node> {
     assert!(

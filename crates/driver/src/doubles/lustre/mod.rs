@@ -247,10 +247,6 @@ impl FileControl for LustreDouble {
         state.answered.push((name, result));
         result.map_err(io::Error::from_raw_os_error)
     }
-
-    fn gpfs_fcntl(&self, _file: BorrowedFd<'_>, _argument: &mut [u8]) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
 }
 
 /// The file's identity, and whether it is a directory.

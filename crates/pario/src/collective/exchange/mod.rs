@@ -12,6 +12,7 @@ mod copies;
 mod eager;
 pub(crate) mod limits;
 mod local;
+mod meeting;
 mod memory;
 mod packed;
 mod transfers;
