@@ -2,7 +2,8 @@
 //!
 //! The user decides (`PARIO_DISABLE`, the hint `pario_disable`), and pario leaves files to the
 //! host that it could not handle safely: those that the ranks see through several page caches
-//! that are neither known to be coherent nor those of NFS, those of programs that may pass memory of a
+//! that are not known to be coherent (unless they are those of NFS and the hint `pario_driver` is
+//! `nfs`), those of programs that may pass memory of a
 //! graphics processor, and those of ranks of which some run without pario ([`company`]).
 
 use std::path::Path;
@@ -116,7 +117,7 @@ pub(crate) fn meet(
         .find(|it| *it as u64 == met.greatest);
     let reason = reason.unwrap_or(Reason::None);
     let warning = match reason {
-        Reason::Doubtful => incoherence(&**transport, mount.as_ref())?.map(|why| {
+        Reason::Doubtful => incoherence(&**transport, mount.as_ref(), hints)?.map(|why| {
             let path = path.display();
             format!("{path}: {why}: the file is left to the MPI's own MPI-IO")
         }),
@@ -131,19 +132,38 @@ pub(crate) fn meet(
     }
 }
 
-/// Why what one rank writes could be lost or hidden from others, if it could. *Collective*.
+/// Why what one rank writes could be lost or hidden from others, if it could. *Collective*; what
+/// rank 0 asks for counts.
 fn incoherence(
     transport: &dyn Transport,
     mount: Option<&MountView>,
+    hints: &Info,
 ) -> Result<Option<String>, Failure> {
-    let mine = mount.map_or_else(Vec::new, MountView::to_wire);
+    let mut mine = vec![u8::from(asks_for_nfs(hints))];
+    mine.extend(mount.map_or_else(Vec::new, MountView::to_wire));
     let all = transport.all_gather(&mine).map_err(engine::Error::from)?;
-    let views: Option<Vec<_>> = all.iter().map(|wire| MountView::from_wire(wire)).collect();
+    let asks_for_nfs = all[0].first() == Some(&1);
+    let views = all
+        .iter()
+        .map(|wire| MountView::from_wire(wire.get(1..).unwrap_or_default()));
+    let views: Option<Vec<_>> = views.collect();
     Ok(match views.map(|views| Sharing::of(&views)) {
         Some(Sharing::Incoherent(reason)) => Some(reason),
+        Some(Sharing::Nfs) if !asks_for_nfs => Some(
+            "the ranks see it through several NFS clients (with the hint pario_driver=nfs, pario \
+             bypasses their caches)"
+                .to_owned(),
+        ),
         // Opening the file reports why its directory cannot be examined.
         Some(_) | None => None,
     })
+}
+
+/// Whether the hints name the driver for NFS.
+fn asks_for_nfs(hints: &Info) -> bool {
+    let resolved = Hints::resolve(hints, &Sources::from_environment());
+    let driver = resolved.hints.pario_driver;
+    driver.is_some_and(|driver| driver.eq_ignore_ascii_case("nfs"))
 }
 
 /// `doubt` is whether the file system is not known to be coherent.
