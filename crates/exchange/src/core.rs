@@ -53,8 +53,7 @@ impl<A: Accesses> Core<A> {
 
     /// The size of windows.
     pub(crate) fn window_bytes(&self) -> u64 {
-        let limit = self.setting.limits.window_bytes;
-        self.accesses().window_bytes().clamp(1, limit)
+        self.setting.limits.window_of(self.accesses())
     }
 
     /// As `accesses`, counted as a look-up.

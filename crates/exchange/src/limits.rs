@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use crate::{Direction, Groups, Rank, Tag};
+use crate::{Accesses, Direction, Groups, Rank, Tag};
 
 /// Sizes, the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,11 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The size of the windows of a plan.
+    pub fn window_of(&self, accesses: &impl Accesses) -> u64 {
+        accesses.window_bytes().clamp(1, self.window_bytes)
+    }
+
     /// The maximum size of a rank's buffers, if it aggregates `aggregated`
     /// realms, relays for `relayed` and has `children` in the tree. It does not
     /// depend on the amount of data, its pieces or the number of ranks. The

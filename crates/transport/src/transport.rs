@@ -41,6 +41,12 @@ pub trait Transport: Send + Sync + Debug {
     /// When there is no such rank.
     fn node_of(&self, rank: Rank) -> Node;
 
+    /// Whether the ranks run on several nodes.
+    fn spans_nodes(&self) -> bool {
+        let first = (self.size() > 0).then(|| self.node_of(Rank(0)));
+        (1..self.size()).any(|rank| Some(self.node_of(Rank(rank))) != first)
+    }
+
     /// Whether ranks may live in different processes, so that pointers mean
     /// nothing to each other.
     fn spans_processes(&self) -> bool;

@@ -278,9 +278,7 @@ impl Started {
         }
         result
     }
-}
 
-impl Started {
     /// Waits until all ranks have made the call. Fails if one has made a blocking call instead,
     /// and this rank waits for the call.
     fn await_ranks(&self, completion: &Completion) -> Result<()> {

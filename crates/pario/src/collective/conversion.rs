@@ -1,6 +1,8 @@
 //! Other data representations in collective calls: each rank converts its own data, so that
 //! ranks, aggregators and windows have to do with bytes of the file only.
 
+use std::ops::Range;
+
 use pario_datarep::Converter;
 use pario_driver::Direction;
 use pario_transport::Transport;
@@ -59,37 +61,29 @@ impl Conversion {
     }
 
     fn gather(&mut self) -> Result<()> {
+        let all = self.elements();
         let Conversion {
             converter,
             memory,
             converted,
             ..
         } = self;
-        let all = converter.elements_in_native(memory.bytes()).whole;
-        let mut next = 0;
-        while next < all {
-            let piece = converter.piece(next..all, PIECE_BYTES)?;
-            let start = converter.file_bytes_of(piece.start)? as usize;
-            let end = converter.file_bytes_of(piece.end)? as usize;
-            memory.gather(converter, piece.clone(), &mut converted[start..end])?;
-            next = piece.end;
-        }
-        Ok(())
+        for_each_piece(converter, all, |piece, file| {
+            memory.gather(converter, piece, &mut converted[file])
+        })
     }
 
     /// Converts the first elements of what was read.
     fn scatter(&self, elements: u64) -> Result<()> {
-        let converter = &self.converter;
-        let mut next = 0;
-        while next < elements {
-            let piece = converter.piece(next..elements, PIECE_BYTES)?;
-            let start = converter.file_bytes_of(piece.start)? as usize;
-            let end = converter.file_bytes_of(piece.end)? as usize;
-            let file = &self.converted[start..end];
-            self.memory.scatter(converter, piece.clone(), file)?;
-            next = piece.end;
-        }
-        Ok(())
+        let Conversion {
+            converter,
+            memory,
+            converted,
+            ..
+        } = self;
+        for_each_piece(converter, elements, |piece, file| {
+            memory.scatter(converter, piece, &converted[file])
+        })
     }
 
     /// The bytes of memory that correspond to the first bytes of the file. An element that was
@@ -104,6 +98,24 @@ impl Conversion {
             false => Ok(self.converter.native_bytes_of(moved)?),
         }
     }
+}
+
+/// Converts the first elements piece by piece: `convert` gets the elements of each piece, and
+/// its place in the data as the file has it.
+fn for_each_piece(
+    converter: &Converter,
+    elements: u64,
+    mut convert: impl FnMut(Range<u64>, Range<usize>) -> Result<()>,
+) -> Result<()> {
+    let mut next = 0;
+    while next < elements {
+        let piece = converter.piece(next..elements, PIECE_BYTES)?;
+        let start = converter.file_bytes_of(piece.start)? as usize;
+        let end = converter.file_bytes_of(piece.end)? as usize;
+        next = piece.end;
+        convert(piece, start..end)?;
+    }
+    Ok(())
 }
 
 impl Operation {

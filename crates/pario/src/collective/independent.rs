@@ -12,7 +12,7 @@ use std::sync::Arc;
 use pario_driver::Latency;
 use pario_hints::Hints;
 use pario_plan::{Direction, Tuning};
-use pario_transport::{Rank, Transport};
+use pario_transport::Transport;
 
 use crate::file::{Atomicity, CallSettings, Inner};
 
@@ -56,11 +56,9 @@ impl IndependentPath {
 /// Whether the ranks use one client of the file system, and nothing is known that would make
 /// it matter which rank moves the data.
 fn is_near(file: &Inner, comm: &dyn Transport) -> bool {
-    let here = comm.node_of(Rank(0));
-    let one_node = (1..comm.size()).all(|rank| comm.node_of(Rank(rank)) == here);
     let facts = file.handle.facts();
     let is_local = facts.file_system.latency(Direction::Write) == Latency::Memory;
-    (one_node || is_local)
+    (is_local || !comm.spans_nodes())
         && facts.client.is_shared()
         && facts.striping.is_none()
         && facts.lock_granularity.is_none()

@@ -2,7 +2,8 @@
 //!
 //! On one node, accesses and other calls start with the same gather, which notices ranks in
 //! different calls, and so do independent calls (`independent.rs`). Other accesses between nodes
-//! start with the exchange protocol, so that calls without data do too: otherwise a rank in `write_all` and one in `close` would wait for each other.
+//! start with the exchange protocol, so calls without data do, too: otherwise a rank in
+//! `write_all` and one in `close` would wait for each other.
 
 use pario_exchange::{Failure, Rank, Table};
 

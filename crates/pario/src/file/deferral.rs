@@ -176,8 +176,7 @@ impl Deferral {
         late: &LateHandle,
         shared: &dyn Handle,
     ) -> Result<()> {
-        let is_coherent =
-            count_nodes(comm) == 1 || shared.facts().coherence == Coherence::Everywhere;
+        let is_coherent = !comm.spans_nodes() || shared.facts().coherence == Coherence::Everywhere;
         if !is_coherent {
             let kind = &shared.facts().file_system;
             self.explanation =

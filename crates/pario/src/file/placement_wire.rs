@@ -4,7 +4,7 @@
 use pario_driver::{Component, Placement, Storage, Striping};
 
 /// The numbers of a component: its range, its striping, and its storage.
-const NUMBERS: usize = 6;
+const NUMBERS: usize = 5;
 
 /// In place of the number of servers.
 const METADATA: u64 = u64::MAX;
@@ -24,7 +24,7 @@ pub(super) fn to_wire(placement: &Placement) -> Vec<u8> {
         };
         let Striping { unit, count } = component.striping;
         let file = &component.file;
-        words.extend([file.start, file.end, unit, count, storage, 0]);
+        words.extend([file.start, file.end, unit, count, storage]);
         words.extend(servers.iter().map(|server| u64::from(*server)));
     }
     words.into_iter().flat_map(u64::to_le_bytes).collect()
@@ -38,7 +38,7 @@ pub(super) fn from_wire(wire: &[u8]) -> Option<Placement> {
     let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
     let mut rest = words.as_slice();
     let mut components = Vec::new();
-    while let Some((&[start, end, unit, count, storage, _], after)) =
+    while let Some((&[start, end, unit, count, storage], after)) =
         rest.split_first_chunk::<NUMBERS>()
     {
         let len = match storage {

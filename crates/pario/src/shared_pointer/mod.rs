@@ -75,11 +75,9 @@ impl SharedPointer {
         sharing: &FileSharing,
         opener: &dyn Fn(Rank) -> Rank,
     ) -> Result<SharedPointer> {
-        let one_node =
-            (0..comm.size()).all(|rank| comm.node_of(Rank(rank)) == comm.node_of(Rank(0)));
         let segment = match preference {
             Preference::SideFile => None,
-            _ if !one_node => None,
+            _ if comm.spans_nodes() => None,
             // The transport belongs to the file and lives as long.
             _ => match comm.scratch() {
                 Some(scratch) => Some(scratch),

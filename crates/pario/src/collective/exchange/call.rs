@@ -204,32 +204,24 @@ impl<'scope, 'env> Call<'scope, 'env> {
                 tag,
                 span,
             } => {
-                let posted = self.post(&span, |comm, memory, range| {
+                let waiting = Waiting {
+                    job,
+                    is_receive: true,
+                    bytes: span.bytes(),
+                };
+                self.post(waiting, &span, |comm, memory, range| {
                     comm.post_receive(rank(from), DataTag(tag.0), memory, range)
-                });
-                let (is_receive, bytes) = (true, span.bytes());
-                self.posted.push((
-                    posted?,
-                    Waiting {
-                        job,
-                        is_receive,
-                        bytes,
-                    },
-                ));
+                })?;
             }
             Action::Send { job, to, tag, span } => {
-                let posted = self.post(&span, |comm, memory, range| {
+                let waiting = Waiting {
+                    job,
+                    is_receive: false,
+                    bytes: span.bytes(),
+                };
+                self.post(waiting, &span, |comm, memory, range| {
                     comm.post_send(rank(to), DataTag(tag.0), memory, range)
-                });
-                let (is_receive, bytes) = (false, span.bytes());
-                self.posted.push((
-                    posted?,
-                    Waiting {
-                        job,
-                        is_receive,
-                        bytes,
-                    },
-                ));
+                })?;
             }
             Action::TryAcquire(kind) => self.events.push_back(Event::Acquired(kind)),
             Action::Release(buffer) => self.state.eager.release(buffer),
@@ -289,21 +281,24 @@ impl<'scope, 'env> Call<'scope, 'env> {
     }
 
     fn post(
-        &self,
+        &mut self,
+        waiting: Waiting,
         span: &Span,
         post: impl FnOnce(
             &dyn Transport,
             &pario_transport::Segment,
             std::ops::Range<usize>,
         ) -> pario_transport::Result<Posted>,
-    ) -> Result<Posted> {
+    ) -> Result<()> {
         let PlannedCall {
             memory, addresses, ..
         } = self.environment.planned();
         let (segment, place) = memory.segment(addresses, span.buffer);
         let start = (place.start + span.range.start) as usize;
         let range = start..start + span.bytes() as usize;
-        Ok(post(self.environment.comm, segment, range)?)
+        let posted = post(self.environment.comm, segment, range)?;
+        self.posted.push((posted, waiting));
+        Ok(())
     }
 }
 

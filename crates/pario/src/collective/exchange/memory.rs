@@ -73,7 +73,7 @@ impl Addresses {
             *count - 1
         });
         let places = places.collect();
-        let window_bytes = limits.window_bytes.min(planned.window_bytes());
+        let window_bytes = limits.window_of(planned);
         let window_bytes = window_bytes.min(longest).next_multiple_of(PAGE);
         // A slice holds no more than a window has for all ranks of a group.
         let slice_bytes = limits.slice_bytes.next_multiple_of(PAGE);

@@ -166,11 +166,7 @@ impl ExchangeState {
 
     /// Whether the ranks are on several nodes.
     pub(super) fn spans_nodes(&mut self, comm: &dyn Transport) -> bool {
-        *self.spans_nodes.get_or_insert_with(|| {
-            let first = comm.node_of(pario_transport::Rank(0));
-            let mut ranks = (1..comm.size()).map(pario_transport::Rank);
-            ranks.any(|rank| comm.node_of(rank) != first)
-        })
+        *self.spans_nodes.get_or_insert_with(|| comm.spans_nodes())
     }
 
     /// The ranks that combine their data.
