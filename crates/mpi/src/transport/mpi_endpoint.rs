@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pario_transport::node::WakeUp;
 use pario_transport::unexpected::{ContextId, UnexpectedQueue};
@@ -323,17 +323,22 @@ impl MpiEndpoint {
         }
     }
 
-    /// Returns when everything that was sent has left, which it does: the
-    /// receivers wait for it.
-    pub(super) fn finish_sending(&self) -> Result<()> {
-        loop {
+    /// Returns when everything that was sent has left, or after so long; whether it
+    /// has left.
+    pub(super) fn finish_sending(&self, at_most: Duration) -> Result<bool> {
+        let start = Instant::now();
+        while self.may_call() {
             self.progress_once();
             self.check()?;
             if lock(&self.commands).is_empty() && lock(&self.engine).has_sent_all() {
-                return Ok(());
+                return Ok(true);
+            }
+            if start.elapsed() >= at_most {
+                break;
             }
             thread::yield_now();
         }
+        Ok(false)
     }
 
     /// Ends all waits, here and on other nodes, because a rank has been lost
@@ -399,8 +404,13 @@ impl MpiEndpoint {
         self.progress_polling(1)
     }
 
+    /// Whether the calling thread may call the MPI, which a forked child has none of.
+    fn may_call(&self) -> bool {
+        self.callers.include_me() && self.process.is_this()
+    }
+
     fn progress_polling(&self, idle_polls: usize) -> Moved {
-        if !self.callers.include_me() || !self.process.is_this() {
+        if !self.may_call() {
             return Moved::Nothing;
         }
         let mut moved = Moved::Nothing;
@@ -440,7 +450,7 @@ impl MpiEndpoint {
 
 impl Drop for MpiEndpoint {
     fn drop(&mut self) {
-        let may_call = self.callers.include_me() && self.process.is_this();
+        let may_call = self.may_call();
         let engine = self.engine.get_mut();
         let engine = engine.unwrap_or_else(PoisonError::into_inner);
         engine.abandon(may_call);

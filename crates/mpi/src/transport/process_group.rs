@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use pario_transport::{ProgressHook, Rank, Result, Segment, Sent, TransportError, generic, node};
 
@@ -233,7 +234,8 @@ fn share_memory(
     }
     let over_messages = MpiTransport::on_one_node(Arc::clone(&link), progress);
     let memory = generic::segment(&over_messages, node::bytes(ranks))?;
-    link.finish_sending()?;
+    // The others wait for it.
+    link.finish_sending(Duration::MAX)?;
     Ok(memory)
 }
 

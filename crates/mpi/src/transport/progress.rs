@@ -191,6 +191,7 @@ mod tests {
     use pario_transport::{Rank, Result, Tag};
     use std::collections::VecDeque;
     use std::thread;
+    use std::time::Duration;
 
     type ProgressHook = Arc<Mutex<Option<Arc<MpiEndpoint>>>>;
 
@@ -203,17 +204,23 @@ mod tests {
         /// An endpoint over which another thread sends, once, while this one
         /// looks.
         progress_hook: ProgressHook,
+        looks_per_send: usize,
     }
 
-    /// Something that is over at once.
+    /// A send that is over when it has been asked about so many times more.
     #[derive(Debug)]
-    struct Done(Vec<u8>);
+    struct Sending(usize);
 
-    impl Pending for Done {
+    impl Pending for Sending {
         fn is_over(&mut self) -> Result<bool> {
-            Ok(true)
+            self.0 = self.0.saturating_sub(1);
+            Ok(self.0 == 0)
         }
     }
+
+    /// A message that has arrived.
+    #[derive(Debug)]
+    struct Done(Vec<u8>);
 
     impl PendingMessage for Done {
         fn try_finish(&mut self) -> Result<Option<Vec<u8>>> {
@@ -235,7 +242,7 @@ mod tests {
 
         fn isend(&self, to: Rank, bytes: Vec<u8>) -> Result<Box<dyn Pending>> {
             self.sent[to.index()].lock().unwrap().push_back(bytes);
-            Ok(Box::new(Done(Vec::new())))
+            Ok(Box::new(Sending(self.looks_per_send)))
         }
 
         fn poll_receive(&self) -> Result<Option<Arriving>> {
@@ -262,6 +269,10 @@ mod tests {
     }
 
     fn pair(callers: Callers) -> ([Arc<MpiEndpoint>; 2], ProgressHook) {
+        slow_pair(callers, 1)
+    }
+
+    fn slow_pair(callers: Callers, looks_per_send: usize) -> ([Arc<MpiEndpoint>; 2], ProgressHook) {
         let sent = Arc::new([Mutex::default(), Mutex::default()]);
         let progress_hook = ProgressHook::default();
         let endpoints = [0, 1].map(|rank| {
@@ -272,6 +283,7 @@ mod tests {
                     0 => Arc::clone(&progress_hook),
                     _ => ProgressHook::default(),
                 },
+                looks_per_send,
             };
             Arc::new(MpiEndpoint::new(Box::new(pipe), callers))
         });
@@ -320,5 +332,26 @@ mod tests {
         far.progress_once();
         let received = far.take(CONTEXT, Rank(0), TAG).unwrap();
         assert_eq!(received.as_deref(), Some(&b"late"[..]));
+    }
+
+    #[test]
+    fn what_was_sent_has_left_when_sending_is_finished() {
+        let ([near, _], _) = slow_pair(Callers::All, 1000);
+        near.send(CONTEXT, Rank(1), TAG, b"last").unwrap();
+        assert!(!near.finish_sending(Duration::ZERO).unwrap());
+        assert!(near.finish_sending(Duration::MAX).unwrap());
+        assert!(near.finish_sending(Duration::ZERO).unwrap());
+    }
+
+    #[test]
+    fn nobody_waits_for_long_for_a_receiver_that_is_gone() {
+        let ([near, _], _) = slow_pair(Callers::All, usize::MAX);
+        near.send(CONTEXT, Rank(1), TAG, b"lost").unwrap();
+        assert!(!near.finish_sending(Duration::from_millis(20)).unwrap());
+        let ([barred, _], _) = pair(Callers::Inside);
+        barred
+            .send(CONTEXT, Rank(1), TAG, b"left to others")
+            .unwrap();
+        assert!(!barred.finish_sending(Duration::MAX).unwrap());
     }
 }

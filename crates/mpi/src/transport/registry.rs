@@ -5,6 +5,7 @@
 //! groups, so they compare what they found ([`super::meeting`]).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use pario_transport::Result;
 
@@ -26,10 +27,20 @@ fn known() -> MutexGuard<'static, Vec<Arc<ProcessGroup>>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Forgets all groups.
+/// How long the end of the MPI waits for the last messages to leave. They do at once,
+/// unless their receivers are gone.
+const LAST_SENDS: Duration = Duration::from_secs(5);
+
+/// Forgets all groups, once their last messages have left: an MPI that still has
+/// sends of ours under way when it ends may wait for their receiver, which may have
+/// ended already (MPICH 4.0 over UCX on TCP).
 pub(super) fn forget_all() {
     let forgotten = std::mem::take(&mut *known());
-    drop(forgotten);
+    let deadline = Instant::now() + LAST_SENDS;
+    for link in forgotten.iter().filter_map(|group| group.link.as_ref()) {
+        // There is nobody to tell of messages that cannot leave.
+        let _ = link.finish_sending(deadline.saturating_duration_since(Instant::now()));
+    }
 }
 
 /// The group as this rank knows it.
