@@ -83,7 +83,8 @@ pub use pario_types::{
 };
 pub use posix::{CallAction, Interference, Posix, SystemCall};
 pub use resolve::{
-    DriverEntry, REGISTRY, Resolved, file_system_of, known as known_driver, mount_of, resolve,
+    DriverEntry, REGISTRY, Resolved, file_system_of, known as known_driver, mount_of,
+    mount_of_directory, resolve,
 };
 pub use sharing::{MountView, Sharing};
 pub use uring::{Uring, require as require_uring};

@@ -120,6 +120,16 @@ pub fn mount_of(name: impl AsRef<OsStr>) -> io::Result<MountView> {
     detect::view_of_path(&split(name.as_ref()).1)
 }
 
+/// How this process sees the file system of a file's directory. Unlike
+/// [`mount_of`], it does not look up the name, so that no network client
+/// remembers that there is no such file.
+///
+/// # Errors
+/// If the kernel does not report it.
+pub fn mount_of_directory(name: impl AsRef<OsStr>) -> io::Result<MountView> {
+    detect::view_of_directory(&split(name.as_ref()).1)
+}
+
 /// The driver with this name.
 pub fn known(name: &str) -> Option<&'static DriverEntry> {
     REGISTRY
@@ -187,5 +197,22 @@ mod tests {
         assert_eq!(resolved("ufs:x", Some("mem")).1, "x");
         let error = resolve("x", Some("floppy")).unwrap_err();
         assert!(error.to_string().contains("floppy"));
+    }
+
+    /// The directory counts, even if the name is a link to another file system.
+    #[test]
+    fn the_mount_of_a_directory_does_not_depend_on_the_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink("/proc/self/status", &link).unwrap();
+        let expected = mount_of(directory.path()).unwrap();
+        for name in [link.clone(), directory.path().join("missing")] {
+            assert_eq!(mount_of_directory(&name).unwrap(), expected, "{name:?}");
+        }
+        assert_eq!(
+            mount_of_directory("missing").unwrap(),
+            mount_of(".").unwrap()
+        );
+        assert_ne!(mount_of(&link).unwrap(), expected);
     }
 }

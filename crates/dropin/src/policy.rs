@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use engine::Info;
-use pario_driver::{MountView, Sharing, mount_of};
+use pario_driver::{MountView, Sharing, mount_of, mount_of_directory};
 use pario_hints::{Hints, Sources};
 use pario_mpi::host::symbols;
 use pario_mpi::{Comm, Host, MpiTransport};
-use pario_transport::Transport;
+use pario_transport::{Rank, Transport};
 
 use crate::failure::Failure;
 use crate::{company, notice, pattern};
@@ -26,6 +26,8 @@ pub(crate) const DISABLE: &str = "PARIO_DISABLE";
 
 /// The hint that leaves one file to the host.
 const DISABLE_HINT: &str = "pario_disable";
+
+const ROOT: Rank = Rank(0);
 
 /// Why the host handles a file. The highest of the ranks' reasons applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,12 +103,11 @@ pub(crate) fn meet(
         return Ok(None);
     }
     // A rank on its own has one cache.
-    let has_peers = host.comm_size(comm)? > 1;
-    let mount = match has_peers {
-        true => mount_of(path).ok(),
-        false => None,
+    let doubt = host.comm_size(comm)? > 1 && {
+        let is_root = host.comm_rank(comm)? == ROOT.index();
+        let mount = mount_seen_before_open(path, is_root);
+        mount.is_none_or(|mount| !mount.is_coherent())
     };
-    let doubt = has_peers && mount.as_ref().is_none_or(|mount| !mount.is_coherent());
     let met = MpiTransport::meet(host, comm, |_| reason(doubt, path, hints) as u64);
     let Some(met) = met.map_err(engine::Error::from)? else {
         return Ok(None);
@@ -117,7 +118,7 @@ pub(crate) fn meet(
         .find(|it| *it as u64 == met.greatest);
     let reason = reason.unwrap_or(Reason::None);
     let warning = match reason {
-        Reason::Doubtful => incoherence(&**transport, mount.as_ref(), hints)?.map(|why| {
+        Reason::Doubtful => incoherence(&**transport, path, hints)?.map(|why| {
             let path = path.display();
             format!("{path}: {why}: the file is left to the MPI's own MPI-IO")
         }),
@@ -132,20 +133,41 @@ pub(crate) fn meet(
     }
 }
 
+/// How a rank sees the file before anyone opens it. Only rank 0, which creates new files in every
+/// MPI-IO, looks up the name. The others look at its directory: their clients could remember
+/// for a minute that there is no such file, and the MPI's own MPI-IO would not find it.
+fn mount_seen_before_open(path: &Path, is_root: bool) -> Option<MountView> {
+    let seen = match is_root {
+        true => mount_of(path),
+        false => mount_of_directory(path),
+    };
+    seen.ok()
+}
+
 /// Why what one rank writes could be lost or hidden from others, if it could. *Collective*; what
-/// rank 0 asks for counts.
+/// rank 0 asks for counts, and where the name leads on rank 0.
 fn incoherence(
     transport: &dyn Transport,
-    mount: Option<&MountView>,
+    path: &Path,
     hints: &Info,
 ) -> Result<Option<String>, Failure> {
-    let mut mine = vec![u8::from(asks_for_nfs(hints))];
-    mine.extend(mount.map_or_else(Vec::new, MountView::to_wire));
+    let told = match transport.rank() {
+        ROOT => vec![
+            u8::from(asks_for_nfs(hints)),
+            u8::from(leads_elsewhere(path)),
+        ],
+        _ => Vec::new(),
+    };
+    let told = transport.broadcast(ROOT, told);
+    let told = told.map_err(engine::Error::from)?;
+    let [asks_for_nfs, leads_elsewhere] = [0, 1].map(|at| told.get(at) == Some(&1));
+    let mine = match leads_elsewhere {
+        true => mount_of(path),
+        false => mount_of_directory(path),
+    };
+    let mine = mine.map_or_else(|_| Vec::new(), |view| view.to_wire());
     let all = transport.all_gather(&mine).map_err(engine::Error::from)?;
-    let asks_for_nfs = all[0].first() == Some(&1);
-    let views = all
-        .iter()
-        .map(|wire| MountView::from_wire(wire.get(1..).unwrap_or_default()));
+    let views = all.iter().map(|wire| MountView::from_wire(wire));
     let views: Option<Vec<_>> = views.collect();
     Ok(match views.map(|views| Sharing::of(&views)) {
         Some(Sharing::Incoherent(reason)) => Some(reason),
@@ -157,6 +179,14 @@ fn incoherence(
         // Opening the file reports why its directory cannot be examined.
         Some(_) | None => None,
     })
+}
+
+/// Whether the name is that of an existing file on another mount than its directory.
+fn leads_elsewhere(path: &Path) -> bool {
+    match (mount_of(path), mount_of_directory(path)) {
+        (Ok(file), Ok(directory)) => file != directory,
+        _ => false,
+    }
 }
 
 /// Whether the hints name the driver for NFS.

@@ -66,6 +66,12 @@ pub(crate) fn view_of_path(path: &Path) -> io::Result<MountView> {
     found.into_view(fd.as_fd())
 }
 
+/// How this process sees the file system of a path's directory; see [`of_path`]. The
+/// last component is not looked up.
+pub(crate) fn view_of_directory(path: &Path) -> io::Result<MountView> {
+    view_of_path(path.parent().unwrap_or(path))
+}
+
 /// How this process sees the file system of an open file, whatever it is assumed
 /// to be.
 pub(crate) fn view(fd: BorrowedFd<'_>) -> io::Result<MountView> {
