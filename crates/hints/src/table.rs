@@ -228,13 +228,16 @@ hints! {
 
     /// How data moves between ranks and aggregators: through shared memory
     /// (`shared`), in one message per rank and window (`messages`), or in one
-    /// message per node and window (`two-layer`). `alltoall` and
-    /// `romio_cb_alltoall=enable` are accepted and mean `messages`: only ranks
-    /// that have data to exchange do so.
+    /// message per node and window (`two-layer`). `alltoall` calls
+    /// `MPI_Ialltoallw` once per round of windows, straight between the ranks'
+    /// memory and the windows: for experiments. It is meant for blocking calls of
+    /// ranks on several nodes, without `MPI_THREAD_MULTIPLE`; elsewhere it means
+    /// `messages`.
     pario_exchange: Option<Exchange> = None, Automatic(Words::<Exchange>::ANY);
     Collective, File, Always;
 
-    /// `enable` is the same as `pario_exchange=messages`, which takes precedence.
+    /// `enable` is the same as `pario_exchange=alltoall`; `pario_exchange` takes
+    /// precedence.
     romio_cb_alltoall: Buffering = Buffering::Automatic, Words::<Buffering>::ANY;
     Collective, File, Always;
 

@@ -8,6 +8,7 @@
 //! checks that it is the only write (`write_guard.rs`): ranks compute everything
 //! else from the views, which they exchanged when they were set.
 
+mod all_to_all;
 mod atomic;
 mod background;
 mod between_nodes;
