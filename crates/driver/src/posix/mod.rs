@@ -13,6 +13,8 @@ mod transfer;
 pub(crate) use calls::Calls;
 pub use calls::{CallAction, Interference, SystemCall};
 pub(crate) use descriptor::{Descriptor, ListMethod};
+pub(crate) use lock_wait::LockWait;
+pub(crate) use transfer::run_steps;
 
 use std::{io, path::Path, sync::Arc};
 

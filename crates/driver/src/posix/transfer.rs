@@ -18,7 +18,7 @@ pub(super) fn run(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Outco
 
 /// Moves a batch run by run. `step` moves some bytes of a run; zero means end
 /// of file.
-pub(super) fn run_steps<'a>(
+pub(crate) fn run_steps<'a>(
     batch: &Batch<'a>,
     mut step: impl FnMut(&mut Vector<'a>) -> io::Result<usize>,
 ) -> Outcome {

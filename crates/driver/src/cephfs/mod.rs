@@ -1,0 +1,144 @@
+//! CephFS by its own library, without a mount on the node.
+//!
+//! The library is loaded when a file is opened by this driver, which only a prefix
+//! or a hint selects: users of a kernel mount often have no key of their own. A
+//! process that has files open is a client of the cluster; a forked child becomes
+//! one of its own.
+
+mod clients;
+mod handle;
+mod layout;
+mod library;
+mod locks;
+mod names;
+mod transfer;
+
+use std::{fmt, fs, io, path::Path, sync::Arc};
+
+use crate::{
+    Access, Background, Capabilities, Create, Creation, Driver, FileSystem, Handle, OpenHow,
+};
+use clients::KeptClient;
+use handle::CephHandle;
+use library::{OpenFile, User};
+use names::Name;
+
+/// CephFS through libcephfs. Files of one process share a client of the cluster,
+/// which exists while the driver does, from the first use on.
+#[derive(Default)]
+pub struct CephFs {
+    client: KeptClient,
+}
+
+impl CephFs {
+    /// The driver; nothing is loaded yet.
+    pub fn new() -> Self {
+        CephFs::default()
+    }
+}
+
+impl fmt::Debug for CephFs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CephFs").finish_non_exhaustive()
+    }
+}
+
+/// How often a file that seems to be neither there nor missing is tried again:
+/// another process may create and remove it at the same time.
+const CREATE_TRIES: u32 = 16;
+
+impl Driver for CephFs {
+    fn name(&self) -> &'static str {
+        "cephfs"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            between_processes: true,
+            locks: true,
+            durable: true,
+            background: Background::Threads,
+        }
+    }
+
+    fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {
+        let client = self.client.get()?;
+        let user = Arc::new(User::of_process()?);
+        let name = Name::new(path)?;
+        let (file, creation) = match how.create {
+            Create::Never => (name.open(&client, access_flags(how.access), &user)?, None),
+            Create::Exclusive => create(&name, how, &self.client, &user)?,
+            Create::IfMissing => open_or_create(&name, how, &self.client, &user)?,
+        };
+        let placement = layout::placement(
+            file.inode(),
+            name.path().as_deref(),
+            access_flags(how.access),
+        );
+        Ok(Arc::new(CephHandle::new(file, how, placement, creation)?))
+    }
+
+    fn delete(&self, path: &Path) -> io::Result<()> {
+        let client = self.client.get()?;
+        Name::new(path)?.unlink(&client, &User::of_process()?)
+    }
+
+    /// Whatever the kernel has at that path.
+    fn file_system(&self, _path: &Path) -> io::Result<FileSystem> {
+        library::require()?;
+        Ok(FileSystem::Ceph)
+    }
+}
+
+fn access_flags(access: Access) -> libc::c_int {
+    match access {
+        Access::Read => libc::O_RDONLY,
+        Access::Write => libc::O_WRONLY,
+        Access::ReadWrite => libc::O_RDWR,
+    }
+}
+
+type Created = (OpenFile, Option<Creation>);
+
+fn open_or_create(
+    name: &Name,
+    how: &OpenHow,
+    client: &KeptClient,
+    user: &Arc<User>,
+) -> io::Result<Created> {
+    let mut tries = 1;
+    loop {
+        match name.open(&client.get()?, access_flags(how.access), user) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return Ok((opened?, None)),
+        }
+        match create(name, how, client, user) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < CREATE_TRIES => {}
+            created => return created,
+        }
+        tries += 1;
+    }
+}
+
+/// Creates a file, which must not exist, with the layout that is requested.
+fn create(
+    name: &Name,
+    how: &OpenHow,
+    client: &KeptClient,
+    user: &Arc<User>,
+) -> io::Result<Created> {
+    let flags = access_flags(how.access) | libc::O_CREAT | libc::O_EXCL;
+    let permissions = how.permissions & !umask()?;
+    let file = name.create(&client.get()?, flags, permissions, user)?;
+    let creation = layout::set(file.inode(), &how.striping, user);
+    Ok((file, creation))
+}
+
+/// The permissions that new files do not get. The library does not apply them.
+fn umask() -> io::Result<u32> {
+    // `umask(2)` would change them for other threads, if only for a moment.
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|it| it.strip_prefix("Umask:"));
+    let mask = line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok());
+    mask.ok_or_else(|| io::Error::other("/proc/self/status does not state the umask"))
+}
