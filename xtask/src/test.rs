@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::shell::{self, Outcome, cargo};
-use crate::{hosts, readme, tools};
+use crate::{ceph, hosts, readme, tools};
 
 /// The fuzz targets' directory.
 const FUZZ_DIRECTORY: &str = "crates/layout/fuzz";
@@ -87,6 +87,7 @@ pub(crate) fn run(effort: Effort) -> Outcome {
     step(&mut tally, "programs under real MPIs", |tally| {
         programs(effort, tally)
     });
+    step(&mut tally, "CephFS", ceph_fs);
     step(&mut tally, "Miri on the copy kernels", miri);
     step(&mut tally, "loom models", loom);
     step(&mut tally, "fuzzing", |tally| fuzz(effort, tally));
@@ -171,6 +172,15 @@ fn schedules(tally: &mut Tally) -> Outcome<Step> {
         .env("PARIO_CASES", SCHEDULES);
     shell::run_inspected(command, |line| tally.count(line))?;
     Ok(Step::Done)
+}
+
+/// Runs the driver for CephFS on a real one.
+fn ceph_fs(tally: &mut Tally) -> Outcome<Step> {
+    match ceph::test(|line| tally.count(line)) {
+        Ok(()) => Ok(Step::Done),
+        Err(ceph::Unable::NoCluster(reason)) if !on_ci() => Ok(Step::Skipped(reason)),
+        Err(ceph::Unable::NoCluster(reason) | ceph::Unable::Failed(reason)) => Err(reason),
+    }
 }
 
 fn miri(tally: &mut Tally) -> Outcome<Step> {

@@ -1,0 +1,68 @@
+//! `cargo xtask ceph`: pario on a real CephFS.
+
+mod cluster;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::shell::{self, Outcome, cargo, program};
+use cluster::Cluster;
+
+/// Tests that need a CephFS: package and name. They are ignored otherwise.
+const TESTS: [(&str, &str); 1] = [("pario-driver", "cephfs")];
+
+/// Why the tests did not succeed.
+pub(crate) enum Unable {
+    /// There can be no cluster here.
+    NoCluster(String),
+    Failed(String),
+}
+
+impl From<String> for Unable {
+    fn from(reason: String) -> Unable {
+        Unable::Failed(reason)
+    }
+}
+
+/// Runs all tests that need a CephFS, and shows their output to `inspect`.
+pub(crate) fn test(mut inspect: impl FnMut(&str)) -> Result<(), Unable> {
+    let cluster = start()?;
+    for (package, name) in TESTS {
+        let mut test = cargo(&["test", "--package", package, "--test", name]);
+        test.args(["--", "--ignored", "--test-threads=1"]);
+        in_cluster(&mut test, &cluster);
+        shell::run_inspected(test, &mut inspect)?;
+    }
+    Ok(())
+}
+
+/// Runs a command with `CEPH_CONF` set.
+pub(crate) fn run(command: &[&str]) -> Outcome {
+    let Some((name, arguments)) = command.split_first() else {
+        return Err("no command to run in the cluster".to_owned());
+    };
+    let cluster = start().map_err(|unable| match unable {
+        Unable::NoCluster(reason) | Unable::Failed(reason) => reason,
+    })?;
+    let mut command = program(name, arguments);
+    in_cluster(&mut command, &cluster);
+    shell::run(command)
+}
+
+fn start() -> Result<Cluster, Unable> {
+    cluster::install().map_err(Unable::NoCluster)?;
+    Ok(Cluster::start(&directory())?)
+}
+
+/// In memory, as the objects are; short, because it is part of the names of sockets.
+fn directory() -> PathBuf {
+    let parent = match Path::new("/dev/shm").is_dir() {
+        true => PathBuf::from("/dev/shm"),
+        false => std::env::temp_dir(),
+    };
+    parent.join(format!("pario-ceph-{}", std::process::id()))
+}
+
+fn in_cluster(command: &mut Command, cluster: &Cluster) {
+    command.env("CEPH_CONF", cluster.configuration());
+}
