@@ -79,12 +79,11 @@ impl Cluster {
         cluster.run("ceph-mon", &store)?;
         cluster.spawn("ceph-mon", "a")?;
         let osds: Vec<String> = (0..OSDS).map(|_| identifier()).collect::<Outcome<_>>()?;
-        let mut commands: String = osds
+        let commands: String = osds
             .iter()
             .enumerate()
             .map(|(number, id)| format!("osd new {id} {number}\n"))
             .collect();
-        commands += "osd pool create meta 8\nosd pool create data 32\nfs new files meta data\n";
         cluster.command(&commands)?;
         for (number, id) in osds.iter().enumerate() {
             let number = number.to_string();
@@ -92,21 +91,33 @@ impl Cluster {
             cluster.run("ceph-osd", &["--mkfs", "-i", &number, "--osd-uuid", id])?;
             cluster.spawn("ceph-osd", &number)?;
         }
+        // Pools that are created before their OSDs are up can stay without some of them.
+        let up = format!("{OSDS} up");
+        cluster.wait_for("osd stat\n", &up, started)?;
+        cluster
+            .command("osd pool create meta 8\nosd pool create data 32\nfs new files meta data\n")?;
         cluster.spawn("ceph-mds", "a")?;
-        while !cluster.command("mds stat\n")?.contains("up:active") {
-            if started.elapsed() > START_MAX {
-                return Err(format!(
-                    "the metadata server of the cluster is not active after {} s",
-                    START_MAX.as_secs()
-                ));
-            }
-            thread::sleep(Duration::from_millis(200));
-        }
+        cluster.wait_for("mds stat\n", "up:active", started)?;
         println!(
             "a CephFS with {OSDS} OSDs after {:.1} s",
             started.elapsed().as_secs_f64()
         );
         Ok(cluster)
+    }
+
+    /// Waits until the answer to a command contains a text.
+    fn wait_for(&self, command: &str, text: &str, started: Instant) -> Outcome {
+        while !self.command(command)?.contains(text) {
+            if started.elapsed() > START_MAX {
+                return Err(format!(
+                    "the cluster does not start: `ceph {}` does not answer {text:?} after {} s",
+                    command.trim(),
+                    START_MAX.as_secs()
+                ));
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        Ok(())
     }
 
     /// The configuration, for `CEPH_CONF`.

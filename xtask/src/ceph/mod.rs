@@ -8,8 +8,13 @@ use std::process::Command;
 use crate::shell::{self, Outcome, cargo, program};
 use cluster::Cluster;
 
-/// Tests that need a CephFS: package and name. They are ignored otherwise.
-const TESTS: [(&str, &str); 1] = [("pario-driver", "cephfs")];
+/// Tests that need a CephFS: package, program, and a part of the names. They are ignored otherwise.
+const TESTS: [(&str, &str, &str); 4] = [
+    ("pario-driver", "cephfs", ""),
+    ("pario", "cephfs", ""),
+    ("pario", "oracle", "cephfs"),
+    ("pario", "faults", "cephfs"),
+];
 
 /// Why the tests did not succeed.
 pub(crate) enum Unable {
@@ -27,9 +32,9 @@ impl From<String> for Unable {
 /// Runs all tests that need a CephFS, and shows their output to `inspect`.
 pub(crate) fn test(mut inspect: impl FnMut(&str)) -> Result<(), Unable> {
     let cluster = start()?;
-    for (package, name) in TESTS {
-        let mut test = cargo(&["test", "--package", package, "--test", name]);
-        test.args(["--", "--ignored", "--test-threads=1"]);
+    for (package, program, names) in TESTS {
+        let mut test = cargo(&["test", "--package", package, "--test", program]);
+        test.args(["--", "--ignored", "--test-threads=1", names]);
         in_cluster(&mut test, &cluster);
         shell::run_inspected(test, &mut inspect)?;
     }

@@ -27,23 +27,24 @@ fn get(account: &Account) -> io::Result<Arc<Client>> {
     Ok(client)
 }
 
-/// A client that is kept until this is dropped, from its first use on.
+/// Clients that are kept until this is dropped, each from its first use on.
 #[derive(Default)]
-pub(super) struct KeptClient {
-    account: Account,
-    kept: Mutex<Option<Arc<Client>>>,
+pub(super) struct KeptClients {
+    kept: Mutex<HashMap<Account, Arc<Client>>>,
 }
 
-impl KeptClient {
-    /// The client; a new one if that of before has been evicted or belongs to
-    /// another process.
-    pub(super) fn get(&self) -> io::Result<Arc<Client>> {
-        let kept = lock(&self.kept).clone();
+impl KeptClients {
+    /// The client of an account; a new one if that of before has been evicted or
+    /// belongs to another process.
+    pub(super) fn get(&self, account: &Account) -> io::Result<Arc<Client>> {
+        let kept = lock(&self.kept).get(account).cloned();
         if let Some(client) = kept.filter(|it| it.belongs_here() && !it.is_evicted()) {
             return Ok(client);
         }
-        let client = get(&self.account)?;
-        *lock(&self.kept) = Some(client.clone());
+        let client = get(account)?;
+        let before = lock(&self.kept).insert(account.clone(), client.clone());
+        // Unlocked: this may unmount.
+        drop(before);
         Ok(client)
     }
 }

@@ -13,7 +13,7 @@ use std::{
 use super::{
     library::OpenFile,
     locks::{Locks, OnConflict},
-    names, transfer,
+    transfer,
 };
 use crate::{
     Access, Advice, Batch, Client, Coherence, Completion, Creation, Direction, Facts, FileIdentity,
@@ -32,9 +32,17 @@ pub(super) struct CephHandle {
     locks: Locks,
     facts: Facts,
     creation: Option<Creation>,
-    number: u64,
+    node_path: Option<PathBuf>,
     identity: FileIdentity,
     written: Arc<Written>,
+}
+
+/// What was found when the file was opened.
+pub(super) struct Found {
+    pub(super) placement: Option<Placement>,
+    pub(super) creation: Option<Creation>,
+    /// The path by which others can open it.
+    pub(super) node_path: Option<PathBuf>,
 }
 
 /// What has become of the data that was written.
@@ -63,24 +71,19 @@ impl Written {
 }
 
 impl CephHandle {
-    pub(super) fn new(
-        file: OpenFile,
-        how: &OpenHow,
-        placement: Option<Placement>,
-        creation: Option<Creation>,
-    ) -> io::Result<Self> {
+    pub(super) fn new(file: OpenFile, how: &OpenHow, found: Found) -> io::Result<Self> {
         let (inode, user) = (file.inode(), file.user());
         let number = inode.number();
         let cluster = inode.attribute(c"ceph.cluster_fsid", user)?;
         let born = inode.attributes(user)?.born;
         Ok(CephHandle {
             identity: FileIdentity::in_cluster(&FileSystem::Ceph, &cluster, number, born),
-            facts: facts(placement),
+            facts: facts(found.placement),
             file: Closing::new(file),
             access: how.access,
             locks: Locks::new(how.access),
-            creation,
-            number,
+            creation: found.creation,
+            node_path: found.node_path,
             written: Arc::default(),
         })
     }
@@ -204,7 +207,7 @@ impl Handle for CephHandle {
     }
 
     fn node_path(&self) -> Option<PathBuf> {
-        Some(names::by_number(self.number))
+        self.node_path.clone()
     }
 
     fn access_time(&self) -> io::Result<i64> {
@@ -236,7 +239,7 @@ impl fmt::Debug for CephHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CephHandle")
             .field("access", &self.access)
-            .field("number", &self.number)
+            .field("identity", &self.identity)
             .finish_non_exhaustive()
     }
 }

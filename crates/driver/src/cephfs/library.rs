@@ -348,10 +348,14 @@ impl Client {
             return Err(io::Error::from_raw_os_error(code));
         }
         self.is_evicted.store(true, Ordering::Relaxed);
-        Err(io::Error::other(
-            "the Ceph cluster has evicted this client: data that was not yet on the servers is lost",
-        ))
+        Err(evicted())
     }
+}
+
+fn evicted() -> io::Error {
+    io::Error::other(
+        "the Ceph cluster has evicted this client: data that was not yet on the servers is lost",
+    )
 }
 
 impl Drop for Client {
@@ -760,7 +764,13 @@ impl OpenFile {
         let raw = client.enter()?;
         // SAFETY: as above.
         let synced = unsafe { (client.functions.sync)(raw, self.raw, DATA_AND_SIZE) };
-        client.checked(synced.into()).map(drop)
+        client.checked(synced.into())?;
+        // The library drops what an evicted client has not written, and may have
+        // reported that to someone else.
+        match client.is_evicted() {
+            true => Err(evicted()),
+            false => Ok(()),
+        }
     }
 
     /// Takes, converts or releases a lock for `owner`; false if another owner's is

@@ -10,24 +10,25 @@ mod handle;
 mod layout;
 mod library;
 mod locks;
+mod mounted;
 mod names;
 mod transfer;
 
 use std::{fmt, fs, io, path::Path, sync::Arc};
 
 use crate::{
-    Access, Background, Capabilities, Create, Creation, Driver, FileSystem, Handle, OpenHow,
+    Access, Background, Capabilities, Create, Creation, Driver, FileSystem, Handle, IoMode, OpenHow,
 };
-use clients::KeptClient;
-use handle::CephHandle;
-use library::{OpenFile, User};
+use clients::KeptClients;
+use handle::{CephHandle, Found};
+use library::{Account, Client, OpenFile, User};
 use names::Name;
 
 /// CephFS through libcephfs. Files of one process share a client of the cluster,
 /// which exists while the driver does, from the first use on.
 #[derive(Default)]
 pub struct CephFs {
-    client: KeptClient,
+    clients: KeptClients,
 }
 
 impl CephFs {
@@ -61,26 +62,34 @@ impl Driver for CephFs {
         }
     }
 
+    fn is_mounted(&self) -> bool {
+        false
+    }
+
     fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {
-        let client = self.client.get()?;
-        let user = Arc::new(User::of_process()?);
         let name = Name::new(path)?;
+        let client = self.clients.get(name.account())?;
+        let user = Arc::new(User::of_process()?);
         let (file, creation) = match how.create {
-            Create::Never => (name.open(&client, access_flags(how.access), &user)?, None),
-            Create::Exclusive => create(&name, how, &self.client, &user)?,
-            Create::IfMissing => open_or_create(&name, how, &self.client, &user)?,
+            Create::Never => (name.open(&client, access_flags(how), &user)?, None),
+            Create::Exclusive => create(&name, how, &client, &user)?,
+            Create::IfMissing => open_or_create(&name, how, &client, &user)?,
         };
-        let placement = layout::placement(
-            file.inode(),
-            name.path().as_deref(),
-            access_flags(how.access),
-        );
-        Ok(Arc::new(CephHandle::new(file, how, placement, creation)?))
+        let placement = layout::placement(file.inode(), name.path().as_deref(), access_flags(how));
+        let node_path = (*name.account() == Account::default())
+            .then(|| names::by_number(file.inode().number()));
+        let found = Found {
+            placement,
+            creation,
+            node_path,
+        };
+        Ok(Arc::new(CephHandle::new(file, how, found)?))
     }
 
     fn delete(&self, path: &Path) -> io::Result<()> {
-        let client = self.client.get()?;
-        Name::new(path)?.unlink(&client, &User::of_process()?)
+        let name = Name::new(path)?;
+        let client = self.clients.get(name.account())?;
+        name.unlink(&client, &User::of_process()?)
     }
 
     /// Whatever the kernel has at that path.
@@ -90,11 +99,16 @@ impl Driver for CephFs {
     }
 }
 
-fn access_flags(access: Access) -> libc::c_int {
-    match access {
+fn access_flags(how: &OpenHow) -> libc::c_int {
+    let access = match how.access {
         Access::Read => libc::O_RDONLY,
         Access::Write => libc::O_WRONLY,
         Access::ReadWrite => libc::O_RDWR,
+    };
+    // Past the client's cache, for both directions and without alignment.
+    match how.reads == IoMode::Direct || how.writes == IoMode::Direct {
+        true => access | libc::O_DIRECT,
+        false => access,
     }
 }
 
@@ -103,12 +117,12 @@ type Created = (OpenFile, Option<Creation>);
 fn open_or_create(
     name: &Name,
     how: &OpenHow,
-    client: &KeptClient,
+    client: &Arc<Client>,
     user: &Arc<User>,
 ) -> io::Result<Created> {
     let mut tries = 1;
     loop {
-        match name.open(&client.get()?, access_flags(how.access), user) {
+        match name.open(client, access_flags(how), user) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             opened => return Ok((opened?, None)),
         }
@@ -124,12 +138,12 @@ fn open_or_create(
 fn create(
     name: &Name,
     how: &OpenHow,
-    client: &KeptClient,
+    client: &Arc<Client>,
     user: &Arc<User>,
 ) -> io::Result<Created> {
-    let flags = access_flags(how.access) | libc::O_CREAT | libc::O_EXCL;
+    let flags = access_flags(how) | libc::O_CREAT | libc::O_EXCL;
     let permissions = how.permissions & !umask()?;
-    let file = name.create(&client.get()?, flags, permissions, user)?;
+    let file = name.create(client, flags, permissions, user)?;
     let creation = layout::set(file.inode(), &how.striping, user);
     Ok((file, creation))
 }

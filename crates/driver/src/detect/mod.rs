@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{Facts, FileSystem, Placement, control::Control, posix::sys};
-use mounts::Mount;
+pub(crate) use mounts::Mount;
 
 /// Facts about an open file; `assumed` overrides the detected kind.
 pub(crate) fn facts(
@@ -72,6 +72,13 @@ pub(crate) fn of_path(path: &Path) -> io::Result<(FileSystem, Option<PathBuf>)> 
         io::ErrorKind::NotFound,
         format!("{path:?} has no existing parent"),
     ))
+}
+
+/// The file system of an existing directory and how it is mounted.
+pub(crate) fn mount_of(path: &Path) -> io::Result<(FileSystem, Option<Mount>)> {
+    let directory = sys::open(path, libc::O_PATH, 0)?;
+    let found = find(directory.as_fd())?;
+    Ok((found.file_system, found.mount))
 }
 
 struct Found {

@@ -33,7 +33,7 @@ use crate::{
     agree,
     collective::{Background, CollectiveContext},
     collective_call::CollectiveCall,
-    shared_pointer::{Preference, SharedPointer},
+    shared_pointer::{Beside, Preference, SharedPointer},
     unreported::Unreported,
     view::FlattenedView,
     writer_lock::{Pending, WriterLock},
@@ -176,9 +176,9 @@ fn resolve(path: &Path, hints: &Hints) -> Result<Resolved> {
 }
 
 /// The name under which the file can be found until it is closed: the program may
-/// change its directory. Names of files inside this process are not paths.
+/// change its directory.
 fn lasting(path: PathBuf, driver: &dyn Driver) -> PathBuf {
-    match driver.capabilities().between_processes {
+    match driver.is_mounted() {
         true => std::path::absolute(&path).unwrap_or(path),
         false => path,
     }
@@ -244,7 +244,11 @@ fn open_together(
     let driver_path = lasting(driver_path, &*driver);
     advise(&*handle, &hints);
     hints::report_striping(&*comm, mode, &hints, &*handle);
-    let ready = prepare(&comm, mode, &hints, &*handle, &driver_path, &deferral);
+    let beside = Beside {
+        driver: &driver,
+        path: &driver_path,
+    };
+    let ready = prepare(&comm, mode, &hints, &*handle, beside, &deferral);
     let (shared_pointer, view, start) = match ready {
         Ok(ready) => ready,
         Err(error) => {
@@ -582,7 +586,7 @@ fn prepare(
     mode: Mode,
     hints: &Hints,
     handle: &dyn Handle,
-    path: &Path,
+    beside: Beside<'_>,
     deferral: &Deferral,
 ) -> Result<(SharedPointer, FlattenedView, u64)> {
     let preference = match hints.pario_shared_pointer {
@@ -591,7 +595,7 @@ fn prepare(
         pario_hints::SharedPointer::File => Preference::SideFile,
     };
     let shared_pointer =
-        SharedPointer::new(&**comm, preference, path, &|rank| deferral.opener(rank))?;
+        SharedPointer::new(&**comm, preference, beside, &|rank| deferral.opener(rank))?;
     let view = FlattenedView::bytes(comm.size())?;
     if !mode.contains(Mode::APPEND) {
         return Ok((shared_pointer, view, 0));

@@ -7,15 +7,20 @@
 //! synchronisation is needed.
 
 mod memory;
+mod served_file;
 mod side_file;
 
 use std::{
     fmt::Debug,
     io,
     path::Path,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
+use pario_driver::Driver;
 use pario_transport::{Rank, Transport};
 
 use crate::{Error, ErrorKind, Result, agree, warning::warn};
@@ -57,6 +62,13 @@ pub(crate) enum Preference {
     SideFile,
 }
 
+/// The data file, next to which a side file is created.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside<'a> {
+    pub(crate) driver: &'a Arc<dyn Driver>,
+    pub(crate) path: &'a Path,
+}
+
 /// One rank's access to the pointer.
 #[derive(Debug)]
 pub(crate) struct SharedPointer {
@@ -71,7 +83,7 @@ impl SharedPointer {
     pub(crate) fn new(
         comm: &dyn Transport,
         preference: Preference,
-        beside: &Path,
+        beside: Beside<'_>,
         opener: &dyn Fn(Rank) -> Rank,
     ) -> Result<SharedPointer> {
         let segment = match preference {
@@ -92,7 +104,14 @@ impl SharedPointer {
                          the shared pointer is in a file",
                     );
                 }
-                side_file::SideFile::new(comm, beside, opener).map(|file| Box::new(file) as _)
+                let Beside { driver, path } = beside;
+                match !driver.is_mounted() && driver.capabilities().between_processes {
+                    true => served_file::ServedFile::new(comm, driver, path)
+                        .map(|file| Box::new(file) as _),
+                    false => {
+                        side_file::SideFile::new(comm, path, opener).map(|file| Box::new(file) as _)
+                    }
+                }
             }
         };
         let method = match agree::agree(comm, made) {
@@ -170,6 +189,8 @@ impl SharedPointer {
 
 #[cfg(test)]
 mod tests {
+    use pario_driver::{Memory, Posix};
+
     use super::*;
 
     fn pointer_test(preference: Preference, name: &'static str) {
@@ -183,8 +204,13 @@ mod tests {
     ) {
         let directory = tempfile::tempdir().unwrap();
         let data = directory.path().join("data");
+        let driver: Arc<dyn Driver> = Arc::new(Posix::new());
+        let beside = Beside {
+            driver: &driver,
+            path: &data,
+        };
         let results = pario_transport::threads::run(4, |comm| {
-            let pointer = SharedPointer::new(&*comm, preference, &data, opener).unwrap();
+            let pointer = SharedPointer::new(&*comm, preference, beside, opener).unwrap();
             assert_eq!(pointer.explain(), name);
             let mut taken = Vec::new();
             for round in 0..50u64 {
@@ -234,11 +260,13 @@ mod tests {
     #[test]
     fn an_overflow_leaves_the_pointer_where_it_is() {
         let results = pario_transport::threads::run(1, |comm| {
-            let pointer =
-                SharedPointer::new(&*comm, Preference::Memory, Path::new("unused"), &|rank| {
-                    rank
-                })
-                .unwrap();
+            let driver: Arc<dyn Driver> = Arc::new(Memory::new());
+            let unused = Beside {
+                driver: &driver,
+                path: Path::new("unused"),
+            };
+            let pointer = SharedPointer::new(&*comm, Preference::Memory, unused, &|rank| rank);
+            let pointer = pointer.unwrap();
             pointer.store(u64::MAX - 1).unwrap();
             assert!(pointer.advance(2).is_err());
             assert_eq!(pointer.load().unwrap(), u64::MAX - 1);
