@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::shell::{self, Outcome, cargo};
-use crate::{ceph, hosts, readme, tools};
+use crate::{ceph, hosts, nfs, readme, tools};
 
 /// The fuzz targets' directory.
 const FUZZ_DIRECTORY: &str = "crates/layout/fuzz";
@@ -88,6 +88,9 @@ pub(crate) fn run(effort: Effort) -> Outcome {
         programs(effort, tally)
     });
     step(&mut tally, "CephFS", ceph_fs);
+    if effort == Effort::Long {
+        step(&mut tally, "NFS between nodes", network);
+    }
     step(&mut tally, "Miri on the copy kernels", miri);
     step(&mut tally, "loom models", loom);
     step(&mut tally, "fuzzing", |tally| fuzz(effort, tally));
@@ -180,6 +183,18 @@ fn ceph_fs(tally: &mut Tally) -> Outcome<Step> {
         Ok(()) => Ok(Step::Done),
         Err(ceph::Unable::NoCluster(reason)) if !on_ci() => Ok(Step::Skipped(reason)),
         Err(ceph::Unable::NoCluster(reason) | ceph::Unable::Failed(reason)) => Err(reason),
+    }
+}
+
+/// Runs programs on several nodes of an NFS server, in a virtual machine. A machine where that is not possible skips it.
+fn network(tally: &mut Tally) -> Outcome<Step> {
+    match nfs::run(nfs::Effort::Long) {
+        Ok(()) => {
+            tally.passed += 1;
+            Ok(Step::Done)
+        }
+        Err(nfs::Unable::NoMachine(reason)) => Ok(Step::Skipped(reason)),
+        Err(nfs::Unable::Failed(reason)) => Err(reason),
     }
 }
 

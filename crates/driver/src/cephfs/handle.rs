@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Access, Advice, Batch, Client, Coherence, Completion, Creation, Direction, Facts, FileIdentity,
-    FileSystem, Handle, LockMode, OpenHow, Outcome, Placement, RangeLock, background,
+    FileSystem, Handle, LockMode, LockReach, OpenHow, Outcome, Placement, RangeLock, background,
     batch::beyond_files,
     closing::{Closing, ResourceGuard, lock},
 };
@@ -126,6 +126,8 @@ fn facts(placement: Option<Placement>) -> Facts {
         lock_granularity: None,
         coherence: Coherence::Everywhere,
         client: Client::Library,
+        source: String::new(),
+        locks: LockReach::Everywhere,
     }
 }
 

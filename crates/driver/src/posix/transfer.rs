@@ -56,7 +56,7 @@ pub(super) fn read_cached(fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Option<Outco
 
 /// Moves some of the vector, at least one byte; zero means end of file. The
 /// batch that it comes from must be addressable.
-pub(super) fn step(
+pub(crate) fn step(
     calls: &Calls,
     fd: BorrowedFd<'_>,
     vector: &mut Vector<'_>,

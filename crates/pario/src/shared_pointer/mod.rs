@@ -23,7 +23,7 @@ use std::{
 use pario_driver::Driver;
 use pario_transport::{Rank, Transport};
 
-use crate::{Error, ErrorKind, Result, agree, warning::warn};
+use crate::{Error, ErrorKind, Result, agree, file::FileSharing, warning::warn};
 
 /// Two slots that all ranks can reach, each a position that changes atomically.
 trait Method: Send + Sync + Debug {
@@ -67,6 +67,7 @@ pub(crate) enum Preference {
 pub(crate) struct Beside<'a> {
     pub(crate) driver: &'a Arc<dyn Driver>,
     pub(crate) path: &'a Path,
+    pub(crate) sharing: &'a FileSharing,
 }
 
 /// One rank's access to the pointer.
@@ -104,13 +105,16 @@ impl SharedPointer {
                          the shared pointer is in a file",
                     );
                 }
-                let Beside { driver, path } = beside;
+                let Beside {
+                    driver,
+                    path,
+                    sharing,
+                } = beside;
                 match !driver.is_mounted() && driver.capabilities().between_processes {
                     true => served_file::ServedFile::new(comm, driver, path)
                         .map(|file| Box::new(file) as _),
-                    false => {
-                        side_file::SideFile::new(comm, path, opener).map(|file| Box::new(file) as _)
-                    }
+                    false => side_file::SideFile::new(comm, path, sharing, opener)
+                        .map(|file| Box::new(file) as _),
                 }
             }
         };
@@ -208,6 +212,7 @@ mod tests {
         let beside = Beside {
             driver: &driver,
             path: &data,
+            sharing: &FileSharing::alone(),
         };
         let results = pario_transport::threads::run(4, |comm| {
             let pointer = SharedPointer::new(&*comm, preference, beside, opener).unwrap();
@@ -264,6 +269,7 @@ mod tests {
             let unused = Beside {
                 driver: &driver,
                 path: Path::new("unused"),
+                sharing: &FileSharing::alone(),
             };
             let pointer = SharedPointer::new(&*comm, Preference::Memory, unused, &|rank| rank);
             let pointer = pointer.unwrap();

@@ -28,6 +28,7 @@ pub(crate) enum DriverKind {
     /// POSIX with a record of what is written.
     Traced,
     /// CephFS by its library. Not one of all: it needs a cluster.
+    #[allow(dead_code, reason = "the test between processes does not use it")]
     CephFs,
 }
 
