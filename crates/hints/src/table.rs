@@ -345,7 +345,7 @@ hints! {
     file_perm: Option<u32> = None, Maybe(Permissions);
     File, File, Open;
 
-    /// The driver for the file (`ufs`, `uring`, `mapped`, `mem`, ...). If not
+    /// The driver for the file (`ufs`, `uring`, `mapped`, `cephfs`, `mem`, ...). If not
     /// set, the prefix of the file name selects it; the default is `posix`.
     /// `mapped` stores small pieces that are close together through a mapping of
     /// the file, on tmpfs, ext4, XFS and F2FS: if another program truncates the
