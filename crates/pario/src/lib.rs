@@ -78,6 +78,7 @@ mod error;
 mod file;
 mod job;
 mod mode;
+mod one_piece;
 mod operation;
 pub mod processes;
 mod request;

@@ -15,10 +15,11 @@ mod span;
 mod staging;
 mod transfer;
 
+pub(crate) use page_aliasing::aliases;
 pub use pario_hints::AccessMethod;
-pub(crate) use resolved::{MemoryData, ResolvedAccess};
-pub(crate) use select::ReadModifyWrite;
+pub(crate) use resolved::{MemoryData, ResolvedAccess, file_range};
 pub use select::Selection;
+pub(crate) use select::{ReadModifyWrite, asked};
 pub(crate) use staging::Buffers;
 pub(crate) use transfer::{Moved, Transfer};
 

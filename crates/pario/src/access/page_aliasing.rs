@@ -18,7 +18,7 @@ const LONG_BYTES: u64 = 1024;
 
 /// Whether aliasing slows down the kernel's copy between the file and memory so
 /// much that an additional copy through another buffer is faster.
-pub(super) fn aliases(direction: Direction, file: u64, memory: usize, len: u64) -> bool {
+pub(crate) fn aliases(direction: Direction, file: u64, memory: usize, len: u64) -> bool {
     let (source, target) = match direction {
         Direction::Read => (file, memory as u64),
         Direction::Write => (memory as u64, file),

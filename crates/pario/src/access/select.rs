@@ -214,7 +214,7 @@ fn list_reason(pattern: &Pattern) -> Reason {
 }
 
 /// The method that a hint requests for this direction, and the hint.
-pub(super) fn asked(direction: Direction, hints: &Hints) -> Option<(AccessMethod, &'static str)> {
+pub(crate) fn asked(direction: Direction, hints: &Hints) -> Option<(AccessMethod, &'static str)> {
     let (method, hint, sieving, sieving_hint) = match direction {
         Direction::Read => (
             hints.pario_read_method,
