@@ -119,6 +119,7 @@ pub use pario_layout::{
 #[doc(hidden)]
 pub mod internal {
     pub use crate::{
+        access::CopySpeed,
         collective::{
             exchange::limits::{EAGER_BYTES, limits},
             plan_facts,

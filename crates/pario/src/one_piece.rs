@@ -7,7 +7,7 @@ use pario_driver::{Batch, Direction};
 
 use crate::{
     Error, Mode, Result, Status,
-    access::{MemorySpan, aliases, file_range},
+    access::{MemorySpan, file_range, is_staged},
     buffer::Memory,
     file::{CallSettings, Inner},
     operation::{self, Call, Position},
@@ -77,7 +77,8 @@ impl<'m> OnePiece<'m> {
         let etypes = view.whole_etypes(bytes).ok()?;
         let start = file_range(view, view.data_byte(offset).ok()?, bytes)?.start;
         let piece = MemorySpan::of(memory).at(start)?;
-        if aliases(call.direction, start, piece.address(), bytes) {
+        let (address, hints) = (piece.address(), &settings.hints);
+        if is_staged(hints, call.direction, start, address, bytes) {
             return None;
         }
         let mut batch = Batch::new(call.direction);

@@ -5,6 +5,7 @@
 //! passes through a staging buffer in chunks.
 
 mod batches;
+mod copy_speed;
 mod direct;
 mod list;
 mod page_aliasing;
@@ -15,7 +16,8 @@ mod span;
 mod staging;
 mod transfer;
 
-pub(crate) use page_aliasing::aliases;
+pub use copy_speed::CopySpeed;
+pub(crate) use page_aliasing::is_staged;
 pub use pario_hints::AccessMethod;
 pub(crate) use resolved::{MemoryData, ResolvedAccess, file_range};
 pub use select::Selection;
