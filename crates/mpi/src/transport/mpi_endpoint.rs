@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pario_transport::node::WakeUp;
 use pario_transport::unexpected::{ContextId, UnexpectedQueue};
@@ -26,6 +26,9 @@ use crate::Host;
 
 /// The context of messages that concern every context: a rank is lost.
 pub(super) const LOSSES: ContextId = ContextId(u64::MAX);
+
+/// The context of the last messages of all.
+const PARTING: ContextId = ContextId(u64::MAX - 1);
 
 /// How many times to look for messages when nothing comes: in some MPIs long
 /// messages of the program itself move on by one piece per look.
@@ -51,12 +54,18 @@ const YIELD_FOR_MESSAGES: Duration = Duration::from_millis(5);
 /// How one of so many ranks on a node waits.
 pub(super) fn backoff(ranks: u32, has_link: bool) -> Backoff {
     let backoff = BACKOFF.among(ranks);
-    match has_link && !Backoff::is_crowded(ranks) {
-        true => Backoff {
+    match (has_link, Backoff::is_crowded(ranks)) {
+        (false, _) => backoff,
+        (true, false) => Backoff {
             yield_for: YIELD_FOR_MESSAGES,
             ..backoff
         },
-        false => backoff,
+        (true, true) => Backoff {
+            yield_for: YIELD_FOR_MESSAGES,
+            first_sleep: BACKOFF.first_sleep,
+            longest_sleep: BACKOFF.longest_sleep,
+            ..backoff
+        },
     }
 }
 
@@ -323,22 +332,38 @@ impl MpiEndpoint {
         }
     }
 
-    /// Returns when everything that was sent has left, or after so long; whether it
-    /// has left.
-    pub(super) fn finish_sending(&self, at_most: Duration) -> Result<bool> {
-        let start = Instant::now();
+    /// Returns when everything that was sent has left, which it does: the
+    /// receivers wait for it.
+    pub(super) fn finish_sending(&self) -> Result<()> {
         while self.may_call() {
             self.progress_once();
             self.check()?;
             if lock(&self.commands).is_empty() && lock(&self.engine).has_sent_all() {
-                return Ok(true);
-            }
-            if start.elapsed() >= at_most {
                 break;
             }
             thread::yield_now();
         }
-        Ok(false)
+        Ok(())
+    }
+
+    /// Returns when all ranks have called this and nothing is under way. Ranks
+    /// exchange messages at doubling distances, so that those who are last part
+    /// at the same moment.
+    pub(super) fn part(&self) -> Result<()> {
+        let (rank, size) = (self.rank().0, self.size());
+        let distances = std::iter::successors(Some(1_u32), |distance| distance.checked_mul(2));
+        for distance in distances.take_while(|distance| *distance < size) {
+            let tag = Tag(distance);
+            let to = u64::from(rank) + u64::from(distance);
+            let to = Rank((to % u64::from(size)) as u32);
+            let from = Rank((rank + size - distance) % size);
+            self.send(PARTING, to, tag, &[])?;
+            while self.may_call() && self.take(PARTING, from, tag)?.is_none() {
+                self.progress_once();
+                thread::yield_now();
+            }
+        }
+        self.finish_sending()
     }
 
     /// Ends all waits, here and on other nodes, because a rank has been lost

@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use pario_transport::{ProgressHook, Rank, Result, Segment, Sent, TransportError, generic, node};
 
@@ -234,8 +233,7 @@ fn share_memory(
     }
     let over_messages = MpiTransport::on_one_node(Arc::clone(&link), progress);
     let memory = generic::segment(&over_messages, node::bytes(ranks))?;
-    // The others wait for it.
-    link.finish_sending(Duration::MAX)?;
+    link.finish_sending()?;
     Ok(memory)
 }
 

@@ -205,11 +205,13 @@ mod tests {
         /// looks.
         progress_hook: ProgressHook,
         looks_per_send: usize,
+        sending: Arc<()>,
     }
 
-    /// A send that is over when it has been asked about so many times more.
+    /// A send that is over when it has been asked about so many times more; those
+    /// that are not hold a reference.
     #[derive(Debug)]
-    struct Sending(usize);
+    struct Sending(usize, #[allow(dead_code)] Arc<()>);
 
     impl Pending for Sending {
         fn is_over(&mut self) -> Result<bool> {
@@ -242,7 +244,10 @@ mod tests {
 
         fn isend(&self, to: Rank, bytes: Vec<u8>) -> Result<Box<dyn Pending>> {
             self.sent[to.index()].lock().unwrap().push_back(bytes);
-            Ok(Box::new(Sending(self.looks_per_send)))
+            Ok(Box::new(Sending(
+                self.looks_per_send,
+                Arc::clone(&self.sending),
+            )))
         }
 
         fn poll_receive(&self) -> Result<Option<Arriving>> {
@@ -269,10 +274,14 @@ mod tests {
     }
 
     fn pair(callers: Callers) -> ([Arc<MpiEndpoint>; 2], ProgressHook) {
-        slow_pair(callers, 1)
+        slow_pair(callers, 1, &Arc::new(()))
     }
 
-    fn slow_pair(callers: Callers, looks_per_send: usize) -> ([Arc<MpiEndpoint>; 2], ProgressHook) {
+    fn slow_pair(
+        callers: Callers,
+        looks_per_send: usize,
+        sending: &Arc<()>,
+    ) -> ([Arc<MpiEndpoint>; 2], ProgressHook) {
         let sent = Arc::new([Mutex::default(), Mutex::default()]);
         let progress_hook = ProgressHook::default();
         let endpoints = [0, 1].map(|rank| {
@@ -284,6 +293,7 @@ mod tests {
                     _ => ProgressHook::default(),
                 },
                 looks_per_send,
+                sending: Arc::clone(sending),
             };
             Arc::new(MpiEndpoint::new(Box::new(pipe), callers))
         });
@@ -336,22 +346,41 @@ mod tests {
 
     #[test]
     fn what_was_sent_has_left_when_sending_is_finished() {
-        let ([near, _], _) = slow_pair(Callers::All, 1000);
+        let sending = Arc::new(());
+        let ([near, _], _) = slow_pair(Callers::All, 1000, &sending);
         near.send(CONTEXT, Rank(1), TAG, b"last").unwrap();
-        assert!(!near.finish_sending(Duration::ZERO).unwrap());
-        assert!(near.finish_sending(Duration::MAX).unwrap());
-        assert!(near.finish_sending(Duration::ZERO).unwrap());
+        assert_eq!(
+            Arc::strong_count(&sending),
+            3,
+            "the pipe, the send, and this"
+        );
+        near.finish_sending().unwrap();
+        assert_eq!(Arc::strong_count(&sending), 2);
     }
 
     #[test]
-    fn nobody_waits_for_long_for_a_receiver_that_is_gone() {
-        let ([near, _], _) = slow_pair(Callers::All, usize::MAX);
-        near.send(CONTEXT, Rank(1), TAG, b"lost").unwrap();
-        assert!(!near.finish_sending(Duration::from_millis(20)).unwrap());
+    fn ranks_part_together() {
+        let ([early, late], _) = slow_pair(Callers::All, 10, &Arc::new(()));
+        let has_parted = Arc::new(AtomicBool::new(false));
+        let parting = {
+            let has_parted = Arc::clone(&has_parted);
+            thread::spawn(move || {
+                early.part().unwrap();
+                has_parted.store(true, Ordering::Release);
+            })
+        };
+        thread::sleep(Duration::from_millis(20));
+        assert!(
+            !has_parted.load(Ordering::Acquire),
+            "the other has not come"
+        );
+        late.part().unwrap();
+        parting.join().unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_may_not_call_does_not_wait_for_others_at_the_end() {
         let ([barred, _], _) = pair(Callers::Inside);
-        barred
-            .send(CONTEXT, Rank(1), TAG, b"left to others")
-            .unwrap();
-        assert!(!barred.finish_sending(Duration::MAX).unwrap());
+        barred.part().unwrap();
     }
 }
