@@ -9,6 +9,7 @@ use crate::source::Source;
 use crate::style::AccessStyle;
 use crate::words::{
     AccessMethod, AsyncMethod, Buffering, Exchange, Rmw, ScatteredWrites, SharedPointer, Sieving,
+    StagedCopies,
 };
 
 macro_rules! hints {
@@ -128,6 +129,15 @@ hints! {
     /// all of them; `pario_async=pool` implies it.
     pario_scattered_writes: ScatteredWrites = ScatteredWrites::Automatic, Words::<ScatteredWrites>::ANY;
     Noncontiguous, Rank, Open;
+
+    /// Whether data in memory that starts a few bytes past the page boundaries
+    /// of the file, as large blocks from `malloc` do, is copied through another
+    /// buffer. On some processors the kernel's copy runs at half its speed or
+    /// less then, and two copies are faster. `automatic` measures which is
+    /// faster, in a fraction of a millisecond, when a process first moves such
+    /// data; `pario doctor` prints the result.
+    pario_staged_copies: StagedCopies = StagedCopies::Automatic, Words::<StagedCopies>::ANY;
+    Noncontiguous, Rank, Always;
 
     /// What carries out nonblocking operations: io_uring (`uring`), I/O threads
     /// (`pool`), or io_uring if the kernel has it (`automatic`). If it does
