@@ -87,7 +87,7 @@ impl CurrentSettings {
 
 #[cfg(test)]
 mod tests {
-    use pario_hints::Info;
+    use pario_hints::AccessMethod;
 
     use super::*;
 
@@ -104,16 +104,22 @@ mod tests {
         assert_eq!(allowed(), [false, false]);
         settings.change(|it| it.atomicity = Atomicity::NonAtomic);
         assert_eq!(allowed(), [true, true]);
-        let cases = [
-            ("pario_rmw", "locked", [true, false]),
-            ("pario_write_method", "direct", [true, false]),
-            ("romio_ds_read", "enable", [false, true]),
+        let cases: [(fn(&mut Hints), [bool; 2]); 3] = [
+            (|hints| hints.pario_rmw = Rmw::Locked, [true, false]),
+            (
+                |hints| hints.pario_write_method = Some(AccessMethod::List),
+                [true, false],
+            ),
+            (
+                |hints| hints.pario_read_method = Some(AccessMethod::Sieve),
+                [false, true],
+            ),
         ];
-        for (hint, value, expected) in cases {
+        for (set, expected) in cases {
             let mut hints = Hints::default();
-            hints.update(&Info::from_pairs([(hint, value)]).unwrap());
-            settings.change(|it| it.hints = Arc::new(hints));
-            assert_eq!(allowed(), expected, "{hint}={value}");
+            set(&mut hints);
+            settings.change(|it| it.hints = Arc::new(hints.clone()));
+            assert_eq!(allowed(), expected, "{hints:?}");
         }
     }
 }
