@@ -104,22 +104,16 @@ mod tests {
         assert_eq!(allowed(), [false, false]);
         settings.change(|it| it.atomicity = Atomicity::NonAtomic);
         assert_eq!(allowed(), [true, true]);
-        let cases: [(fn(&mut Hints), [bool; 2]); 3] = [
-            (|hints| hints.pario_rmw = Rmw::Locked, [true, false]),
-            (
-                |hints| hints.pario_write_method = Some(AccessMethod::List),
-                [true, false],
-            ),
-            (
-                |hints| hints.pario_read_method = Some(AccessMethod::Sieve),
-                [false, true],
-            ),
-        ];
-        for (set, expected) in cases {
+        let with = |set: fn(&mut Hints)| {
             let mut hints = Hints::default();
             set(&mut hints);
-            settings.change(|it| it.hints = Arc::new(hints.clone()));
-            assert_eq!(allowed(), expected, "{hints:?}");
-        }
+            settings.change(|it| it.hints = Arc::new(hints));
+            allowed()
+        };
+        assert_eq!(with(|it| it.pario_rmw = Rmw::Locked), [true, false]);
+        let list = with(|it| it.pario_write_method = Some(AccessMethod::List));
+        assert_eq!(list, [true, false]);
+        let sieve = with(|it| it.pario_read_method = Some(AccessMethod::Sieve));
+        assert_eq!(sieve, [false, true]);
     }
 }
