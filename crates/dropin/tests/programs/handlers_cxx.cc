@@ -216,11 +216,11 @@ static void that_throws_later() {
     std::vector<char> data(limit);
     setrlimit(RLIMIT_FSIZE, &low);
     MPI::Request requests[2] = {file.Iwrite_at(2 * limit, data.data(), limit, MPI::BYTE),
-                                file.Iwrite_at(0, data.data(), 1, MPI::BYTE)};
+                                file.Iwrite_at(check.rank, data.data(), 1, MPI::BYTE)};
     CHECK(refused_by([&] { requests[0].Wait(); }) != MPI::SUCCESS, "the error comes with the wait");
     requests[1].Wait();
     MPI::Request more[2] = {file.Iwrite_at(2 * limit, data.data(), limit, MPI::BYTE),
-                            file.Iwrite_at(0, data.data(), 1, MPI::BYTE)};
+                            file.Iwrite_at(check.rank, data.data(), 1, MPI::BYTE)};
     CHECK(refused_by([&] { MPI::Request::Waitall(2, more); }) != MPI::SUCCESS, "and with that of several");
     setrlimit(RLIMIT_FSIZE, &old);
     still_works(file);
