@@ -91,7 +91,8 @@ impl Cluster {
             cluster.run("ceph-osd", &["--mkfs", "-i", &number, "--osd-uuid", id])?;
             cluster.spawn("ceph-osd", &number)?;
         }
-        // Pools that are created before their OSDs are up can stay without some of them.
+        // With pools that were created before their OSDs were up, the first mount hung
+        // in two starts of three.
         let up = format!("{OSDS} up");
         cluster.wait_for("osd stat\n", &up, started)?;
         cluster

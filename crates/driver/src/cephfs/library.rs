@@ -230,9 +230,10 @@ impl Client {
     /// Mounts the root of a file system, as described by the usual configuration:
     /// `CEPH_CONF` or `/etc/ceph/ceph.conf`, and `CEPH_ARGS`.
     ///
-    /// A thread of its own does so. The library draws the number that distinguishes
-    /// the clients of a node from a generator of the calling thread, and processes
-    /// that were forked from one would draw the same number.
+    /// A thread of its own does so: two processes that were forked from one that had
+    /// mounted could not mount both from their first threads. Probably the library
+    /// draws the number that distinguishes the clients of a node from a generator of
+    /// the calling thread, so that both drew the same.
     pub(super) fn mount(account: &Account) -> io::Result<Client> {
         // Signal handlers should run on the program's own threads.
         let _blocked = sys::SignalsBlocked::new();
