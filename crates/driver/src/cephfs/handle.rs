@@ -10,16 +10,13 @@ use std::{
     },
 };
 
-use super::{
-    library::OpenFile,
-    locks::{Locks, OnConflict},
-    transfer,
-};
+use super::{library::OpenFile, locks::Locks, transfer};
 use crate::{
     Access, Advice, Batch, Client, Coherence, Completion, Creation, Direction, Facts, FileIdentity,
     FileSystem, Handle, LockMode, LockReach, OpenHow, Outcome, Placement, RangeLock, background,
     batch::beyond_files,
     closing::{Closing, ResourceGuard, lock},
+    lock::OnConflict,
 };
 
 /// Preferred transfer size of files whose layout is not known.

@@ -18,20 +18,13 @@ use super::library::{FileLock, OpenFile};
 use crate::{
     Access, LockMode, RangeLock,
     closing::{Closing, WeakAccess},
-    lock::RangeTable,
+    lock::{OnConflict, RangeTable},
     posix::LockWait,
 };
 
 /// Set in owners that are unique among all of a client; for others, the server
 /// also compares process numbers.
 const WITHOUT_PROCESS: u64 = 1 << 63;
-
-/// What to do about a conflicting lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OnConflict {
-    Wait,
-    Try,
-}
 
 /// The locks of one handle.
 #[derive(Debug)]
@@ -89,17 +82,8 @@ impl Locks {
     /// Fails if a lock that was let go is still there, after another attempt to
     /// release it: other ranks wait for it.
     pub(super) fn check_released(&self, file: &Closing<OpenFile>) -> io::Result<()> {
-        if !self.table.is_stuck() {
-            return Ok(());
-        }
-        let unlocked = self.table.retry(unlocker(file.weak(), self.owner));
-        unlocked.map_err(|(Range { start, end }, cause)| {
-            let message = format!(
-                "the lock on bytes {start}..{end} of the file could not be released ({cause}): \
-                 others may wait for it until the file is closed"
-            );
-            io::Error::new(cause.kind(), message)
-        })
+        self.table
+            .check_released(|| unlocker(file.weak(), self.owner))
     }
 
     fn take_from_server(

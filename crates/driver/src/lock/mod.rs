@@ -8,6 +8,13 @@ use std::{fmt, io, ops::Range};
 
 use crate::{Access, Direction};
 
+/// What to do about a conflicting lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnConflict {
+    Wait,
+    Try,
+}
+
 /// Who may hold overlapping locks at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LockMode {

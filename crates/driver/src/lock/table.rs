@@ -114,6 +114,22 @@ impl RangeTable {
         }
     }
 
+    /// An error if a lock that was let go is still there, after trying once more to
+    /// release it: other ranks wait for it.
+    pub(crate) fn check_released<U: Unlock>(&self, unlock: impl FnOnce() -> U) -> io::Result<()> {
+        if !self.is_stuck() {
+            return Ok(());
+        }
+        let unlocked = self.retry(unlock());
+        unlocked.map_err(|(Range { start, end }, cause)| {
+            let message = format!(
+                "the lock on bytes {start}..{end} of the file could not be released ({cause}): \
+                 others may wait for it until the file is closed"
+            );
+            io::Error::new(cause.kind(), message)
+        })
+    }
+
     fn unlock_stuck(
         &self,
         held: &mut Held,

@@ -11,7 +11,7 @@ use std::{
 use super::{
     calls::{Calls, SystemCall},
     descriptor::{Descriptor, ListMethod, access_flags, create_flags},
-    locks::{Locks, OnConflict},
+    locks::Locks,
     preallocate, sys, transfer,
 };
 use crate::{
@@ -22,6 +22,7 @@ use crate::{
     closing::{Closing, ResourceGuard, Visit},
     control::Control,
     creation, detect,
+    lock::OnConflict,
     lustre::GroupLock,
     mapped::{Copier, Populate, Stores},
     uring,

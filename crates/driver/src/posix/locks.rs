@@ -23,15 +23,8 @@ use super::{
 use crate::{
     Access, Direction, LockMode, RangeLock,
     closing::{Closing, WeakAccess},
-    lock::{RangeTable, Unlock},
+    lock::{OnConflict, RangeTable, Unlock},
 };
-
-/// What to do about a conflicting lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OnConflict {
-    Wait,
-    Try,
-}
 
 /// How often a lock that cannot be released is tried in a row. The pauses in
 /// between, each twice the one before, come to some 25 ms.
@@ -102,25 +95,10 @@ impl Locks {
         }
     }
 
-    /// Whether a lock that was let go may still be there.
-    pub(super) fn is_stuck(&self) -> bool {
-        self.table.is_stuck()
-    }
-
     /// An error if a lock that was let go is still there, after trying once
     /// more to release it: other ranks wait for it.
     pub(super) fn check_released(&self, file: &Closing<Descriptor>) -> io::Result<()> {
-        if !self.is_stuck() {
-            return Ok(());
-        }
-        let unlocked = self.table.retry(self.releaser(file));
-        unlocked.map_err(|(Range { start, end }, cause)| {
-            let message = format!(
-                "the lock on bytes {start}..{end} of the file could not be released ({cause}): \
-                 others may wait for it until the file is closed"
-            );
-            io::Error::new(cause.kind(), message)
-        })
+        self.table.check_released(|| self.releaser(file))
     }
 
     /// The kernel wants a descriptor that reads for a shared lock, so a

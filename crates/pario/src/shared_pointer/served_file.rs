@@ -13,12 +13,12 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use pario_driver::{Access, Batch, Create, Driver, Handle, LockMode, OpenHow};
+use pario_driver::{Access, Batch, Create, Driver, Handle, OpenHow};
 use pario_transport::{Rank, Transport};
 
 use super::{
     Generation, Method,
-    side_file::{SLOT_BYTES, SLOTS_BYTES, nonce, offset, path_of},
+    side_file::{SLOTS_BYTES, nonce, path_of, update_slot},
 };
 use crate::{Error, ErrorKind, Result, agree};
 
@@ -84,40 +84,8 @@ impl Method for ServedFile {
         generation: Generation,
         change: &dyn Fn(u64) -> Option<u64>,
     ) -> io::Result<u64> {
-        let at = offset(generation);
-        let file = self.opened()?;
-        let _lock = file.lock(at..at + SLOT_BYTES, LockMode::Exclusive)?;
-        let [found, position] = get(file, at)?;
-        let old = match found == generation.0 {
-            true => position,
-            false => 0,
-        };
-        if let Some(new) = change(old).filter(|new| *new != old) {
-            put(file, at, [generation.0, new])?;
-        }
-        Ok(old)
+        update_slot(self.opened()?, generation, change)
     }
-}
-
-/// The generation and the position of a slot.
-fn get(file: &dyn Handle, at: u64) -> io::Result<[u64; 2]> {
-    let mut bytes = [0; SLOT_BYTES as usize];
-    match file.transfer(&Batch::read(at, &mut bytes)).into_result()? {
-        SLOT_BYTES => {}
-        _ => return Err(io::ErrorKind::UnexpectedEof.into()),
-    }
-    let mut words = [0; 2];
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
-        *word = u64::from_le_bytes(*bytes);
-    }
-    Ok(words)
-}
-
-fn put(file: &dyn Handle, at: u64, slot: [u64; 2]) -> io::Result<()> {
-    let bytes = slot.map(u64::to_le_bytes).concat();
-    file.transfer(&Batch::write(at, &bytes))
-        .into_result()
-        .map(drop)
 }
 
 /// Creates the file and removes its name; the path by which it can be opened nevertheless.

@@ -31,7 +31,7 @@ use super::{Generation, Method};
 use crate::{Error, ErrorKind, Result, agree, file::FileSharing};
 
 /// A generation and the position in it.
-pub(super) const SLOT_BYTES: u64 = 16;
+const SLOT_BYTES: u64 = 16;
 pub(super) const SLOTS_BYTES: u64 = 2 * SLOT_BYTES;
 const NONCE_BYTES: usize = 16;
 
@@ -116,18 +116,9 @@ impl OpenedFile {
         }
         Ok(OpenedFile(file))
     }
-
-    /// Writes a slot that is locked.
-    fn put(&self, generation: Generation, position: u64) -> io::Result<()> {
-        let mut bytes = [0; SLOT_BYTES as usize];
-        bytes[..8].copy_from_slice(&generation.0.to_le_bytes());
-        bytes[8..].copy_from_slice(&position.to_le_bytes());
-        let put = self.0.transfer(&Batch::write(offset(generation), &bytes));
-        put.into_result().map(drop)
-    }
 }
 
-pub(super) fn offset(generation: Generation) -> u64 {
+fn offset(generation: Generation) -> u64 {
     generation.slot() as u64 * SLOT_BYTES
 }
 
@@ -147,21 +138,31 @@ impl Method for SideFile {
         generation: Generation,
         change: &dyn Fn(u64) -> Option<u64>,
     ) -> io::Result<u64> {
-        let at = offset(generation);
-        let opened = self.opened()?;
-        let _lock = opened.0.lock(at..at + SLOT_BYTES, LockMode::Exclusive)?;
-        let mut bytes = [0; SLOT_BYTES as usize];
-        read_exactly(&*opened.0, at, &mut bytes)?;
-        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-        let old = match word(0) == generation.0 {
-            true => word(8),
-            false => 0,
-        };
-        if let Some(new) = change(old).filter(|new| *new != old) {
-            opened.put(generation, new)?;
-        }
-        Ok(old)
+        update_slot(&*self.opened()?.0, generation, change)
     }
+}
+
+/// Changes the position in a slot of an open file; the old one. A slot of an earlier
+/// generation counts as zero.
+pub(super) fn update_slot(
+    file: &dyn Handle,
+    generation: Generation,
+    change: &dyn Fn(u64) -> Option<u64>,
+) -> io::Result<u64> {
+    let at = offset(generation);
+    let _lock = file.lock(at..at + SLOT_BYTES, LockMode::Exclusive)?;
+    let mut bytes = [0; SLOT_BYTES as usize];
+    read_exactly(file, at, &mut bytes)?;
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+    let old = match word(0) == generation.0 {
+        true => word(8),
+        false => 0,
+    };
+    if let Some(new) = change(old).filter(|new| *new != old) {
+        let slot = [generation.0, new].map(u64::to_le_bytes).concat();
+        file.transfer(&Batch::write(at, &slot)).into_result()?;
+    }
+    Ok(old)
 }
 
 /// The ranks open the file whose name rank 0 sends: each rank, or one for others, which must be
