@@ -13,6 +13,7 @@ mod select;
 mod sieve;
 mod span;
 mod staging;
+mod submitted;
 mod transfer;
 
 pub use pario_hints::AccessMethod;
@@ -20,6 +21,7 @@ pub(crate) use resolved::{MemoryData, ResolvedAccess};
 pub(crate) use select::ReadModifyWrite;
 pub use select::Selection;
 pub(crate) use staging::Buffers;
+pub(crate) use submitted::submitted;
 pub(crate) use transfer::{Moved, Transfer};
 
 use pario_driver::{Direction, Handle, Outcome};

@@ -9,6 +9,7 @@ mod inner;
 mod late_handle;
 mod manage;
 mod open;
+mod placement;
 mod placement_wire;
 mod pointers;
 mod rank_views;

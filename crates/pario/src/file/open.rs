@@ -252,11 +252,12 @@ fn open_together(
             return Err(error);
         }
     };
+    let context = CollectiveContext::new(comm.clone());
     Ok(File {
         inner: Arc::new(Inner {
-            background: Background::new(CollectiveContext::in_background(background)),
+            background: Background::new(context.in_background(background)),
             split: Arc::default(),
-            context: CollectiveContext::new(comm.clone()),
+            context,
             comm,
             path: path.to_owned(),
             driver_path,

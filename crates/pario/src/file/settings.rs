@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use pario_driver::Placement;
 use pario_hints::Hints;
 
 use super::Atomicity;
@@ -14,6 +15,8 @@ pub(crate) struct CallSettings {
     pub(crate) view: Arc<FlattenedView>,
     pub(crate) hints: Arc<Hints>,
     pub(crate) atomicity: Atomicity,
+    /// Where the program says the bytes of the file are.
+    pub(crate) placement: Option<Placement>,
 }
 
 /// The current settings of a file. They are kept together, so that a call takes one lock and
@@ -27,6 +30,7 @@ impl CurrentSettings {
             view: Arc::new(view),
             hints: Arc::new(hints),
             atomicity: Atomicity::NonAtomic,
+            placement: None,
         })))
     }
 

@@ -55,6 +55,7 @@ const KNOWN: &[(&str, &[&str])] = &[
             "resonant",
             "resonant-prefetch",
             "resonant-timed",
+            "resonant-agents",
             "unheard-of",
         ],
     ),
