@@ -371,8 +371,13 @@ hints! {
     File, File, Open;
 
     /// Where the shared file pointer is kept: in shared memory (`memory`), in a
-    /// locked file next to the data (`file`), or in memory if all ranks share it
-    /// (`automatic`). `memory` becomes `file` if they do not.
+    /// locked file next to the data (`file`), at rank 0, which the other ranks
+    /// send messages to (`owner`), or in memory if all ranks share it, else in a
+    /// file (`automatic`). `memory` becomes `file` if they do not. `owner` needs
+    /// no locks of the file system. All of them give each position once, whatever
+    /// the ranks do at the same time. Between nodes, `owner` needs an MPI that is
+    /// initialised with `MPI_THREAD_MULTIPLE`; otherwise accesses of other
+    /// ranks wait until rank 0 calls the MPI or accesses a file.
     pario_shared_pointer: SharedPointer = SharedPointer::Automatic, Words::<SharedPointer>::ANY;
     File, File, Open;
 

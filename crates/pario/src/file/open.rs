@@ -590,6 +590,7 @@ fn prepare(
         pario_hints::SharedPointer::Automatic => Preference::Automatic,
         pario_hints::SharedPointer::Memory => Preference::Memory,
         pario_hints::SharedPointer::File => Preference::SideFile,
+        pario_hints::SharedPointer::Owner => Preference::Owner,
     };
     let shared_pointer =
         SharedPointer::new(&**comm, preference, path, &|rank| deferral.opener(rank))?;

@@ -23,7 +23,7 @@ use pario_driver::{
 };
 use pario_transport::{Rank, Transport};
 
-use super::{Generation, Method};
+use super::{Change, Generation, Method};
 use crate::{Error, ErrorKind, Result, agree};
 
 /// A generation and the position in it.
@@ -122,11 +122,7 @@ impl Method for SideFile {
         Ok(())
     }
 
-    fn update(
-        &self,
-        generation: Generation,
-        change: &dyn Fn(u64) -> Option<u64>,
-    ) -> io::Result<u64> {
+    fn update(&self, generation: Generation, change: Change) -> io::Result<u64> {
         let at = offset(generation);
         let opened = self.opened()?;
         let _lock = opened
@@ -139,7 +135,7 @@ impl Method for SideFile {
             true => word(8),
             false => 0,
         };
-        if let Some(new) = change(old).filter(|new| *new != old) {
+        if let Some(new) = change.of(old).filter(|new| *new != old) {
             opened.put(generation, new)?;
         }
         Ok(old)

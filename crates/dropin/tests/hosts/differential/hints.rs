@@ -87,7 +87,10 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("pario_assume_lock_protocol", &["none", "server", "token"]),
     ("pario_assume_client", &["kernel", "library"]),
     ("pario_driver", &["posix", "ufs", "mapped", "uring"]),
-    ("pario_shared_pointer", &["automatic", "memory", "file"]),
+    (
+        "pario_shared_pointer",
+        &["automatic", "memory", "file", "owner"],
+    ),
     ("pario_sync_on_close", SWITCHES),
     ("nobody_knows_this", &["1", "a", "{}"]),
     ("romio_unheard_of", SWITCHES),
