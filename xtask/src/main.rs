@@ -1,4 +1,4 @@
-//! The project's development tasks: `cargo xtask test`, `fuzz-mpi`, `lint`, `docs`, `hosts`,
+//! The project's development tasks: `cargo xtask test`, `fuzz-mpi`, `nfs`, `lint`, `docs`, `hosts`,
 //! `install`.
 //!
 //! No dependencies, so that it builds in a second and on a machine with only Rust.
@@ -9,11 +9,13 @@ mod hosts;
 mod install;
 mod licence;
 mod lint;
+mod nfs;
 mod readme;
 mod shell;
 mod test;
 mod tools;
 mod unsafe_files;
+mod vm;
 
 use std::process::ExitCode;
 
@@ -26,11 +28,22 @@ Commands:
   test --full   the same with every program under every MPI; writes docs/hosts.md
   fuzz-mpi --minutes N [NAME]
                 random cases under real MPIs, with their own MPI-IO and with pario; NAME selects hosts and ranks
+  nfs           programs on two nodes of an NFS server in a virtual machine (Debian's user-mode Linux)
+  nfs --long    the same with more programs, rounds, nodes and mount options
+  nfs --run FILE
+                a script for bash on the same nodes, a and b
+  nfs --rpcs    RPCs per call of some patterns, with the MPI's own MPI-IO and with pario
   hosts         install the MPIs and libraries for the tests, those from PyPI below target/hosts
   lint          formatting, clippy, rustdoc, the list of unsafe files, dependencies, generated pages
   docs          regenerate the pages that are generated from code (docs/hints.md)
   install DIR   build and install command, library, manual pages, completions and pkg-config file below DIR
 ";
+
+fn run_nfs(effort: nfs::Effort) -> shell::Outcome {
+    nfs::run(effort).map_err(|unable| match unable {
+        nfs::Unable::NoMachine(reason) | nfs::Unable::Failed(reason) => reason,
+    })
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -41,6 +54,10 @@ fn main() -> ExitCode {
         ["test", "--full"] => test::run(test::Effort::Full),
         ["fuzz-mpi", "--minutes", minutes] => test::fuzz_mpi(minutes, "differential"),
         ["fuzz-mpi", "--minutes", minutes, name] => test::fuzz_mpi(minutes, name),
+        ["nfs"] => run_nfs(nfs::Effort::Normal),
+        ["nfs", "--run", script] => nfs::run_script(script.as_ref()),
+        ["nfs", "--rpcs"] => nfs::count_rpcs(),
+        ["nfs", "--long"] => run_nfs(nfs::Effort::Long),
         ["hosts"] => hosts::install(),
         ["lint"] => lint::run(),
         ["docs"] => docs::regenerate(),

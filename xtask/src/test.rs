@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::shell::{self, Outcome, cargo};
-use crate::{hosts, readme, tools};
+use crate::{hosts, nfs, readme, tools};
 
 /// The fuzz targets' directory.
 const FUZZ_DIRECTORY: &str = "crates/layout/fuzz";
@@ -87,6 +87,9 @@ pub(crate) fn run(effort: Effort) -> Outcome {
     step(&mut tally, "programs under real MPIs", |tally| {
         programs(effort, tally)
     });
+    if effort == Effort::Long {
+        step(&mut tally, "NFS between nodes", network);
+    }
     step(&mut tally, "Miri on the copy kernels", miri);
     step(&mut tally, "loom models", loom);
     step(&mut tally, "fuzzing", |tally| fuzz(effort, tally));
@@ -171,6 +174,18 @@ fn schedules(tally: &mut Tally) -> Outcome<Step> {
         .env("PARIO_CASES", SCHEDULES);
     shell::run_inspected(command, |line| tally.count(line))?;
     Ok(Step::Done)
+}
+
+/// Runs programs on several nodes of an NFS server, in a virtual machine. A machine where that is not possible skips it.
+fn network(tally: &mut Tally) -> Outcome<Step> {
+    match nfs::run(nfs::Effort::Long) {
+        Ok(()) => {
+            tally.passed += 1;
+            Ok(Step::Done)
+        }
+        Err(nfs::Unable::NoMachine(reason)) => Ok(Step::Skipped(reason)),
+        Err(nfs::Unable::Failed(reason)) => Err(reason),
+    }
 }
 
 fn miri(tally: &mut Tally) -> Outcome<Step> {

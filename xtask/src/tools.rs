@@ -3,6 +3,7 @@
 //! Each function returns the reason if the tool is not available; the step that needs it
 //! is then skipped with that reason, because a machine without a network can still run the rest.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::shell::{self, Outcome, program};
@@ -75,19 +76,6 @@ fn cxx_compiler() -> Outcome {
 
 /// Installs Debian packages, as root or with a sudo that needs no password.
 pub(crate) fn apt_install(packages: &[&str]) -> Outcome {
-    let as_root: &[&str] = if shell::succeeds(program("test", &["-w", "/var/lib/dpkg/status"])) {
-        &["env"]
-    } else {
-        &["sudo", "-n"]
-    };
-    let apt = |arguments: &[&str]| {
-        let mut command = program(as_root[0], &as_root[1..]);
-        command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]);
-        // Another apt-get may be running, for example for unattended upgrades.
-        command.args(["--option", "DPkg::Lock::Timeout=300"]);
-        command.args(arguments);
-        shell::run(command)
-    };
     let mut install = vec!["install", "--quiet", "--yes", "--no-install-recommends"];
     install.extend(packages);
     apt(&["update", "--quiet"])
@@ -96,4 +84,34 @@ pub(crate) fn apt_install(packages: &[&str]) -> Outcome {
             let names = packages.join(", ");
             format!("cannot install Debian's packages {names}: {error}")
         })
+}
+
+/// Downloads Debian packages, and those they depend on that are not installed, to a directory.
+pub(crate) fn apt_download(packages: &[&str], directory: &Path) -> Outcome {
+    let to = format!("Dir::Cache::archives={}", directory.display());
+    let mut download = vec!["install", "--quiet", "--yes", "--no-install-recommends"];
+    // The directory need not be accessible to apt's own user.
+    download.extend(["--download-only", "--option", &to]);
+    download.extend(["--option", "APT::Sandbox::User=root"]);
+    download.extend(packages);
+    apt(&["update", "--quiet"])
+        .and_then(|()| apt(&download))
+        .map_err(|error| {
+            let names = packages.join(", ");
+            format!("cannot download Debian's packages {names}: {error}")
+        })
+}
+
+fn apt(arguments: &[&str]) -> Outcome {
+    let as_root: &[&str] = if shell::succeeds(program("test", &["-w", "/var/lib/dpkg/status"])) {
+        &["env"]
+    } else {
+        &["sudo", "-n"]
+    };
+    let mut command = program(as_root[0], &as_root[1..]);
+    command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]);
+    // Another apt-get may be running, for example for unattended upgrades.
+    command.args(["--option", "DPkg::Lock::Timeout=300"]);
+    command.args(arguments);
+    shell::run(command)
 }

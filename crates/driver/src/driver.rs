@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     Advice, Batch, Capabilities, Creation, Direction, Facts, FileIdentity, FileSystem, LockMode,
-    OpenHow, RangeLock, detect,
+    MountView, OpenHow, RangeLock, detect,
 };
 
 /// Access to one kind of file system.
@@ -143,6 +143,18 @@ pub trait Handle: Send + Sync + Debug {
     /// does.
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
         Ok(None)
+    }
+
+    /// How this process sees the file system of the file; `None` if it is not a
+    /// mounted one.
+    fn mount(&self) -> io::Result<Option<MountView>> {
+        Ok(None)
+    }
+
+    /// Whether the handle may be used together with handles of other NFS clients:
+    /// completed writes are on the server, and reads get what is there.
+    fn bypasses_cache(&self) -> bool {
+        false
     }
 
     /// A path by which processes of this node can open the same file while the

@@ -48,6 +48,18 @@ pub enum Writers {
     Many,
 }
 
+/// Whom range locks exclude. The order is from the most to the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum LockReach {
+    /// Everyone who can open the file.
+    Everywhere = 0,
+    /// Processes of the same node.
+    Node = 1,
+    /// Nobody: locks are refused.
+    Nowhere = 2,
+}
+
 /// A kind of file system.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FileSystem {
@@ -280,6 +292,10 @@ pub struct Facts {
     pub coherence: Coherence,
     /// Where the client runs.
     pub client: Client,
+    /// The device or server in the mount table; empty if unknown.
+    pub source: String,
+    /// Whom range locks exclude, according to the mount's options.
+    pub locks: LockReach,
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::{
     sync::OnceLock,
 };
 
-use crate::{Access, FileSystem, posix::sys};
+use crate::{Access, Facts, FileSystem, posix::sys};
 
 /// A file as seen by one process, for comparison with what other processes see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,8 @@ pub struct FileIdentity {
     /// Creation time, if the file system records it.
     born: i64,
     reach: Reach,
-    /// Hash of the kind of file system.
+    /// Hash of the kind of file system and of its source: inode numbers of two
+    /// servers are unrelated.
     kind: u64,
 }
 
@@ -55,7 +56,15 @@ impl FileIdentity {
     /// Length of the wire form.
     pub const WIRE_BYTES: usize = 8 * WORDS;
 
-    pub(crate) fn of(fd: BorrowedFd<'_>, file_system: &FileSystem) -> io::Result<FileIdentity> {
+    pub(crate) fn of(fd: BorrowedFd<'_>, facts: &Facts) -> io::Result<FileIdentity> {
+        Self::with_source(fd, &facts.file_system, &facts.source)
+    }
+
+    fn with_source(
+        fd: BorrowedFd<'_>,
+        file_system: &FileSystem,
+        source: &str,
+    ) -> io::Result<FileIdentity> {
         let found = sys::identity(fd)?;
         Ok(FileIdentity {
             kernel: running_kernel(),
@@ -63,11 +72,12 @@ impl FileIdentity {
             inode: found.inode,
             born: found.born,
             reach: reach(file_system),
-            kind: hash(&file_system.to_string()),
+            kind: hash(&(file_system.to_string(), source)),
         })
     }
 
-    /// The file that a path leads to, without opening it. Fails if this process
+    /// The file that a path leads to, without opening it, for comparison with one
+    /// that the same kernel sees through the same mount. Fails if this process
     /// may not open it for `access`.
     ///
     /// # Errors
@@ -75,7 +85,7 @@ impl FileIdentity {
     pub fn at(path: &Path, access: Access, file_system: &FileSystem) -> io::Result<FileIdentity> {
         sys::check_access(path, access)?;
         let file = sys::open(path, libc::O_PATH, 0)?;
-        Self::of(file.as_fd(), file_system)
+        Self::with_source(file.as_fd(), file_system, "")
     }
 
     /// Whether two processes see the same file.
@@ -95,8 +105,8 @@ impl FileIdentity {
             },
             _ if both(Reach::Local) => FileComparison::Different,
             true if both(Reach::SameNumbers) && self.kind == other.kind => FileComparison::Same,
-            // For example a server's own disk and its clients' mounts, or
-            // clients that truncate the server's inode numbers.
+            // For example a server's own disk and its clients' mounts, one server
+            // under two names, or clients that truncate inode numbers.
             _ => FileComparison::Unknown,
         }
     }
@@ -156,9 +166,14 @@ fn reach(file_system: &FileSystem) -> Reach {
     }
 }
 
+/// Whether only one kernel can mount the file system at a time.
+pub(crate) fn is_local(file_system: &FileSystem) -> bool {
+    reach(file_system) == Reach::Local
+}
+
 /// Differs between machines and between boots; 0 if it cannot be determined
 /// now.
-fn running_kernel() -> u64 {
+pub(crate) fn running_kernel() -> u64 {
     static KERNEL: OnceLock<u64> = OnceLock::new();
     if let Some(kernel) = KERNEL.get() {
         return *kernel;
@@ -242,6 +257,13 @@ mod tests {
         // One process does not know which kernel it runs on.
         let ext = FileSystem::Ext;
         assert_eq!(seen(0, 5, 7, &ext).compare(&seen(1, 5, 7, &ext)), Unknown);
+        let nfs = seen(1, 5, 7, &FileSystem::Nfs);
+        let other_server = FileIdentity {
+            kernel: 2,
+            kind: 0,
+            ..nfs
+        };
+        assert_eq!(nfs.compare(&other_server), Unknown);
         let (server, client) = (
             seen(1, 5, 7, &FileSystem::Ext),
             seen(2, 6, 7, &FileSystem::Nfs),

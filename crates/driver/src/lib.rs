@@ -10,6 +10,8 @@
 //! - [`Uring`]: the same, with lists of pieces through io_uring.
 //! - [`Mapped`]: the same, with small pieces stored through a mapping of the
 //!   file.
+//! - [`Nfs`]: NFS seen through several page caches: nothing is cached on the
+//!   client.
 //! - [`Memory`]: named files inside this process.
 //! - [`WrappedDriver`]: a driver inside a wrapper that injects faults
 //!   ([`Faults`]), slows down ([`Throttle`]) or records operations ([`Log`]).
@@ -53,11 +55,13 @@ mod lock;
 mod lustre;
 mod mapped;
 mod mem;
+mod nfs;
 mod open;
 mod orangefs;
 mod per_process;
 mod posix;
 mod resolve;
+mod sharing;
 mod uring;
 mod vector;
 mod wrap;
@@ -67,11 +71,12 @@ pub use batch::{Batch, Piece};
 pub use control::{FileControl, IoctlArgument};
 pub use creation::{Creation, ExpectedUse, ServerCount, StripingRequest};
 pub use driver::{Completion, Driver, Handle, Latency, Outcome};
-pub use facts::{Background, Capabilities, Facts, FileSystem, Writers};
+pub use facts::{Background, Capabilities, Facts, FileSystem, LockReach, Writers};
 pub use identity::{FileComparison, FileIdentity};
 pub use lock::{LockMode, RangeLock};
 pub use mapped::Mapped;
 pub use mem::Memory;
+pub use nfs::Nfs;
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow, ScatteredWrites};
 pub use pario_types::{
     Client, Coherence, Component, Direction, LockProtocol, PlacedPart, Placement, Server, Storage,
@@ -79,8 +84,10 @@ pub use pario_types::{
 };
 pub use posix::{CallAction, Interference, Posix, SystemCall};
 pub use resolve::{
-    DriverEntry, REGISTRY, Resolved, file_system_of, known as known_driver, resolve,
+    DriverEntry, REGISTRY, Resolved, file_system_of, known as known_driver, mount_of,
+    mount_of_directory, resolve,
 };
+pub use sharing::{MountView, Sharing};
 pub use uring::{Uring, require as require_uring};
 pub use wrap::{
     Call, Event, Fault, Faults, Log, Operation, Throttle, Wrapped, WrappedDriver, Wrapper,

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, io, os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc};
 
-use crate::{Driver, FileSystem, Mapped, Memory, Posix, Uring, detect};
+use crate::{Driver, FileSystem, Mapped, Memory, MountView, Nfs, Posix, Uring, detect};
 
 /// A driver with its name.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ pub static REGISTRY: &[DriverEntry] = &[
     entry("mem", "files in the memory of this process", || Arc::new(Memory::new())),
     entry("testfs", "files in memory (ROMIO's name)", || Arc::new(Memory::new())),
     entry("xfs", "POSIX files, assumed to be on XFS", posix_on!(Xfs)),
-    entry("nfs", "POSIX files, assumed to be on NFS", posix_on!(Nfs)),
+    entry("nfs", "NFS, without caching on the client", || Arc::new(Nfs::new())),
     entry("lustre", "POSIX files, assumed to be on Lustre", posix_on!(Lustre)),
     entry("gpfs", "POSIX files, assumed to be on GPFS", posix_on!(Gpfs)),
     entry("panfs", "POSIX files, assumed to be on PanFS", posix_on!(PanFs)),
@@ -109,6 +109,25 @@ pub fn resolve(name: impl AsRef<OsStr>, forced: Option<&str>) -> io::Result<Reso
 /// If the kernel does not report it.
 pub fn file_system_of(name: impl AsRef<OsStr>) -> io::Result<(FileSystem, Option<PathBuf>)> {
     detect::of_path(&split(name.as_ref()).1)
+}
+
+/// How this process sees the file system of a file that need not exist yet, by
+/// its name with or without a driver prefix.
+///
+/// # Errors
+/// If the kernel does not report it.
+pub fn mount_of(name: impl AsRef<OsStr>) -> io::Result<MountView> {
+    detect::view_of_path(&split(name.as_ref()).1)
+}
+
+/// How this process sees the file system of a file's directory. Unlike
+/// [`mount_of`], it does not look up the name, so that no network client
+/// remembers that there is no such file.
+///
+/// # Errors
+/// If the kernel does not report it.
+pub fn mount_of_directory(name: impl AsRef<OsStr>) -> io::Result<MountView> {
+    detect::view_of_directory(&split(name.as_ref()).1)
 }
 
 /// The driver with this name.
@@ -178,5 +197,22 @@ mod tests {
         assert_eq!(resolved("ufs:x", Some("mem")).1, "x");
         let error = resolve("x", Some("floppy")).unwrap_err();
         assert!(error.to_string().contains("floppy"));
+    }
+
+    /// The directory counts, even if the name is a link to another file system.
+    #[test]
+    fn the_mount_of_a_directory_does_not_depend_on_the_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink("/proc/self/status", &link).unwrap();
+        let expected = mount_of(directory.path()).unwrap();
+        for name in [link.clone(), directory.path().join("missing")] {
+            assert_eq!(mount_of_directory(&name).unwrap(), expected, "{name:?}");
+        }
+        assert_eq!(
+            mount_of_directory("missing").unwrap(),
+            mount_of(".").unwrap()
+        );
+        assert_ne!(mount_of(&link).unwrap(), expected);
     }
 }

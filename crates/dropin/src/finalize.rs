@@ -11,7 +11,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pario_mpi::{Host, MpiTransport};
+use pario_mpi::{Host, InsideCall, MpiTransport};
 
 use crate::failure::Failure;
 use crate::{conversion, files, requests};
@@ -77,6 +77,7 @@ unsafe extern "C" fn at_end(
             close_all();
         }
         if let Ok(host) = Host::current() {
+            let _inside = InsideCall::enter();
             conversion::free_all(host);
             host.end_own();
             MpiTransport::forget_all(host);

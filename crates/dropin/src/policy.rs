@@ -1,8 +1,9 @@
 //! Which MPI-IO handles a file: pario's or the host's own.
 //!
 //! The user decides (`PARIO_DISABLE`, the hint `pario_disable`), and pario leaves files to the
-//! host that it could not handle safely: those on file systems that are not known to be
-//! coherent between the nodes of the ranks, those of programs that may pass memory of a
+//! host that it could not handle safely: those that the ranks see through several page caches
+//! that are not known to be coherent (unless they are those of NFS and the hint `pario_driver` is
+//! `nfs`), those of programs that may pass memory of a
 //! graphics processor, and those of ranks of which some run without pario ([`company`]).
 
 use std::path::Path;
@@ -10,11 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use engine::Info;
-use pario_driver::{Coherence, file_system_of};
+use pario_driver::{MountView, Sharing, mount_of, mount_of_directory};
 use pario_hints::{Hints, Sources};
 use pario_mpi::host::symbols;
-use pario_mpi::{Comm, Host, MpiTransport, SIMULATED_NODES};
-use pario_transport::Transport;
+use pario_mpi::{Comm, Host, MpiTransport};
+use pario_transport::{Rank, Transport};
 
 use crate::failure::Failure;
 use crate::{company, notice, pattern};
@@ -26,14 +27,17 @@ pub(crate) const DISABLE: &str = "PARIO_DISABLE";
 /// The hint that leaves one file to the host.
 const DISABLE_HINT: &str = "pario_disable";
 
+const ROOT: Rank = Rank(0);
+
 /// Why the host handles a file. The highest of the ranks' reasons applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 enum Reason {
     /// pario handles the file.
     None = 0,
-    /// The file system is not known to be coherent between nodes.
-    Incoherent = 1,
+    /// The file system is not known to be coherent; the ranks have to find out whether they see
+    /// it through one cache.
+    Doubtful = 1,
     /// The user requests it.
     Wish = 2,
     /// The program has loaded a library for graphics processors.
@@ -41,22 +45,13 @@ enum Reason {
 }
 
 impl Reason {
-    const ALL: [Reason; 4] = [
-        Reason::None,
-        Reason::Incoherent,
-        Reason::Wish,
-        Reason::Device,
-    ];
+    const ALL: [Reason; 4] = [Reason::None, Reason::Doubtful, Reason::Wish, Reason::Device];
 
     /// The warning to the user, if any.
     fn warning(self, path: &Path) -> Option<String> {
         let path = path.display();
         match self {
-            Reason::None | Reason::Wish => None,
-            Reason::Incoherent => Some(format!(
-                "{path} is on a file system that is not known to be coherent between nodes, and \
-                 the ranks run on several: such files are left to the MPI's own MPI-IO"
-            )),
+            Reason::None | Reason::Doubtful | Reason::Wish => None,
             Reason::Device => Some(format!(
                 "this program uses a graphics processor, whose memory pario cannot access: \
                  {path} and other files are left to the MPI's own MPI-IO (PARIO_DEVICE_MEMORY=never \
@@ -107,7 +102,13 @@ pub(crate) fn meet(
     if company::needs_host(host, comm)? {
         return Ok(None);
     }
-    let met = MpiTransport::meet(host, comm, |nodes| reason(nodes, path, hints) as u64);
+    // A rank on its own has one cache.
+    let doubt = host.comm_size(comm)? > 1 && {
+        let is_root = host.comm_rank(comm)? == ROOT.index();
+        let mount = mount_seen_before_open(path, is_root);
+        mount.is_none_or(|mount| !mount.is_coherent())
+    };
+    let met = MpiTransport::meet(host, comm, |_| reason(doubt, path, hints) as u64);
     let Some(met) = met.map_err(engine::Error::from)? else {
         return Ok(None);
     };
@@ -115,22 +116,88 @@ pub(crate) fn meet(
     let reason = Reason::ALL
         .into_iter()
         .find(|it| *it as u64 == met.greatest);
-    let reason = match reason {
-        Some(Reason::Incoherent) if transport.nodes() == 1 => Reason::None,
-        reason => reason.unwrap_or(Reason::None),
+    let reason = reason.unwrap_or(Reason::None);
+    let warning = match reason {
+        Reason::Doubtful => incoherence(&**transport, path, hints)?.map(|why| {
+            let path = path.display();
+            format!("{path}: {why}: the file is left to the MPI's own MPI-IO")
+        }),
+        reason => reason.warning(path),
     };
-    if let (0, Some(warning)) = (transport.rank().0, reason.warning(path)) {
-        engine::internal::warn_of(&format!("{reason:?}"), &warning);
+    if let (0, Some(warning)) = (transport.rank().0, &warning) {
+        engine::internal::warn_of(&format!("{reason:?}"), warning);
     }
-    match reason {
-        Reason::None => Ok(Some(met.transports)),
+    match (reason, warning) {
+        (Reason::None, _) | (Reason::Doubtful, None) => Ok(Some(met.transports)),
         _ => Ok(None),
     }
 }
 
-/// `nodes` is the number of nodes of the ranks, if known. If it is one, the file system does
-/// not matter.
-fn reason(nodes: Option<u32>, path: &Path, hints: &Info) -> Reason {
+/// How a rank sees the file before anyone opens it. Only rank 0, which creates new files in every
+/// MPI-IO, looks up the name. The others look at its directory: their clients could remember
+/// for a minute that there is no such file, and the MPI's own MPI-IO would not find it.
+fn mount_seen_before_open(path: &Path, is_root: bool) -> Option<MountView> {
+    let seen = match is_root {
+        true => mount_of(path),
+        false => mount_of_directory(path),
+    };
+    seen.ok()
+}
+
+/// Why what one rank writes could be lost or hidden from others, if it could. *Collective*; what
+/// rank 0 asks for counts, and where the name leads on rank 0.
+fn incoherence(
+    transport: &dyn Transport,
+    path: &Path,
+    hints: &Info,
+) -> Result<Option<String>, Failure> {
+    let told = match transport.rank() {
+        ROOT => vec![
+            u8::from(asks_for_nfs(hints)),
+            u8::from(leads_elsewhere(path)),
+        ],
+        _ => Vec::new(),
+    };
+    let told = transport.broadcast(ROOT, told);
+    let told = told.map_err(engine::Error::from)?;
+    let [asks_for_nfs, leads_elsewhere] = [0, 1].map(|at| told.get(at) == Some(&1));
+    let mine = match leads_elsewhere {
+        true => mount_of(path),
+        false => mount_of_directory(path),
+    };
+    let mine = mine.map_or_else(|_| Vec::new(), |view| view.to_wire());
+    let all = transport.all_gather(&mine).map_err(engine::Error::from)?;
+    let views = all.iter().map(|wire| MountView::from_wire(wire));
+    let views: Option<Vec<_>> = views.collect();
+    Ok(match views.map(|views| Sharing::of(&views)) {
+        Some(Sharing::Incoherent(reason)) => Some(reason),
+        Some(Sharing::Nfs) if !asks_for_nfs => Some(
+            "the ranks see it through several NFS clients (with the hint pario_driver=nfs, pario \
+             bypasses their caches)"
+                .to_owned(),
+        ),
+        // Opening the file reports why its directory cannot be examined.
+        Some(_) | None => None,
+    })
+}
+
+/// Whether the name is that of an existing file on another mount than its directory.
+fn leads_elsewhere(path: &Path) -> bool {
+    match (mount_of(path), mount_of_directory(path)) {
+        (Ok(file), Ok(directory)) => file != directory,
+        _ => false,
+    }
+}
+
+/// Whether the hints name the driver for NFS.
+fn asks_for_nfs(hints: &Info) -> bool {
+    let resolved = Hints::resolve(hints, &Sources::from_environment());
+    let driver = resolved.hints.pario_driver;
+    driver.is_some_and(|driver| driver.eq_ignore_ascii_case("nfs"))
+}
+
+/// `doubt` is whether the file system is not known to be coherent.
+fn reason(doubt: bool, path: &Path, hints: &Info) -> Reason {
     let asked = match hints.get(DISABLE_HINT) {
         Some(_) => {
             let resolved = Hints::resolve(hints, &Sources::from_environment());
@@ -144,24 +211,10 @@ fn reason(nodes: Option<u32>, path: &Path, hints: &Info) -> Reason {
     if has_device_library() {
         return Reason::Device;
     }
-    let several = nodes != Some(1) && !simulates_nodes();
-    // Hints last, because looking for them may read a file.
-    match several && !is_coherent(path) && !names_driver(path, hints) {
-        true => Reason::Incoherent,
+    match doubt {
+        true => Reason::Doubtful,
         false => Reason::None,
     }
-}
-
-fn is_coherent(path: &Path) -> bool {
-    file_system_of(path)
-        .is_ok_and(|(file_system, _)| file_system.coherence() == Coherence::Everywhere)
-}
-
-/// Whether a hint or the file's name selects the driver: then the user knows the file system.
-fn names_driver(path: &Path, hints: &Info) -> bool {
-    let resolved = Hints::resolve(hints, &Sources::from_environment());
-    resolved.hints.pario_driver.is_some()
-        || pario_driver::resolve(path, None).is_ok_and(|resolved| resolved.path != path)
 }
 
 /// Whether hints of the environment or of a hints file leave files to the host.
@@ -171,11 +224,6 @@ fn disabled_by_default() -> bool {
         let resolved = Hints::resolve(&Info::new(), &Sources::from_environment());
         resolved.hints.pario_disable
     })
-}
-
-/// Whether the nodes are simulated on one machine.
-fn simulates_nodes() -> bool {
-    std::env::var_os(SIMULATED_NODES).is_some()
 }
 
 /// Functions that identify programs that use a graphics processor.

@@ -76,7 +76,8 @@ pub enum Action {
         span: Span,
     },
     /// Copy this rank's data in a range of a realm between its memory and a
-    /// buffer, which may belong to another rank of the group.
+    /// buffer, which may belong to another rank of the group. The ranks that do
+    /// so are counted, so that the last one is known.
     Copy {
         /// Named by the event when it is complete.
         job: Job,
@@ -88,6 +89,8 @@ pub enum Action {
         buffer: Buffer,
         /// The place in it.
         place: Place,
+        /// How many ranks of the group are asked to do so.
+        among: u32,
     },
     /// Copy the parts of a slice between a staging buffer and a window.
     Arrange {

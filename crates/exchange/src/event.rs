@@ -62,8 +62,15 @@ pub enum Event<A> {
     },
     /// The bytes of a send may be overwritten.
     Sent(Job),
-    /// A copy is complete.
+    /// A copy is complete that no other rank takes part in.
     Copied(Job),
+    /// This rank's data is copied between its memory and a buffer.
+    CopiedOwn {
+        /// The copy.
+        job: Job,
+        /// Whether all other ranks that were asked for theirs were done before.
+        is_last: bool,
+    },
     /// A file transfer is over.
     Transferred {
         /// The transfer.

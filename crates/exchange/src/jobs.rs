@@ -14,20 +14,19 @@ pub(crate) struct WindowId {
 /// A job, which determines what follows when it is complete.
 #[derive(Debug)]
 pub(crate) enum Doing {
-    /// A member's copy: tell who asked for it.
+    /// A member's copy: the last one tells who asked for it.
     Copy {
         asker: Rank,
         key: Job,
         bytes: u64,
     },
-    /// An aggregator waits for a rank of its group to fill or empty a window.
+    /// An aggregator waits for the ranks of its group to fill or empty a window.
     Fill(WindowId),
     /// A relay waits for ranks of its group to fill or empty a node buffer;
     /// then a write is sent.
     Load {
         slice: Slice,
         buffer: Buffer,
-        waiting: usize,
         send: Option<(Rank, Tag)>,
     },
     /// A relay's message to an aggregator.
@@ -129,10 +128,6 @@ impl Jobs {
         let slot = self.slots.get_mut(job.0 as usize).and_then(Option::take);
         self.free.push(job.0);
         slot.unwrap_or_else(|| panic!("{job:?} is not outstanding"))
-    }
-
-    pub(crate) fn get_mut(&mut self, job: Job) -> Option<&mut Doing> {
-        self.slots.get_mut(job.0 as usize)?.as_mut()
     }
 
     pub(crate) fn outstanding(&self) -> usize {

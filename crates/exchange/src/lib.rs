@@ -46,7 +46,7 @@
 //!   post receive (source, tag)
 //!   Grant(range, parts, tag) ----> take a node buffer
 //!                                  Move(range, place) ---------->  copy
-//!                                                     <----------  Moved
+//!                                             <----------  Moved (the last one)
 //!   receive complete <------------ send (tag)
 //!   all slices in: write the window
 //! ```
@@ -97,7 +97,7 @@
 //! | `Notify` | puts the message into the shared-memory queue of a rank of the node | |
 //! | `Receive` | posts a receive from that source with that tag on the data communicator | `Received` |
 //! | `Send` | starts a send there | `Sent` |
-//! | `Copy` | copies between the program's buffer and a shared buffer | `Copied` |
+//! | `Copy` | copies between the program's buffer and a shared buffer, and counts the ranks that have | `CopiedOwn` |
 //! | `Arrange` | copies between a staging buffer and a window | `Copied` |
 //! | `Transfer` | hands the window's runs to the file, on an I/O worker if the call has several windows | `Transferred` |
 //! | `Pack`, `Unpack` | copies this rank's data of an eager call | `Copied` |

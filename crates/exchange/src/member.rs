@@ -26,7 +26,7 @@ impl Member {
         (asker, key): (Rank, Job),
         (realm, file): (Realm, Range<u64>),
         buffer: Buffer,
-        place: Place,
+        (place, among): (Place, u32),
     ) {
         let bytes = core.bytes(core.me, realm, file.clone());
         let job = core.jobs.start(Doing::Copy { asker, key, bytes });
@@ -37,6 +37,7 @@ impl Member {
             file,
             buffer,
             place,
+            among,
         });
     }
 
@@ -45,9 +46,12 @@ impl Member {
         core: &mut Core<A>,
         (asker, key): (Rank, Job),
         bytes: u64,
+        is_last: bool,
     ) {
         self.account(bytes);
-        core.tell(asker, Message::Moved { key });
+        if is_last {
+            core.tell(asker, Message::Moved { key });
+        }
     }
 
     pub(crate) fn skip<A: Accesses>(&mut self, core: &Core<A>, realm: Realm, file: Range<u64>) {

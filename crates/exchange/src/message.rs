@@ -163,8 +163,10 @@ pub enum Message {
         buffer: Buffer,
         /// Where in it.
         place: Place,
+        /// How many ranks were asked to fill or empty this buffer.
+        among: u32,
     },
-    /// The bytes are copied.
+    /// From the last of these ranks: the bytes of all are copied.
     Moved {
         /// The `Move`.
         key: Job,
@@ -208,7 +210,7 @@ impl Message {
                     Place::Image { .. } => 17,
                     Place::Packed { .. } => 9,
                 };
-                24 + 8 + kind + place
+                24 + 8 + kind + place + 4
             }
             Message::Skip { .. } => 20,
             Message::Ready { .. } => 6,

@@ -165,7 +165,6 @@ fn load<A: Accesses>(core: &mut Core<A>, slice: Slice, buffer: Buffer, send: Opt
     let key = core.jobs.start(Doing::Load {
         slice: slice.clone(),
         buffer,
-        waiting: slice.parts.len(),
         send,
     });
     for (part, place) in slice.places() {
@@ -175,6 +174,7 @@ fn load<A: Accesses>(core: &mut Core<A>, slice: Slice, buffer: Buffer, send: Opt
             file: slice.file.clone(),
             buffer,
             place,
+            among: slice.parts.len() as u32,
         };
         core.tell(part.rank, message);
     }

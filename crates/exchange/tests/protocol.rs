@@ -94,6 +94,25 @@ fn one_data_message_per_node_and_window() {
 }
 
 #[test]
+fn one_rank_of_a_node_reports_that_all_have_copied() {
+    for direction in [Direction::Write, Direction::Read] {
+        let (nodes, ranks) = (4, 64);
+        let call = Call::new(
+            Pattern::cyclic(ranks, 4 * KIB, 64),
+            direction,
+            ranks / nodes,
+        );
+        let notes = call.run().total.notes;
+        // Every node is asked once per window: each rank but the relay gets a note,
+        // and the last one answers, if it is not the relay. The tree has its own.
+        let windows = u64::from(ranks) * 64 * 4 * KIB / MIB;
+        let (asked, tree) = (windows * u64::from(nodes), 4 * u64::from(ranks));
+        assert!(notes >= asked * 15, "{direction:?}: {notes}");
+        assert!(notes <= asked * 16 + tree, "{direction:?}: {notes}");
+    }
+}
+
+#[test]
 fn without_the_layer_every_rank_sends_its_own_part() {
     let pattern = Pattern::cyclic(16, 4 * KIB, 64);
     let total = Call::new(pattern, Direction::Write, 1).run().total;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pario_driver::{Coherence, Facts};
+use pario_driver::{Coherence, Facts, FileSystem};
 
 use super::report::Finding;
 use crate::measure::Scratch;
@@ -40,8 +40,10 @@ fn coherence(facts: &Facts, name: String) -> Finding {
     let kind = &facts.file_system;
     let mount = facts.mount_point.as_ref();
     let place = mount.map_or_else(String::new, |it| format!(", mounted at {}", it.display()));
-    let left = "files shared by ranks of several nodes are left to the MPI's own MPI-IO, unless the \
-                hint pario_driver names a driver";
+    let left = match kind {
+        FileSystem::Nfs => "files shared by ranks of several nodes are accessed without a cache",
+        _ => "files shared by ranks of several nodes are left to the MPI's own MPI-IO",
+    };
     match facts.coherence {
         Coherence::Everywhere => Finding::good(name, format!("{kind}{place}, coherent")),
         Coherence::WithinNode => {

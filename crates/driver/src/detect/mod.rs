@@ -1,16 +1,17 @@
 //! Detection of a file's file system.
 
 mod kind;
+mod locks;
 mod mounts;
 mod placement;
 
 use std::{
     io,
-    os::fd::{AsFd, BorrowedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
 };
 
-use crate::{Facts, FileSystem, Placement, control::Control, posix::sys};
+use crate::{Facts, FileSystem, LockReach, MountView, Placement, control::Control, posix::sys};
 use mounts::Mount;
 
 /// Facts about an open file; `assumed` overrides the detected kind.
@@ -28,6 +29,8 @@ pub(crate) fn facts(
     let placement = placement::find(fd, &file_system, control);
     let striping = placement.as_ref().map(Placement::striping);
     Ok(Facts {
+        locks: found.locks(&file_system),
+        source: found.source(),
         mount_point: found.mount.map(|mount| mount.point),
         block_size,
         direct_alignment: found.direct_alignment,
@@ -53,6 +56,29 @@ pub(crate) fn of_directory(path: &Path) -> io::Result<FileSystem> {
 /// The file system of a path. If the path does not exist, that of its nearest
 /// existing parent.
 pub(crate) fn of_path(path: &Path) -> io::Result<(FileSystem, Option<PathBuf>)> {
+    let (_, found) = nearest(path)?;
+    Ok((found.file_system, found.mount.map(|mount| mount.point)))
+}
+
+/// How this process sees the file system of a path; see [`of_path`].
+pub(crate) fn view_of_path(path: &Path) -> io::Result<MountView> {
+    let (fd, found) = nearest(path)?;
+    found.into_view(fd.as_fd())
+}
+
+/// How this process sees the file system of a path's directory; see [`of_path`]. The
+/// last component is not looked up.
+pub(crate) fn view_of_directory(path: &Path) -> io::Result<MountView> {
+    view_of_path(path.parent().unwrap_or(path))
+}
+
+/// How this process sees the file system of an open file, whatever it is assumed
+/// to be.
+pub(crate) fn view(fd: BorrowedFd<'_>) -> io::Result<MountView> {
+    find(fd)?.into_view(fd)
+}
+
+fn nearest(path: &Path) -> io::Result<(OwnedFd, Found)> {
     for parent in path.ancestors() {
         let parent = if parent.as_os_str().is_empty() {
             Path::new(".")
@@ -62,7 +88,7 @@ pub(crate) fn of_path(path: &Path) -> io::Result<(FileSystem, Option<PathBuf>)> 
         match sys::open(parent, libc::O_PATH, 0) {
             Ok(fd) => {
                 let found = find(fd.as_fd())?;
-                return Ok((found.file_system, found.mount.map(|mount| mount.point)));
+                return Ok((fd, found));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
@@ -80,6 +106,23 @@ struct Found {
     /// 0 if it is not known.
     block_size: u64,
     direct_alignment: Option<u64>,
+}
+
+impl Found {
+    fn into_view(self, fd: BorrowedFd<'_>) -> io::Result<MountView> {
+        let (source, locks) = (self.source(), self.locks(&self.file_system));
+        MountView::new(fd, self.file_system, source, locks)
+    }
+
+    fn source(&self) -> String {
+        let mount = self.mount.as_ref();
+        mount.map_or_else(String::new, |mount| mount.source.clone())
+    }
+
+    fn locks(&self, file_system: &FileSystem) -> LockReach {
+        let options = self.mount.as_ref().map_or("", |mount| &mount.options);
+        locks::reach(file_system, options)
+    }
 }
 
 fn find(fd: BorrowedFd<'_>) -> io::Result<Found> {

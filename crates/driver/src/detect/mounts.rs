@@ -14,6 +14,10 @@ pub(super) struct Mount {
     pub(super) number: u64,
     pub(super) point: PathBuf,
     pub(super) kind: String,
+    /// The device or server.
+    pub(super) source: String,
+    /// Options of the file system, separated by commas.
+    pub(super) options: String,
 }
 
 /// Mounts looked up so far, by mount number and magic number: mount numbers are
@@ -47,11 +51,18 @@ fn parse(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|&byte| byte == b' ');
     let number = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
     let point = fields.nth(3)?;
-    let kind = fields.skip_while(|&field| field != b"-").nth(1)?;
+    let mut fields = fields.skip_while(|&field| field != b"-").skip(1);
+    let kind = fields.next()?;
+    let mut text = || {
+        let field = unescape(fields.next().unwrap_or_default());
+        String::from_utf8_lossy(&field).into_owned()
+    };
     Some(Mount {
         number,
         point: PathBuf::from(OsString::from_vec(unescape(point))),
         kind: String::from_utf8_lossy(kind).into_owned(),
+        source: text(),
+        options: text(),
     })
 }
 
@@ -81,6 +92,10 @@ mod tests {
         let mount = parse(line).unwrap();
         assert_eq!((mount.number, mount.kind.as_str()), (36, "fuse.x"));
         assert_eq!(mount.point, PathBuf::from("/a b\\c"));
+        assert_eq!(
+            (mount.source.as_str(), mount.options.as_str()),
+            ("src", "rw")
+        );
         assert_eq!(
             parse(b"27 1 254:0 / / rw - ext4 /dev/vda rw").unwrap().kind,
             "ext4"

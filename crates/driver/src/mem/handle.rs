@@ -9,7 +9,7 @@ use std::{
 use super::Node;
 use crate::{
     Access, Advice, Batch, Client, Coherence, Completion, Direction, Facts, FileSystem, Handle,
-    Latency, LockMode, Outcome, RangeLock, background,
+    Latency, LockMode, LockReach, Outcome, RangeLock, background,
     closing::{Closing, ResourceGuard, lock},
     lock::Ticket,
 };
@@ -27,6 +27,8 @@ static FACTS: Facts = Facts {
     lock_granularity: None,
     coherence: Coherence::WithinNode,
     client: Client::Local,
+    source: String::new(),
+    locks: LockReach::Node,
 };
 
 /// A file opened by one rank.

@@ -54,7 +54,7 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn interfered(interference: Arc<dyn Interference>) -> Self {
+    pub(crate) fn interfered(interference: Arc<dyn Interference>) -> Self {
         Calls {
             interference: Some(interference),
         }

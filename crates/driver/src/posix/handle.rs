@@ -16,7 +16,8 @@ use super::{
 };
 use crate::{
     Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity, FileSystem,
-    Handle, IoMode, Latency, LockMode, OpenHow, Outcome, RangeLock, ScatteredWrites, background,
+    Handle, IoMode, Latency, LockMode, MountView, OpenHow, Outcome, RangeLock, ScatteredWrites,
+    background,
     batch::beyond_files,
     closing::{Closing, ResourceGuard},
     control::Control,
@@ -27,7 +28,7 @@ use crate::{
 };
 
 /// One rank's open file.
-pub(super) struct PosixHandle {
+pub(crate) struct PosixHandle {
     file: Closing<Descriptor>,
     how: OpenHow,
     calls: Calls,
@@ -39,15 +40,15 @@ pub(super) struct PosixHandle {
 }
 
 /// What a handle takes over from its driver.
-pub(super) struct Setup {
-    pub(super) calls: Calls,
-    pub(super) lists: ListMethod,
-    pub(super) assumed: Option<FileSystem>,
-    pub(super) control: Control,
+pub(crate) struct Setup {
+    pub(crate) calls: Calls,
+    pub(crate) lists: ListMethod,
+    pub(crate) assumed: Option<FileSystem>,
+    pub(crate) control: Control,
 }
 
 impl PosixHandle {
-    pub(super) fn open(path: &Path, how: &OpenHow, setup: Setup) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, how: &OpenHow, setup: Setup) -> io::Result<Self> {
         uring::renew();
         let Setup {
             calls,
@@ -81,20 +82,20 @@ impl PosixHandle {
 
     /// A pass, unless a lock of this handle's is stuck: someone waits for it,
     /// so the next call of whatever kind reports it.
-    fn enter(&self) -> io::Result<ResourceGuard<Descriptor>> {
+    pub(crate) fn enter(&self) -> io::Result<ResourceGuard<Descriptor>> {
         self.locks.check_released(&self.file)?;
         self.file.enter()
     }
 
     /// A pass for a call that changes the file.
-    fn enter_to_change(&self) -> io::Result<ResourceGuard<Descriptor>> {
+    pub(crate) fn enter_to_change(&self) -> io::Result<ResourceGuard<Descriptor>> {
         let pass = self.enter()?;
         self.how.access.require(Direction::Write)?;
         Ok(pass)
     }
 
     /// A pass for a transfer.
-    fn enter_to_move(&self, batch: &Batch<'_>) -> io::Result<ResourceGuard<Descriptor>> {
+    pub(crate) fn enter_to_move(&self, batch: &Batch<'_>) -> io::Result<ResourceGuard<Descriptor>> {
         let pass = self.enter()?;
         self.how.access.require(batch.direction())?;
         batch.require_addressable()?;
@@ -284,7 +285,11 @@ impl Handle for PosixHandle {
 
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
         let file = self.file.enter()?;
-        FileIdentity::of(file.buffered(), &self.facts.file_system).map(Some)
+        FileIdentity::of(file.buffered(), &self.facts).map(Some)
+    }
+
+    fn mount(&self) -> io::Result<Option<MountView>> {
+        detect::view(self.file.enter()?.buffered()).map(Some)
     }
 
     fn node_path(&self) -> Option<PathBuf> {

@@ -13,6 +13,8 @@ mod transfer;
 pub(crate) use calls::Calls;
 pub use calls::{CallAction, Interference, SystemCall};
 pub(crate) use descriptor::{Descriptor, ListMethod};
+pub(crate) use handle::{PosixHandle, Setup};
+pub(crate) use transfer::{run_steps, step};
 
 use std::{io, path::Path, sync::Arc};
 
@@ -22,7 +24,6 @@ use crate::{
     detect,
     mapped::Copier,
 };
-use handle::{PosixHandle, Setup};
 
 /// Any mounted file system.
 ///

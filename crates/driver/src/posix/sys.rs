@@ -159,6 +159,18 @@ pub(crate) fn size(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(u64::try_from(status(fd)?.st_size).unwrap_or(0))
 }
 
+/// Size in bytes, as this node knows it.
+pub(crate) fn known_size(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let found = extended_status(fd, libc::STATX_SIZE, libc::AT_STATX_DONT_SYNC)?;
+    Ok(found.stx_size)
+}
+
+/// Size in bytes, as the server knows it.
+pub(crate) fn fresh_size(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let found = extended_status(fd, libc::STATX_SIZE, libc::AT_STATX_FORCE_SYNC)?;
+    Ok(found.stx_size)
+}
+
 /// Preferred transfer size in bytes.
 pub(crate) fn block_size(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(u64::try_from(status(fd)?.st_blksize).unwrap_or(0))

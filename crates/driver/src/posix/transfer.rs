@@ -18,7 +18,7 @@ pub(super) fn run(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Outco
 
 /// Moves a batch run by run. `step` moves some bytes of a run; zero means end
 /// of file.
-pub(super) fn run_steps<'a>(
+pub(crate) fn run_steps<'a>(
     batch: &Batch<'a>,
     mut step: impl FnMut(&mut Vector<'a>) -> io::Result<usize>,
 ) -> Outcome {
@@ -56,7 +56,7 @@ pub(super) fn read_cached(fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Option<Outco
 
 /// Moves some of the vector, at least one byte; zero means end of file. The
 /// batch that it comes from must be addressable.
-pub(super) fn step(
+pub(crate) fn step(
     calls: &Calls,
     fd: BorrowedFd<'_>,
     vector: &mut Vector<'_>,

@@ -19,7 +19,7 @@ use std::{
 
 use crate::{
     Advice, Batch, Capabilities, Completion, Creation, Direction, Driver, Facts, FileIdentity,
-    FileSystem, Handle, Latency, LockMode, OpenHow, Outcome, RangeLock,
+    FileSystem, Handle, Latency, LockMode, MountView, OpenHow, Outcome, RangeLock,
 };
 
 /// An operation of a driver.
@@ -282,6 +282,14 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
 
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
         self.file.inner.identity()
+    }
+
+    fn mount(&self) -> io::Result<Option<MountView>> {
+        self.file.inner.mount()
+    }
+
+    fn bypasses_cache(&self) -> bool {
+        self.file.inner.bypasses_cache()
     }
 
     fn node_path(&self) -> Option<PathBuf> {

@@ -195,17 +195,18 @@ impl Aggregator {
                 });
                 continue;
             }
+            let key = core.jobs.start(Doing::Fill(id));
+            window.open += 1;
             for share in shares {
-                let key = core.jobs.start(Doing::Fill(id));
                 let message = Message::Move {
                     key,
                     realm,
                     file: window.file.clone(),
                     buffer: window.buffer,
                     place: window.place_of(share),
+                    among: shares.len() as u32,
                 };
                 core.tell(share.rank, message);
-                window.open += 1;
             }
         }
     }
@@ -274,7 +275,7 @@ impl Aggregator {
         }
     }
 
-    /// A rank of this group has filled or emptied its part of a window.
+    /// The ranks of this group have filled or emptied their parts of a window.
     pub(crate) fn filled<A: Accesses>(&mut self, core: &mut Core<A>, window: WindowId) {
         self.window(window.number).open -= 1;
         self.advance(core);

@@ -4,20 +4,13 @@ use super::Machine;
 use crate::{Accesses, Job, Outcome, Span, jobs::Doing, relay::Relay};
 
 impl<A: Accesses> Machine<A> {
-    /// A rank of the group has filled or emptied its part of a buffer.
+    /// The ranks of the group have filled or emptied their parts of a buffer.
     pub(super) fn moved(&mut self, key: Job) {
-        if let Some(Doing::Load { waiting, .. }) = self.core.jobs.get_mut(key) {
-            *waiting -= 1;
-            if *waiting > 0 {
-                return;
-            }
-        }
         match self.core.jobs.finish(key) {
             Doing::Load {
                 slice,
                 buffer,
                 send,
-                ..
             } => self.relay.loaded(&mut self.core, &slice, buffer, send),
             Doing::Fill(window) => self.with(window, |it, core| it.filled(core, window)),
             doing => panic!("{doing:?} waits for no copy"),
@@ -50,15 +43,26 @@ impl<A: Accesses> Machine<A> {
         }
     }
 
-    pub(super) fn completed(&mut self, job: Job) {
+    pub(super) fn copied_own(&mut self, job: Job, is_last: bool) {
         let doing = self.core.jobs.finish(job);
         if self.lost.is_some() {
             return;
         }
         match doing {
             Doing::Copy { asker, key, bytes } => {
-                self.member.copied(&mut self.core, (asker, key), bytes);
+                let asker = (asker, key);
+                self.member.copied(&mut self.core, asker, bytes, is_last);
             }
+            doing => panic!("{doing:?} is not a copy of this rank's data"),
+        }
+    }
+
+    pub(super) fn completed(&mut self, job: Job) {
+        let doing = self.core.jobs.finish(job);
+        if self.lost.is_some() {
+            return;
+        }
+        match doing {
             Doing::Scatter { window, staging } => {
                 self.with(window, |it, core| it.scattered(core, window, staging));
             }

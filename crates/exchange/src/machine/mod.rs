@@ -136,6 +136,7 @@ impl<A: Accesses> Machine<A> {
             },
             Event::Received { job, bytes } => self.received(job, bytes),
             Event::Sent(job) | Event::Copied(job) => self.completed(job),
+            Event::CopiedOwn { job, is_last } => self.copied_own(job, is_last),
             Event::Transferred { job, outcome } => self.transferred(job, outcome),
             Event::Acquired(kind) => self.answered(kind, Pool::acquired),
             Event::Refused(kind) => self.answered(kind, Pool::refused),
@@ -222,8 +223,10 @@ impl<A: Accesses> Machine<A> {
                 file,
                 buffer,
                 place,
+                among,
             } => {
                 let asker = (from, key);
+                let place = (place, among);
                 self.member.copy(core, asker, (realm, file), buffer, place);
             }
             Message::Moved { key } => self.moved(key),

@@ -48,6 +48,7 @@ pub fn run<A: Accesses>(
             .collect(),
         queue: Queue::new(),
         receives: HashMap::new(),
+        copied: HashMap::new(),
         cpu_free: vec![0; ranks as usize],
         out_free: vec![0; groups],
         in_free: vec![0; groups],
@@ -74,6 +75,8 @@ struct World<'a, A> {
     machines: Vec<Machine<A>>,
     queue: Queue<(Rank, Event<A>)>,
     receives: HashMap<(Rank, Rank, Tag), Job>,
+    /// How many ranks have filled or emptied a buffer, and until when.
+    copied: HashMap<Buffer, (u32, u64)>,
     /// When each rank, link and server becomes idle.
     cpu_free: Vec<u64>,
     out_free: Vec<u64>,
@@ -166,10 +169,27 @@ impl<A: Accesses> World<'_, A> {
                 self.queue.push(arrival, (to, received));
             }
             Action::Copy {
-                job, realm, file, ..
+                job,
+                realm,
+                file,
+                buffer,
+                among,
+                ..
             } => {
                 let bytes = self.accesses.bytes(rank, realm, file);
-                self.copy(now, rank, job, bytes);
+                let end = self.copying(now, rank, bytes);
+                let (copied, latest) = self.copied.entry(buffer).or_insert((0, 0));
+                *copied += 1;
+                *latest = end.max(*latest);
+                let (end, is_last) = match *copied == among {
+                    true => (*latest, true),
+                    false => (end, false),
+                };
+                if is_last {
+                    self.copied.remove(&buffer);
+                }
+                let copied = Event::CopiedOwn { job, is_last };
+                self.queue.push(end, (rank, copied));
             }
             Action::Arrange { job, parts, .. } => {
                 let bytes = parts.iter().map(|it| it.part.bytes).sum();
@@ -244,10 +264,15 @@ impl<A: Accesses> World<'_, A> {
     }
 
     fn copy(&mut self, now: u64, rank: Rank, job: Job, bytes: u64) {
+        let end = self.copying(now, rank, bytes);
+        self.queue.push(end, (rank, Event::Copied(job)));
+    }
+
+    /// When a copy is complete.
+    fn copying(&mut self, now: u64, rank: Rank, bytes: u64) -> u64 {
         let free = &mut self.cpu_free[rank.index()];
         *free = (*free).max(now) + duration_ns(bytes, self.model.copy_rate);
-        let end = *free;
-        self.queue.push(end, (rank, Event::Copied(job)));
+        *free
     }
 
     /// Moves some bytes of a range, evenly divided among the servers of its

@@ -12,6 +12,7 @@ use crate::error::{HostError, MpiError};
 use crate::handles::Comm;
 use crate::host::loader::{Library, Visibility};
 use crate::host::{Host, Threads};
+use crate::transport::{InsideCall, MpiTransport};
 
 /// Selects the MPI library to load.
 pub const LIBRARY_VARIABLE: &str = "PARIO_MPI_LIBRARY";
@@ -148,6 +149,8 @@ impl Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         if self.at_end == AtEnd::Finalize && !self.host.is_finalized() {
+            let _inside = InsideCall::enter();
+            MpiTransport::forget_all(self.host);
             // There is nowhere to report an error.
             let _ = self.host.finalize();
         }

@@ -101,7 +101,7 @@ impl MpiTransport {
     /// Forgets all groups that no file is open on, and frees what the host has
     /// of them. The calling thread may call the MPI, which is about to end.
     pub fn forget_all(host: &Host) {
-        registry::forget_all();
+        registry::forget_all(host);
         retired::free(host);
     }
 

@@ -27,6 +27,9 @@ use crate::Host;
 /// The context of messages that concern every context: a rank is lost.
 pub(super) const LOSSES: ContextId = ContextId(u64::MAX);
 
+/// The context of the last messages of all.
+const PARTING: ContextId = ContextId(u64::MAX - 1);
+
 /// How many times to look for messages when nothing comes: in some MPIs long
 /// messages of the program itself move on by one piece per look.
 const IDLE_POLLS: usize = 8;
@@ -51,12 +54,18 @@ const YIELD_FOR_MESSAGES: Duration = Duration::from_millis(5);
 /// How one of so many ranks on a node waits.
 pub(super) fn backoff(ranks: u32, has_link: bool) -> Backoff {
     let backoff = BACKOFF.among(ranks);
-    match has_link && !Backoff::is_crowded(ranks) {
-        true => Backoff {
+    match (has_link, Backoff::is_crowded(ranks)) {
+        (false, _) => backoff,
+        (true, false) => Backoff {
             yield_for: YIELD_FOR_MESSAGES,
             ..backoff
         },
-        false => backoff,
+        (true, true) => Backoff {
+            yield_for: YIELD_FOR_MESSAGES,
+            first_sleep: BACKOFF.first_sleep,
+            longest_sleep: BACKOFF.longest_sleep,
+            ..backoff
+        },
     }
 }
 
@@ -326,14 +335,35 @@ impl MpiEndpoint {
     /// Returns when everything that was sent has left, which it does: the
     /// receivers wait for it.
     pub(super) fn finish_sending(&self) -> Result<()> {
-        loop {
+        while self.may_call() {
             self.progress_once();
             self.check()?;
             if lock(&self.commands).is_empty() && lock(&self.engine).has_sent_all() {
-                return Ok(());
+                break;
             }
             thread::yield_now();
         }
+        Ok(())
+    }
+
+    /// Returns when all ranks have called this and nothing is under way. Ranks
+    /// exchange messages at doubling distances, so that those who are last part
+    /// at the same moment.
+    pub(super) fn part(&self) -> Result<()> {
+        let (rank, size) = (self.rank().0, self.size());
+        let distances = std::iter::successors(Some(1_u32), |distance| distance.checked_mul(2));
+        for distance in distances.take_while(|distance| *distance < size) {
+            let tag = Tag(distance);
+            let to = u64::from(rank) + u64::from(distance);
+            let to = Rank((to % u64::from(size)) as u32);
+            let from = Rank((rank + size - distance) % size);
+            self.send(PARTING, to, tag, &[])?;
+            while self.may_call() && self.take(PARTING, from, tag)?.is_none() {
+                self.progress_once();
+                thread::yield_now();
+            }
+        }
+        self.finish_sending()
     }
 
     /// Ends all waits, here and on other nodes, because a rank has been lost
@@ -399,8 +429,13 @@ impl MpiEndpoint {
         self.progress_polling(1)
     }
 
+    /// Whether the calling thread may call the MPI, which a forked child has none of.
+    fn may_call(&self) -> bool {
+        self.callers.include_me() && self.process.is_this()
+    }
+
     fn progress_polling(&self, idle_polls: usize) -> Moved {
-        if !self.callers.include_me() || !self.process.is_this() {
+        if !self.may_call() {
             return Moved::Nothing;
         }
         let mut moved = Moved::Nothing;
@@ -440,7 +475,7 @@ impl MpiEndpoint {
 
 impl Drop for MpiEndpoint {
     fn drop(&mut self) {
-        let may_call = self.callers.include_me() && self.process.is_this();
+        let may_call = self.may_call();
         let engine = self.engine.get_mut();
         let engine = engine.unwrap_or_else(PoisonError::into_inner);
         engine.abandon(may_call);

@@ -191,6 +191,7 @@ mod tests {
     use pario_transport::{Rank, Result, Tag};
     use std::collections::VecDeque;
     use std::thread;
+    use std::time::Duration;
 
     type ProgressHook = Arc<Mutex<Option<Arc<MpiEndpoint>>>>;
 
@@ -203,17 +204,25 @@ mod tests {
         /// An endpoint over which another thread sends, once, while this one
         /// looks.
         progress_hook: ProgressHook,
+        looks_per_send: usize,
+        sending: Arc<()>,
     }
 
-    /// Something that is over at once.
+    /// A send that is over when it has been asked about so many times more; those
+    /// that are not hold a reference.
     #[derive(Debug)]
-    struct Done(Vec<u8>);
+    struct Sending(usize, #[allow(dead_code)] Arc<()>);
 
-    impl Pending for Done {
+    impl Pending for Sending {
         fn is_over(&mut self) -> Result<bool> {
-            Ok(true)
+            self.0 = self.0.saturating_sub(1);
+            Ok(self.0 == 0)
         }
     }
+
+    /// A message that has arrived.
+    #[derive(Debug)]
+    struct Done(Vec<u8>);
 
     impl PendingMessage for Done {
         fn try_finish(&mut self) -> Result<Option<Vec<u8>>> {
@@ -235,7 +244,10 @@ mod tests {
 
         fn isend(&self, to: Rank, bytes: Vec<u8>) -> Result<Box<dyn Pending>> {
             self.sent[to.index()].lock().unwrap().push_back(bytes);
-            Ok(Box::new(Done(Vec::new())))
+            Ok(Box::new(Sending(
+                self.looks_per_send,
+                Arc::clone(&self.sending),
+            )))
         }
 
         fn poll_receive(&self) -> Result<Option<Arriving>> {
@@ -262,6 +274,14 @@ mod tests {
     }
 
     fn pair(callers: Callers) -> ([Arc<MpiEndpoint>; 2], ProgressHook) {
+        slow_pair(callers, 1, &Arc::new(()))
+    }
+
+    fn slow_pair(
+        callers: Callers,
+        looks_per_send: usize,
+        sending: &Arc<()>,
+    ) -> ([Arc<MpiEndpoint>; 2], ProgressHook) {
         let sent = Arc::new([Mutex::default(), Mutex::default()]);
         let progress_hook = ProgressHook::default();
         let endpoints = [0, 1].map(|rank| {
@@ -272,6 +292,8 @@ mod tests {
                     0 => Arc::clone(&progress_hook),
                     _ => ProgressHook::default(),
                 },
+                looks_per_send,
+                sending: Arc::clone(sending),
             };
             Arc::new(MpiEndpoint::new(Box::new(pipe), callers))
         });
@@ -320,5 +342,45 @@ mod tests {
         far.progress_once();
         let received = far.take(CONTEXT, Rank(0), TAG).unwrap();
         assert_eq!(received.as_deref(), Some(&b"late"[..]));
+    }
+
+    #[test]
+    fn what_was_sent_has_left_when_sending_is_finished() {
+        let sending = Arc::new(());
+        let ([near, _], _) = slow_pair(Callers::All, 1000, &sending);
+        near.send(CONTEXT, Rank(1), TAG, b"last").unwrap();
+        assert_eq!(
+            Arc::strong_count(&sending),
+            3,
+            "the pipe, the send, and this"
+        );
+        near.finish_sending().unwrap();
+        assert_eq!(Arc::strong_count(&sending), 2);
+    }
+
+    #[test]
+    fn ranks_part_together() {
+        let ([early, late], _) = slow_pair(Callers::All, 10, &Arc::new(()));
+        let has_parted = Arc::new(AtomicBool::new(false));
+        let parting = {
+            let has_parted = Arc::clone(&has_parted);
+            thread::spawn(move || {
+                early.part().unwrap();
+                has_parted.store(true, Ordering::Release);
+            })
+        };
+        thread::sleep(Duration::from_millis(20));
+        assert!(
+            !has_parted.load(Ordering::Acquire),
+            "the other has not come"
+        );
+        late.part().unwrap();
+        parting.join().unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_may_not_call_does_not_wait_for_others_at_the_end() {
+        let ([barred, _], _) = pair(Callers::Inside);
+        barred.part().unwrap();
     }
 }

@@ -26,10 +26,26 @@ fn known() -> MutexGuard<'static, Vec<Arc<ProcessGroup>>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Forgets all groups.
-pub(super) fn forget_all() {
+/// Forgets all groups, after a last meeting of all processes: none of them calls the
+/// MPI after another has begun to end it. (MPICH 4.0 over UCX on TCP never returns
+/// from `MPI_Finalize` if a rank answers one that is in it already.)
+pub(super) fn forget_all(host: &Host) {
     let forgotten = std::mem::take(&mut *known());
+    let of_all = of_all(host, &forgotten).cloned();
     drop(forgotten);
+    if let Some(link) = of_all.as_ref().and_then(|group| group.link.as_ref()) {
+        // A rank that is lost, or an MPI that fails, is reported by its own end.
+        let _ = link.part();
+    }
+}
+
+/// The first known group that all processes of the world belong to, if it needs
+/// messages.
+fn of_all<'a>(host: &Host, known: &'a [Arc<ProcessGroup>]) -> Option<&'a Arc<ProcessGroup>> {
+    let world = host.has_world().then_some(host.predefined().comm_world)?;
+    let size = host.comm_size(world).ok()?;
+    let of_all = |group: &&Arc<ProcessGroup>| group.size as usize == size && group.link.is_some();
+    known.iter().filter(of_all).min_by_key(|group| group.number)
 }
 
 /// The group as this rank knows it.
@@ -57,15 +73,25 @@ pub(super) fn remember(host: &Host, group: &Arc<ProcessGroup>) {
     if host.has_world() {
         known.push(Arc::clone(group));
     }
+    // Ranks may forget different groups, but all meet in this one when the MPI ends.
+    let of_all = of_all(host, &known).cloned();
+    let is_of_all = |group: &Arc<ProcessGroup>| {
+        let kept = of_all.as_ref();
+        kept.is_some_and(|kept| Arc::ptr_eq(kept, group))
+    };
     let (mut idle, mut bytes) = (0, 0);
     let is_kept: Vec<bool> = known
         .iter()
         .rev()
         .map(|group| {
-            let is_idle = Arc::strong_count(group) == 1;
+            let references = 1 + usize::from(is_of_all(group));
+            let is_idle = Arc::strong_count(group) == references;
             idle += usize::from(is_idle);
             bytes += if is_idle { group.bytes() } else { 0 };
-            !is_idle || idle == 1 || (idle <= IDLE_MAX && bytes <= IDLE_BYTES_MAX)
+            !is_idle
+                || is_of_all(group)
+                || idle == 1
+                || (idle <= IDLE_MAX && bytes <= IDLE_BYTES_MAX)
         })
         .collect();
     let mut is_kept = is_kept.into_iter().rev();

@@ -10,7 +10,8 @@ use std::{io, num::NonZeroU32, ops::Range, path::PathBuf, sync::Arc};
 
 use pario_driver::{
     Advice, Batch, Client, Coherence, Completion, Creation, Direction, Facts, FileIdentity,
-    FileSystem, Handle, Latency, LockMode, Outcome, Placement, RangeLock, Striping,
+    FileSystem, Handle, Latency, LockMode, LockReach, MountView, Outcome, Placement, RangeLock,
+    Striping,
 };
 
 /// The name of the file system if ranks see several kinds of it.
@@ -35,6 +36,8 @@ pub(super) fn to_wire(facts: &Facts) -> Vec<u8> {
             Coherence::Unknown => 2,
         },
         facts.placement.as_ref().map_or(0, Placement::fingerprint),
+        facts.direct_alignment.unwrap_or(0),
+        facts.locks as u64,
     ];
     let mut wire = numbers.map(u64::to_le_bytes).concat();
     wire.extend(facts.file_system.to_string().into_bytes());
@@ -55,12 +58,14 @@ pub(super) fn from_wire(wire: &[u8], placement: Option<Placement>) -> Facts {
         client,
         coherence,
         _,
+        direct_alignment,
+        locks,
     ] = numbers;
     Facts {
         file_system: FileSystem::named(&String::from_utf8_lossy(file_system)),
         mount_point: None,
         block_size,
-        direct_alignment: None,
+        direct_alignment: Some(direct_alignment).filter(|bytes| *bytes > 0),
         striping: (count > 0).then_some(Striping { unit, count }),
         lock_granularity: Some(lock_granularity).filter(|bytes| *bytes > 0),
         placement,
@@ -74,11 +79,13 @@ pub(super) fn from_wire(wire: &[u8], placement: Option<Placement>) -> Facts {
             1 => Coherence::WithinNode,
             _ => Coherence::Unknown,
         },
+        source: String::new(),
+        locks: lock_reach(locks),
     }
 }
 
 const NOT_STRIPED: Striping = Striping { unit: 0, count: 0 };
-const NUMBERS: usize = 7;
+const NUMBERS: usize = 9;
 
 /// A message taken apart.
 #[derive(Clone, Copy)]
@@ -135,7 +142,7 @@ fn common(own: &Facts, all: &[Seen<'_>]) -> Facts {
         },
         mount_point: own.mount_point.clone(),
         block_size: greatest(0),
-        direct_alignment: own.direct_alignment,
+        direct_alignment: Some(greatest(7)).filter(|_| all.iter().all(|it| it.numbers[7] > 0)),
         striping: own.striping.filter(|_| is_equal(1) && is_equal(2)),
         placement: own.placement.clone().filter(|_| is_equal(6)),
         lock_granularity: Some(greatest(3)).filter(|bytes| *bytes > 0),
@@ -150,6 +157,16 @@ fn common(own: &Facts, all: &[Seen<'_>]) -> Facts {
             (true, 1) => Coherence::WithinNode,
             _ => Coherence::Unknown,
         },
+        source: own.source.clone(),
+        locks: lock_reach(greatest(8)),
+    }
+}
+
+fn lock_reach(number: u64) -> LockReach {
+    match number {
+        0 => LockReach::Everywhere,
+        1 => LockReach::Node,
+        _ => LockReach::Nowhere,
     }
 }
 
@@ -233,6 +250,14 @@ impl Handle for WithFacts {
         self.handle.identity()
     }
 
+    fn mount(&self) -> io::Result<Option<MountView>> {
+        self.handle.mount()
+    }
+
+    fn bypasses_cache(&self) -> bool {
+        self.handle.bypasses_cache()
+    }
+
     fn node_path(&self) -> Option<PathBuf> {
         self.handle.node_path()
     }
@@ -265,6 +290,8 @@ mod tests {
             placement: None,
             lock_granularity: None,
             client: Client::Kernel,
+            source: String::new(),
+            locks: LockReach::Everywhere,
         }
     }
 
@@ -287,12 +314,8 @@ mod tests {
     #[test]
     fn a_rank_that_has_not_opened_the_file_knows_the_facts_that_plans_need() {
         for seen in [facts(FileSystem::Nfs), lustre(1 << 20)] {
-            let expected = Facts {
-                direct_alignment: None,
-                ..seen.clone()
-            };
             let placement = seen.placement.clone();
-            assert_eq!(from_wire(&to_wire(&seen), placement), expected);
+            assert_eq!(from_wire(&to_wire(&seen), placement), seen);
         }
     }
 
@@ -319,6 +342,8 @@ mod tests {
         let large = Facts {
             block_size: 1 << 20,
             client: Client::Library,
+            locks: LockReach::Node,
+            direct_alignment: None,
             ..facts(FileSystem::Nfs)
         };
         let all = shared(&[facts(FileSystem::Ext), large]);
@@ -326,6 +351,8 @@ mod tests {
         assert_eq!(all[0].coherence, Coherence::Unknown);
         assert_eq!(all[0].block_size, 1 << 20);
         assert_eq!(all[0].client, Client::Library);
+        assert_eq!(all[0].locks, LockReach::Node);
+        assert_eq!(all[0].direct_alignment, None);
         assert_eq!(all[0].file_system.to_string(), MIXED);
     }
 }

@@ -148,6 +148,11 @@ impl Deferral {
         Self::none("by all ranks at once: they gave different names")
     }
 
+    /// All ranks open the file, because each node has a cache of its own to bypass.
+    pub(super) fn of_several_caches() -> Deferral {
+        Self::none("by all ranks at once: the file system is not coherent between nodes")
+    }
+
     pub(super) fn is_used(&self) -> bool {
         self.openers.is_some()
     }

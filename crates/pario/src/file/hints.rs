@@ -179,7 +179,7 @@ pub(super) fn publish(info: &mut Info, comm: &dyn Transport, hints: &Hints, fact
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pario_driver::{Client, FileSystem, Striping};
+    use pario_driver::{Client, FileSystem, LockReach, Striping};
     use pario_hints::Sources;
 
     fn hints(pairs: &[(&str, &str)]) -> Hints {
@@ -199,6 +199,8 @@ mod tests {
             placement: None,
             lock_granularity: None,
             client: Client::Kernel,
+            source: String::new(),
+            locks: LockReach::Everywhere,
         };
         let mut facts = of(FileSystem::PanFs);
         let missed = |pairs: &[(&str, &str)], facts: &Facts| missed_striping(&hints(pairs), facts);

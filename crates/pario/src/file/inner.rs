@@ -17,6 +17,7 @@ use super::{
     Atomicity,
     late_handle::LateHandle,
     settings::{CallSettings, CurrentSettings},
+    sharing::FileSharing,
 };
 use crate::{
     Error, ErrorKind, Mode, Result,
@@ -45,6 +46,8 @@ pub(crate) struct Inner {
     /// Why this driver was selected.
     pub(crate) driver_reason: String,
     pub(crate) handle: Arc<dyn Handle>,
+    /// Through which caches the ranks see the file.
+    pub(crate) sharing: FileSharing,
     /// Which ranks opened the file at once, and why.
     pub(crate) opened_by: String,
     /// The handle, if open was deferred.

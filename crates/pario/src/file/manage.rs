@@ -7,7 +7,7 @@ use pario_hints::Info;
 use pario_layout::Datatype;
 use pario_transport::Rank;
 
-use super::{Atomicity, File, Inner, open::advise};
+use super::{Atomicity, File, Inner, lock_probe, open::advise};
 use crate::{
     Error, ErrorKind, Overlap, Result, agree, collective_call::CollectiveCall, view::flatten,
 };
@@ -100,12 +100,23 @@ impl File {
                     ),
                 ));
             }
+            if atomicity == Atomicity::Atomic {
+                inner.sharing.require_locks("atomic mode")?;
+            }
             Ok(vec![atomicity as u8])
         });
         let call = CollectiveCall::SetAtomicity;
         inner
             .collectively(call, || inner.begin_with(call, mine))
             .and_then(|all| agree::same(&all, "the atomicity"))
+            .and_then(
+                |()| match atomicity == Atomicity::Atomic && inner.mode.can_write() {
+                    true => {
+                        lock_probe::run(&*inner.comm, &*inner.handle, &inner.sharing, "atomic mode")
+                    }
+                    false => Ok(()),
+                },
+            )
             .map_err(|error| inner.name_error(error, "set_atomicity"))?;
         inner.state.settings.change(|it| it.atomicity = atomicity);
         Ok(())
@@ -236,7 +247,12 @@ impl Inner {
             Rank(0) => change(&*self.handle).map_err(Error::from),
             _ => Ok(()),
         };
-        self.agree(call.name(), changed)
+        self.agree(call.name(), changed)?;
+        if self.handle.bypasses_cache() && self.comm.rank() != Rank(0) {
+            // This node learns of the new size. If that fails, reads near the end will, too.
+            let _ = self.handle.size();
+        }
+        Ok(())
     }
 
     fn check_resize(&self, bytes: u64) -> Result<()> {

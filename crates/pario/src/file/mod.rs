@@ -7,6 +7,7 @@ mod deferral;
 mod hints;
 mod inner;
 mod late_handle;
+mod lock_probe;
 mod manage;
 mod open;
 mod placement;
@@ -15,6 +16,7 @@ mod pointers;
 mod rank_views;
 mod same_file;
 mod settings;
+mod sharing;
 mod usable;
 mod views;
 
@@ -22,6 +24,7 @@ pub use collective::Split;
 pub(crate) use inner::Inner;
 pub(crate) use late_handle::LateHandle;
 pub(crate) use settings::CallSettings;
+pub(crate) use sharing::FileSharing;
 
 use std::{path::Path, sync::Arc};
 

@@ -25,7 +25,8 @@ use super::{
     late_handle::{LateHandle, Opening},
     placement_wire, same_file,
     settings::CurrentSettings,
-    usable::{usable, usable_alone},
+    sharing::{self, FileSharing},
+    usable::{usable, usable_alone, usable_with},
 };
 use crate::{
     Comm, Error, ErrorKind, Mode, Result,
@@ -94,7 +95,7 @@ impl File {
         info: &Info,
     ) -> Result<File> {
         let path = path.as_ref();
-        let given = |path: &Path, _: &Hints| {
+        let given = |path: &Path, _: &Hints, _: &FileSharing| {
             let reason = format!("the program passed the driver {}", driver.name());
             Ok(Resolved {
                 driver: driver.clone(),
@@ -109,7 +110,7 @@ impl File {
     pub fn delete(path: impl AsRef<Path>, info: &Info) -> Result<()> {
         let path = path.as_ref();
         let hints = usable_alone(Hints::resolve(info, &Sources::from_environment()).hints);
-        resolve(path, &hints)
+        resolve(path, &hints, &FileSharing::alone())
             .and_then(|resolved| Ok(resolved.driver.delete(&resolved.path)?))
             .map_err(|error| error.in_operation("delete").on_path(path))
     }
@@ -168,11 +169,12 @@ impl Inner {
     }
 }
 
-fn resolve(path: &Path, hints: &Hints) -> Result<Resolved> {
+fn resolve(path: &Path, hints: &Hints, sharing: &FileSharing) -> Result<Resolved> {
     let resolved = pario_driver::resolve(path.as_os_str(), hints.pario_driver.as_deref());
-    resolved.map_err(|error| {
+    let resolved = resolved.map_err(|error| {
         Error::new(ErrorKind::BadFile, "no driver for the file").with_source(error)
-    })
+    })?;
+    Ok(sharing.select(resolved))
 }
 
 /// The name under which the file can be found until it is closed: the program may
@@ -195,7 +197,7 @@ fn open(
     path: &Path,
     mode: Mode,
     info: &Info,
-    resolve: impl Fn(&Path, &Hints) -> Result<Resolved>,
+    resolve: impl Fn(&Path, &Hints, &FileSharing) -> Result<Resolved>,
 ) -> Result<File> {
     let rank = comms[0].rank();
     open_together(comms, path, mode, info, resolve)
@@ -207,20 +209,24 @@ fn open_together(
     path: &Path,
     mode: Mode,
     info: &Info,
-    resolve: impl Fn(&Path, &Hints) -> Result<Resolved>,
+    resolve: impl Fn(&Path, &Hints, &FileSharing) -> Result<Resolved>,
 ) -> Result<File> {
     let see_file_system = |hints: &Hints| {
-        let Resolved { driver, path, .. } = resolve(path, hints).ok()?;
+        let Resolved { driver, path, .. } = resolve(path, hints, &FileSharing::alone()).ok()?;
         driver.file_system(&path).ok()
     };
     let Arguments {
         hints,
         names,
+        sharing: expected,
         choice,
     } = agree_on_arguments(&*comm, path, mode, info, see_file_system)?;
     let hints = usable(hints, mode, &*comm);
-    let resolved = resolve(path, &hints).and_then(|resolved| {
+    let resolved = resolve(path, &hints, &expected).and_then(|resolved| {
         check_reachable(&*comm, &resolved)?;
+        if resolved.driver.capabilities().between_processes {
+            expected.check(mode, &*comm, path)?;
+        }
         Ok(resolved)
     });
     // The same name usually leads to the same driver on all ranks; then an error is reported
@@ -231,11 +237,17 @@ fn open_together(
         Names::Different => Ok(agree::agree(&*comm, resolved)?),
     };
     let mut deferral = match names {
-        Names::Equal => Deferral::new(&*comm, &hints, choice),
+        Names::Equal if expected.is_coherent() => Deferral::new(&*comm, &hints, choice),
+        Names::Equal => Deferral::of_several_caches(),
         Names::Different => Deferral::of_different_names(),
     };
     let how = open_how(mode, &hints).striping(hints::striping_request(&*comm, mode, &hints));
-    let (handle, late) = open_everywhere(&*comm, &resolved, &how, names, &mut deferral)?;
+    let Opened {
+        handle,
+        late,
+        sharing,
+    } = open_everywhere(&*comm, &resolved, &how, names, &mut deferral)?;
+    let hints = usable_with(hints, &sharing, &*comm);
     let Resolved {
         driver,
         path: driver_path,
@@ -244,7 +256,14 @@ fn open_together(
     let driver_path = lasting(driver_path, &*driver);
     advise(&*handle, &hints);
     hints::report_striping(&*comm, mode, &hints, &*handle);
-    let ready = prepare(&comm, mode, &hints, &*handle, &driver_path, &deferral);
+    let checked = match sharing == expected {
+        true => Ok(()),
+        false => sharing.check(mode, &*comm, path),
+    };
+    let ready = checked.and_then(|()| {
+        let placing = (&sharing, &deferral);
+        prepare(&comm, mode, &hints, &*handle, &driver_path, placing)
+    });
     let (shared_pointer, view, start) = match ready {
         Ok(ready) => ready,
         Err(error) => {
@@ -267,6 +286,7 @@ fn open_together(
             opened_by: deferral.into_explanation(),
             late,
             handle,
+            sharing,
             shared_pointer,
             buffers: Buffers::new(hints.pario_inflight_bytes),
             writer_lock: Arc::new(WriterLock::default()),
@@ -292,6 +312,7 @@ pub(super) enum Names {
 struct Arguments {
     hints: Hints,
     names: Names,
+    sharing: FileSharing,
     choice: deferral::Choice,
 }
 
@@ -310,13 +331,15 @@ fn agree_on_arguments(
             ROOT => deferral::Choice::new(hints, comm, || see_file_system(hints)).code(),
             _ => 0,
         };
-        let hints = hints.to_wire();
-        let hints_len = (hints.len() as u32).to_le_bytes();
+        let mount = match comm.size() {
+            1 => Vec::new(),
+            _ => sharing::describe_name(path, hints),
+        };
         [
             &mode.bits().to_le_bytes(),
             &[choice][..],
-            &hints_len[..],
-            &hints,
+            &with_length(&hints.to_wire())[..],
+            &with_length(&mount),
             path.as_os_str().as_encoded_bytes(),
         ]
         .concat()
@@ -324,18 +347,18 @@ fn agree_on_arguments(
     let all = agree::gather_in(CollectiveCall::Open, comm, mine)?;
     let modes: Vec<Vec<u8>> = all.iter().map(|message| message[..4].to_vec()).collect();
     agree::same(&modes, "the access mode")?;
-    let parts: Vec<_> = all.iter().map(|message| hints_and_name(message)).collect();
-    let names = match parts.iter().all(|(_, name)| *name == parts[0].1) {
+    let parts: Vec<_> = all.iter().map(|message| taken_apart(message)).collect();
+    let names = match parts.iter().all(|[.., name]| *name == parts[0][2]) {
         true => Names::Equal,
         false => Names::Different,
     };
     hints::report(
         comm,
         &resolved.warnings,
-        parts.iter().map(|(wire, _)| *wire),
+        parts.iter().map(|[wire, ..]| *wire),
     );
-    if parts[0].0 != parts[comm.rank().index()].0 {
-        let theirs = Hints::from_wire(parts[0].0).map_err(|error| {
+    if parts[0][0] != parts[comm.rank().index()][0] {
+        let theirs = Hints::from_wire(parts[0][0]).map_err(|error| {
             Error::new(ErrorKind::Io, "rank 0 sent hints that cannot be read").with_source(error)
         })?;
         resolved.hints.agree(&theirs);
@@ -344,13 +367,21 @@ fn agree_on_arguments(
     Ok(Arguments {
         hints: resolved.hints,
         names,
+        sharing: FileSharing::of(parts.iter().map(|[_, mount, _]| *mount)),
         choice: deferral::Choice::from_code(all[ROOT.index()][4]),
     })
 }
 
-/// Splits the rest of a message that was assembled above.
-fn hints_and_name(message: &[u8]) -> (&[u8], &[u8]) {
-    split_at_length(&message[5..])
+/// The hints, the mount and the name of a message that was assembled above.
+fn taken_apart(message: &[u8]) -> [&[u8]; 3] {
+    let (hints, rest) = split_at_length(&message[5..]);
+    let (mount, name) = split_at_length(rest);
+    [hints, mount, name]
+}
+
+/// Bytes after their number.
+fn with_length(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u32).to_le_bytes()[..], bytes].concat()
 }
 
 /// The bytes whose number comes first, and those after them.
@@ -359,8 +390,8 @@ fn split_at_length(message: &[u8]) -> (&[u8], &[u8]) {
     message[4..].split_at(len)
 }
 
-/// What a rank tells of the file that it opened: facts and placement, how other ranks of its node reach the
-/// file, then which file it is.
+/// What a rank tells of the file that it opened: facts and placement, how it sees the file and how other ranks
+/// of its node reach it, then which file it is.
 fn describe(handle: &dyn Handle, path: &Path, deferral: &Deferral) -> Result<Vec<u8>> {
     let facts = common_facts::to_wire(handle.facts());
     let node_path = match deferral.is_used() {
@@ -371,18 +402,10 @@ fn describe(handle: &dyn Handle, path: &Path, deferral: &Deferral) -> Result<Vec
     let placement = handle.facts().placement.as_ref();
     let placement = placement.filter(|_| deferral.is_used());
     let placement = placement.map_or_else(Vec::new, placement_wire::to_wire);
+    let mount = sharing::describe_handle(handle)?;
     let file = same_file::describe(handle, path)?;
-    let length = |part: &[u8]| (part.len() as u32).to_le_bytes();
-    Ok([
-        &length(&facts)[..],
-        &facts,
-        &length(&placement),
-        &placement,
-        &length(node_path),
-        node_path,
-        &file,
-    ]
-    .concat())
+    let parts = [&facts[..], &placement, &mount, node_path].map(with_length);
+    Ok([&parts.concat()[..], &file].concat())
 }
 
 /// A message that was assembled above.
@@ -390,6 +413,7 @@ fn describe(handle: &dyn Handle, path: &Path, deferral: &Deferral) -> Result<Vec
 struct Described<'a> {
     facts: &'a [u8],
     placement: &'a [u8],
+    mount: &'a [u8],
     node_path: &'a [u8],
     file: &'a [u8],
 }
@@ -398,10 +422,12 @@ impl<'a> Described<'a> {
     fn new(message: &'a [u8]) -> Described<'a> {
         let (facts, rest) = split_at_length(message);
         let (placement, rest) = split_at_length(rest);
+        let (mount, rest) = split_at_length(rest);
         let (node_path, file) = split_at_length(rest);
         Described {
             facts,
             placement,
+            mount,
             node_path,
             file,
         }
@@ -472,6 +498,14 @@ fn open_how(mode: Mode, hints: &Hints) -> OpenHow {
     }
 }
 
+/// What opening a file has brought.
+struct Opened {
+    handle: Arc<dyn Handle>,
+    /// The handle, if open was deferred.
+    late: Option<LateHandle>,
+    sharing: FileSharing,
+}
+
 /// Rank 0 creates the file, then the others open it, so that there is one create and no race.
 /// If no file is to be created, all ranks open it at once, except those that do so later: they
 /// have a late handle.
@@ -481,7 +515,7 @@ fn open_everywhere(
     how: &OpenHow,
     names: Names,
     deferral: &mut Deferral,
-) -> Result<(Arc<dyn Handle>, Option<LateHandle>)> {
+) -> Result<Opened> {
     let is_opener = deferral.opener(comm.rank()) == comm.rank();
     let open = |how: &OpenHow| {
         let Resolved { driver, path, .. } = resolved.as_ref().map_err(Error::clone)?;
@@ -525,7 +559,11 @@ fn open_everywhere(
     };
     let (opened, resolved) = (opened?, resolved.as_ref().map_err(Error::clone)?);
     if let (Some(handle), 1) = (&opened, comm.size()) {
-        return Ok((handle.clone(), None));
+        return Ok(Opened {
+            handle: handle.clone(),
+            late: None,
+            sharing: FileSharing::alone(),
+        });
     }
     let described = |rank| Described::new(&all[deferral.opener(Rank(rank)).index()]);
     let mine = described(comm.rank().0);
@@ -541,8 +579,11 @@ fn open_everywhere(
         (None, Some(handle)) => handle,
         (None, None) => unreachable!("a rank that opens the file later has a late handle"),
     };
-    let seen = (0..comm.size()).map(described);
-    let (facts, files): (Vec<_>, Vec<_>) = seen.map(|it| (it.facts, it.file)).unzip();
+    let seen: Vec<_> = (0..comm.size()).map(described).collect();
+    let facts: Vec<_> = seen.iter().map(|it| it.facts).collect();
+    let files: Vec<_> = seen.iter().map(|it| it.file).collect();
+    let mounts: Vec<_> = seen.iter().map(|it| it.mount).collect();
+    let (sharing, all_bypass) = sharing::of_handles(&mounts);
     let check = same_file::Check {
         comm,
         handle: &*handle,
@@ -551,6 +592,7 @@ fn open_everywhere(
         path: &resolved.path,
     };
     let shared = check.run(&files).and_then(|()| {
+        sharing.check_handles(all_bypass)?;
         let shared = common_facts::share(handle.clone(), &facts);
         if let Some(late) = &late {
             deferral.settle(comm, late, &*shared)?;
@@ -558,7 +600,11 @@ fn open_everywhere(
         Ok(shared)
     });
     match shared {
-        Ok(shared) => Ok((shared, late)),
+        Ok(shared) => Ok(Opened {
+            handle: shared,
+            late,
+            sharing,
+        }),
         Err(error) => {
             let _ = handle.close();
             Err(error)
@@ -584,7 +630,7 @@ fn prepare(
     hints: &Hints,
     handle: &dyn Handle,
     path: &Path,
-    deferral: &Deferral,
+    (sharing, deferral): (&FileSharing, &Deferral),
 ) -> Result<(SharedPointer, FlattenedView, u64)> {
     let preference = match hints.pario_shared_pointer {
         pario_hints::SharedPointer::Automatic => Preference::Automatic,
@@ -592,8 +638,8 @@ fn prepare(
         pario_hints::SharedPointer::File => Preference::SideFile,
         pario_hints::SharedPointer::Owner => Preference::Owner,
     };
-    let shared_pointer =
-        SharedPointer::new(&**comm, preference, path, &|rank| deferral.opener(rank))?;
+    let opener = |rank| deferral.opener(rank);
+    let shared_pointer = SharedPointer::new(&**comm, preference, path, sharing, &opener)?;
     let view = FlattenedView::bytes(comm.size())?;
     if !mode.contains(Mode::APPEND) {
         return Ok((shared_pointer, view, 0));

@@ -11,7 +11,8 @@ use pario_layout::Layout;
 use pario_transport::Transport;
 
 use crate::{
-    Error, ErrorKind, Result, agree,
+    Error, ErrorKind, Result,
+    agree::{self, GatherBuffers},
     collective_call::CollectiveCall,
     view::{FlattenedView, RankViews, Shape},
 };
@@ -71,26 +72,28 @@ impl<'a> Description<'a> {
         message
     }
 
-    fn read(message: &'a [u8]) -> Option<Description<'a>> {
+    /// Also whether the rank passes hints.
+    fn read(message: &'a [u8]) -> Option<(Description<'a>, bool)> {
         let (tag, rest) = message.split_first()?;
-        let tag = tag & !HINTS;
+        let is_hinting = tag & HINTS != 0;
         let (displacement, rest) = rest.split_first_chunk()?;
         let displacement = u64::from_le_bytes(*displacement);
-        if tag == MOVED {
-            return Some(Description::Moved { displacement });
+        if tag & !HINTS == MOVED {
+            return Some((Description::Moved { displacement }, is_hinting));
         }
         let (etype_extent, rest) = rest.split_first_chunk()?;
         let (hash, rest) = rest.split_first_chunk()?;
         let (name_len, rest) = rest.split_first_chunk()?;
         let (representation, wire) =
             rest.split_at_checked(usize::from(u16::from_le_bytes(*name_len)))?;
-        Some(Description::New(NewView {
+        let new_view = NewView {
             displacement,
             etype_extent: i64::from_le_bytes(*etype_extent),
             hash: u128::from_le_bytes(*hash),
             representation,
             wire,
-        }))
+        };
+        Some((Description::New(new_view), is_hinting))
     }
 
     fn displacement(&self) -> u64 {
@@ -125,17 +128,19 @@ pub(super) fn exchange(
     if let (Hinting::Some, Ok(message)) = (hinting, &mut message) {
         message[0] |= HINTS;
     }
-    let all = agree::gather_in(CollectiveCall::SetView, comm, message)?;
-    let brings = |message: &Vec<u8>| message.first().is_some_and(|tag| tag & HINTS != 0);
-    let hinting = match all.iter().any(brings) {
-        true => Hinting::Some,
-        false => Hinting::None,
+    let mut buffers = GatherBuffers::default();
+    buffers.begin(CollectiveCall::SetView);
+    let mut hinting = Hinting::None;
+    let read = |message| {
+        let (description, is_hinting) = Description::read(message)?;
+        if is_hinting {
+            hinting = Hinting::Some;
+        }
+        Some(description)
     };
-    let descriptions: Vec<Description<'_>> = all
-        .iter()
-        .map(|message| Description::read(message))
-        .collect::<Option<_>>()
-        .ok_or_else(malformed)?;
+    let all = buffers.gather(comm, message.as_deref())?;
+    let descriptions: Option<Vec<Description<'_>>> = all.map(read).collect();
+    let descriptions = descriptions.ok_or_else(malformed)?;
     let displacements = descriptions.iter().map(Description::displacement).collect();
     let is_moved = |it: &Description<'_>| matches!(it, Description::Moved { .. });
     if descriptions.iter().all(is_moved) {

@@ -1,9 +1,10 @@
 //! Hints that cannot be honoured: they are dropped with a warning, because a hint must never
 //! turn a correct program into a failing one.
 
-use pario_hints::{AsyncMethod, Hints};
+use pario_hints::{AsyncMethod, Hints, Rmw};
 use pario_transport::{Rank, Transport};
 
+use super::FileSharing;
 use crate::{Mode, warning::warn};
 
 /// The hints of an open file, without those that its ranks or this machine cannot honour. The
@@ -30,6 +31,22 @@ pub(super) fn usable(mut hints: Hints, mode: Mode, comm: &dyn Transport) -> Hint
             hints.pario_async = AsyncMethod::Pool;
             hints.pario_driver.take_if(|driver| driver == "uring");
         });
+    }
+    hints
+}
+
+/// The hints of a file that the ranks share so, without those that need locks which do not exclude
+/// all of them.
+pub(super) fn usable_with(mut hints: Hints, sharing: &FileSharing, comm: &dyn Transport) -> Hints {
+    if hints.pario_rmw != Rmw::Locked {
+        return hints;
+    }
+    if let Err(error) = sharing.require_locks("the hint pario_rmw=locked") {
+        let reason = error.to_string();
+        if comm.rank() == Rank(0) {
+            warn(&format!("{reason}: it is ignored"));
+        }
+        hints.adjust(reason, |hints| hints.pario_rmw = Rmw::Never);
     }
     hints
 }

@@ -19,7 +19,7 @@ use std::{
 
 use pario_transport::{Rank, Transport};
 
-use crate::{Error, ErrorKind, Result, agree, warning::warn};
+use crate::{Error, ErrorKind, Result, agree, file::FileSharing, warning::warn};
 
 /// Two slots that all ranks can reach, each a position that changes atomically.
 trait Method: Send + Sync + Debug {
@@ -92,6 +92,7 @@ impl SharedPointer {
         comm: &dyn Transport,
         preference: Preference,
         beside: &Path,
+        sharing: &FileSharing,
         opener: &dyn Fn(Rank) -> Rank,
     ) -> Result<SharedPointer> {
         let segment = match preference {
@@ -113,7 +114,8 @@ impl SharedPointer {
                          the shared pointer is in a file",
                     );
                 }
-                side_file::SideFile::new(comm, beside, opener).map(|file| Box::new(file) as _)
+                side_file::SideFile::new(comm, beside, sharing, opener)
+                    .map(|file| Box::new(file) as _)
             }
         };
         let method = match agree::agree(comm, made) {
@@ -200,8 +202,9 @@ mod tests {
     ) {
         let directory = tempfile::tempdir().unwrap();
         let data = directory.path().join("data");
+        let sharing = FileSharing::alone();
         let results = pario_transport::threads::run(4, |comm| {
-            let pointer = SharedPointer::new(&*comm, preference, &data, opener).unwrap();
+            let pointer = SharedPointer::new(&*comm, preference, &data, &sharing, opener).unwrap();
             assert_eq!(pointer.explain(), name);
             let mut taken = Vec::new();
             for round in 0..50u64 {
@@ -256,11 +259,10 @@ mod tests {
     #[test]
     fn an_overflow_leaves_the_pointer_where_it_is() {
         let results = pario_transport::threads::run(1, |comm| {
-            let pointer =
-                SharedPointer::new(&*comm, Preference::Memory, Path::new("unused"), &|rank| {
-                    rank
-                })
-                .unwrap();
+            let alone = FileSharing::alone();
+            let (unused, own) = (Path::new("unused"), |rank| rank);
+            let pointer = SharedPointer::new(&*comm, Preference::Memory, unused, &alone, &own);
+            let pointer = pointer.unwrap();
             pointer.store(u64::MAX - 1).unwrap();
             assert!(pointer.advance(2).is_err());
             assert_eq!(pointer.load().unwrap(), u64::MAX - 1);

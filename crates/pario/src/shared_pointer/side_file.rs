@@ -10,21 +10,25 @@ use std::{
     fs::{File, OpenOptions},
     hash::{BuildHasher, Hasher, RandomState},
     io,
-    os::unix::{
-        ffi::OsStrExt,
-        fs::{FileExt, OpenOptionsExt},
+    os::{
+        fd::AsRawFd,
+        unix::{
+            ffi::OsStrExt,
+            fs::{FileExt, OpenOptionsExt},
+        },
     },
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
 use pario_driver::{
-    Access, Driver, FileComparison, FileIdentity, FileSystem, Handle, LockMode, OpenHow, Posix,
+    Access, Batch, Driver, FileComparison, FileIdentity, FileSystem, Handle, LockMode, Nfs,
+    OpenHow, Posix, Sharing,
 };
 use pario_transport::{Rank, Transport};
 
 use super::{Change, Generation, Method};
-use crate::{Error, ErrorKind, Result, agree};
+use crate::{Error, ErrorKind, Result, agree, file::FileSharing};
 
 /// A generation and the position in it.
 const SLOT_BYTES: u64 = 16;
@@ -34,46 +38,55 @@ const NONCE_BYTES: usize = 16;
 #[derive(Debug)]
 pub(super) struct SideFile {
     nonce: Nonce,
+    /// Whether ranks see the file through several NFS clients.
+    is_on_nfs: bool,
     /// The descriptor of the rank that opened the file for this one.
     node_path: PathBuf,
     opened: OnceLock<OpenedFile>,
+    /// On the rank that created the file: keeps it alive on NFS, where removing the name of a file
+    /// that is open on this client only renames it, until it is closed here or the process ends.
+    _creator: Option<File>,
 }
 
 type Nonce = [u8; NONCE_BYTES];
 
+/// The file: for its contents, and for locks between ranks and between threads.
 #[derive(Debug)]
-struct OpenedFile {
-    file: File,
-    /// The same file, for locks between ranks and between threads.
-    locks: Arc<dyn Handle>,
-}
+struct OpenedFile(Arc<dyn Handle>);
 
 impl SideFile {
     /// *Collective*. Ranks other than their `opener` open the file later.
     pub(super) fn new(
         comm: &dyn Transport,
         beside: &Path,
+        sharing: &FileSharing,
         opener: &dyn Fn(Rank) -> Rank,
     ) -> Result<SideFile> {
         let root = Rank(0);
         let made = if comm.rank() == root {
-            create(beside).map(Some)
+            sharing
+                .require_locks("the shared pointer")
+                .and_then(|()| create(beside, sharing))
+                .map(Some)
         } else {
             Ok(None)
         };
         let name = made.as_ref().map_or_else(
             |error| Err(error.clone()),
-            |made| {
-                Ok(made
-                    .as_ref()
-                    .map_or(Vec::new(), |(_, nonce)| nonce.to_vec()))
-            },
+            |made| Ok(made.as_ref().map_or(Vec::new(), |made| made.nonce.to_vec())),
         );
-        let result = open_together(comm, beside, name, opener);
-        if let Ok(Some((path, _))) = made {
-            remove(&path)?;
+        let is_on_nfs = sharing.sharing == Sharing::Nfs;
+        let result = open_together(comm, beside, name, is_on_nfs, opener);
+        match made {
+            Ok(Some(Created { path, file, .. })) => {
+                remove(&path)?;
+                Ok(SideFile {
+                    _creator: Some(file),
+                    ..result?
+                })
+            }
+            _ => result,
         }
-        result
     }
 
     /// Opens the file unless it is open. Two threads may both do so; one of them keeps it.
@@ -81,21 +94,27 @@ impl SideFile {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);
         }
-        let opened = OpenedFile::open(&self.node_path, self.nonce, 0)?;
+        let opened = OpenedFile::open(&self.node_path, self.nonce, 0, self.is_on_nfs)?;
         Ok(self.opened.get_or_init(|| opened))
     }
 }
 
 impl OpenedFile {
-    fn open(path: &Path, nonce: Nonce, flags: i32) -> io::Result<OpenedFile> {
-        let file = private().custom_flags(flags).open(path)?;
+    fn open(path: &Path, nonce: Nonce, flags: i32, is_on_nfs: bool) -> io::Result<OpenedFile> {
+        let driver: &dyn Driver = match is_on_nfs {
+            true => &Nfs::new(),
+            false => &Posix::default(),
+        };
+        let found = private().custom_flags(flags).open(path)?;
+        // The file that was just opened without following links, by whatever name.
+        let path = format!("/proc/self/fd/{}", found.as_raw_fd());
+        let file = driver.open(Path::new(&path), &OpenHow::new(Access::ReadWrite))?;
         let mut found = [0; NONCE_BYTES];
-        file.read_exact_at(&mut found, SLOTS_BYTES)?;
+        read_exactly(&*file, SLOTS_BYTES, &mut found)?;
         if found != nonce {
             return Err(io::Error::other("another file has replaced the side file"));
         }
-        let locks = Posix::default().open(path, &OpenHow::new(Access::ReadWrite))?;
-        Ok(OpenedFile { file, locks })
+        Ok(OpenedFile(file))
     }
 
     /// Writes a slot that is locked.
@@ -103,7 +122,8 @@ impl OpenedFile {
         let mut bytes = [0; SLOT_BYTES as usize];
         bytes[..8].copy_from_slice(&generation.0.to_le_bytes());
         bytes[8..].copy_from_slice(&position.to_le_bytes());
-        self.file.write_all_at(&bytes, offset(generation))
+        let put = self.0.transfer(&Batch::write(offset(generation), &bytes));
+        put.into_result().map(drop)
     }
 }
 
@@ -125,11 +145,9 @@ impl Method for SideFile {
     fn update(&self, generation: Generation, change: Change) -> io::Result<u64> {
         let at = offset(generation);
         let opened = self.opened()?;
-        let _lock = opened
-            .locks
-            .lock(at..at + SLOT_BYTES, LockMode::Exclusive)?;
+        let _lock = opened.0.lock(at..at + SLOT_BYTES, LockMode::Exclusive)?;
         let mut bytes = [0; SLOT_BYTES as usize];
-        opened.file.read_exact_at(&mut bytes, at)?;
+        read_exactly(&*opened.0, at, &mut bytes)?;
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let old = match word(0) == generation.0 {
             true => word(8),
@@ -148,6 +166,7 @@ fn open_together(
     comm: &dyn Transport,
     beside: &Path,
     name: Result<Vec<u8>>,
+    is_on_nfs: bool,
     opener: &dyn Fn(Rank) -> Rank,
 ) -> Result<SideFile> {
     let all = agree::gather(comm, name)?;
@@ -159,11 +178,13 @@ fn open_together(
     let is_deferred = (0..comm.size()).any(|rank| opener(Rank(rank)) != Rank(rank));
     let mut side_file = SideFile {
         nonce,
+        is_on_nfs,
         node_path: PathBuf::new(),
         opened: OnceLock::new(),
+        _creator: None,
     };
     let open = || -> Result<OpenedFile> {
-        OpenedFile::open(&path, nonce, libc::O_NOFOLLOW)
+        OpenedFile::open(&path, nonce, libc::O_NOFOLLOW, is_on_nfs)
             .map_err(|error| Error::from(error).on_path(&path))
     };
     if is_deferred {
@@ -189,7 +210,7 @@ fn open_together(
 
 /// How other ranks of the node reach an open file: which file it is, and its path.
 fn place_of(opened: &OpenedFile) -> Result<Vec<u8>> {
-    let (identity, path) = (opened.locks.identity()?, opened.locks.node_path());
+    let (identity, path) = (opened.0.identity()?, opened.0.node_path());
     Ok(match (identity, path) {
         (Some(identity), Some(path)) => {
             let path = path.as_os_str().as_encoded_bytes();
@@ -234,17 +255,29 @@ fn private() -> OpenOptions {
     options
 }
 
-fn create(beside: &Path) -> Result<(PathBuf, [u8; NONCE_BYTES])> {
+/// A side file that has been created.
+struct Created {
+    path: PathBuf,
+    nonce: [u8; NONCE_BYTES],
+    file: File,
+}
+
+fn create(beside: &Path, sharing: &FileSharing) -> Result<Created> {
     let nonce = nonce();
     let path = path_of(beside, nonce);
     let mut options = private();
     options.create_new(true).custom_flags(libc::O_NOFOLLOW);
     let written = options.open(&path).and_then(|file| {
         file.write_all_at(&[0; SLOTS_BYTES as usize], 0)?;
-        file.write_all_at(&nonce, SLOTS_BYTES)
+        file.write_all_at(&nonce, SLOTS_BYTES)?;
+        if sharing.sharing == Sharing::Nfs {
+            // For the other clients.
+            file.sync_data()?;
+        }
+        Ok(file)
     });
     match written {
-        Ok(()) => Ok((path, nonce)),
+        Ok(file) => Ok(Created { path, nonce, file }),
         Err(error) => {
             if error.kind() != io::ErrorKind::AlreadyExists {
                 let _ = remove(&path);
@@ -258,4 +291,12 @@ fn create(beside: &Path) -> Result<(PathBuf, [u8; NONCE_BYTES])> {
 fn remove(path: &Path) -> Result<()> {
     let removed = std::fs::remove_file(path).or_else(|_| std::fs::remove_file(path));
     removed.map_err(|error| Error::from(error).on_path(path))
+}
+
+fn read_exactly(file: &dyn Handle, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+    let len = bytes.len() as u64;
+    match file.transfer(&Batch::read(at, bytes)).into_result()? {
+        read if read == len => Ok(()),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
 }

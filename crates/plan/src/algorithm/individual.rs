@@ -17,6 +17,9 @@ const LARGE_PIECE_BYTES: u64 = 4096;
 const LARGE_WRITE_BYTES: u64 = 16 << 10;
 /// The same for reads on one node that need nearly all of the region.
 const LARGE_READ_BYTES: u64 = 8 << 10;
+/// The same for reads from a local file system of ranks that exchange messages
+/// (containers of one machine): its cache is nearer than the other ranks.
+const LARGE_CACHED_READ_BYTES: u64 = 256;
 /// With less data than this, windows are mostly holes that are read needlessly
 /// or have to be written around.
 const SPARSE_PERCENT: u64 = 25;
@@ -112,6 +115,12 @@ fn large_piece(case: &Case<'_>) -> u64 {
     // pieces too, or send requests that are too small.
     if case.facts.client == Client::Kernel && pattern.nodes > 1 && pattern.is_interleaved {
         return case.tuning.saturation_bytes;
+    }
+    if case.facts.client == Client::Local && pattern.nodes > 1 {
+        return match case.direction {
+            Direction::Read => LARGE_CACHED_READ_BYTES,
+            Direction::Write => LARGE_PIECE_BYTES,
+        };
     }
     match (pattern.is_interleaved, case.direction) {
         (true, Direction::Write) => LARGE_WRITE_BYTES,

@@ -188,6 +188,10 @@ impl Slots for SlotsOfRank<'_> {
         }
     }
 
+    fn has_departures(&self) -> bool {
+        self.engine.world.has_departures()
+    }
+
     fn absence(&self, rank: Rank) -> Option<TransportError> {
         self.engine.world.absence(rank)
     }

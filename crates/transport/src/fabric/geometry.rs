@@ -41,7 +41,7 @@ const QUEUES_BYTES: usize = 16 << 20;
 
 /// The arrangement of a world's memory:
 ///
-/// - the world: first loss, next context;
+/// - the world: first loss, whether a rank has left, next context;
 /// - per rank: its event and its state, and who waits for space in its queue;
 /// - sets of collective slots: a header line, scratch memory, a place per rank;
 /// - one queue of packets per receiver.
@@ -62,6 +62,10 @@ impl Geometry {
 
     pub(super) fn first_loss(&self) -> usize {
         0
+    }
+
+    pub(super) fn has_departures(&self) -> usize {
+        size_of::<u64>()
     }
 
     pub(super) fn next_context(&self) -> usize {

@@ -35,6 +35,8 @@ pub(super) trait Slots {
     fn entered(&self, rank: Rank) -> &Self::Word;
     /// Writes this rank's contribution into the slot of the operation.
     fn write(&self, operation: u64, bytes: &[u8]);
+    /// Whether any rank has left.
+    fn has_departures(&self) -> bool;
     /// The error of waiting for a rank, if it has left. What it did before is
     /// visible to the caller after this.
     fn absence(&self, rank: Rank) -> Option<TransportError>;
@@ -90,6 +92,9 @@ pub(super) fn await_all(slots: &impl Slots, operation: u64) -> Result<()> {
             return Ok(Some(()));
         }
         slots.poll();
+        if !slots.has_departures() {
+            return Ok(None);
+        }
         let mut ranks = (0..slots.ranks()).map(Rank);
         let missing = ranks.try_for_each(|rank| may_enter(slots, rank, operation));
         // A rank may have come and left in between.

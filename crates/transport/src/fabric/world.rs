@@ -90,7 +90,16 @@ impl World {
             }
             state.store(loss.code(), Ordering::Release);
         }
+        let departures = self.memory.atomic_u64(self.geometry.has_departures());
+        departures.store(1, Ordering::Release);
         self.notify_all();
+    }
+
+    /// Whether any rank has left. Those who wait ask this first: they look often,
+    /// and the states of all ranks are as many cache lines.
+    pub(super) fn has_departures(&self) -> bool {
+        let departures = self.memory.atomic_u64(self.geometry.has_departures());
+        departures.load(Ordering::Acquire) != 0
     }
 
     pub(super) fn notify_all(&self) {

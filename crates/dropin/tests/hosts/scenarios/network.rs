@@ -60,6 +60,13 @@ const SLOW: [&str; 6] = [
 /// The host whose launcher lets the others go on when a rank is killed, and how it is asked to.
 const RECOVERS: (&str, &str) = ("openmpi", "--enable-recovery");
 
+/// Hosts whose own MPI-IO looks up a name on rank 0 alone before it creates the file. The others
+/// do so on every rank, and then fail to open a new file on two overlays, without pario too.
+const CREATES_UNSEEN: &str = "openmpi";
+
+/// Where overlays keep their files, next to where they are mounted.
+const UPPER: &str = "upper";
+
 /// In which a job must have ended that lost a rank.
 const KILLED_LIMIT: Duration = Duration::from_secs(60);
 
@@ -183,15 +190,27 @@ fn survivors(run: &Arc<Run>, host: &'static str) -> Trial {
     })
 }
 
-/// Nothing says that an overlay is coherent between the hosts: the host's own MPI-IO serves the
-/// files, with one warning; unless the driver is named.
+/// Nothing says that two overlays over the same files are coherent: the host's own MPI-IO serves
+/// the files, with one warning, even if a driver is named. One overlay that both hosts see has one
+/// cache, so pario serves its files.
+///
+/// A kernel remembers for each overlay which names it has not found. Open MPI looks up a name before it
+/// creates the file on rank 0 alone, and so must pario, or the other host would not find
+/// the new file.
 fn unknown_coherence(run: &Arc<Run>, host: &'static str) -> Trial {
     trial(run, host, SUITE, "unknown-coherence", |run, host| {
         let program = super::program("who")?;
+        for common in [Common::OverlayEach, Common::NamedOverlayEach] {
+            let job = Job {
+                common,
+                existing: (!host.name.starts_with(CREATES_UNSEEN)).then_some("file"),
+                ..Job::default()
+            };
+            let ended = job.run(run, host, &program)?.success()?;
+            has_checked(&ended, &program.name)?;
+            is_left_to_host(&ended)?;
+        }
         let ended = run_across(run, host, &program, Common::Overlay)?;
-        has_checked(&ended, &program.name)?;
-        is_left_to_host(&ended)?;
-        let ended = run_across(run, host, &program, Common::NamedOverlay)?;
         served_by(&ended, &program.name, "pario")
     })
 }
@@ -199,13 +218,14 @@ fn unknown_coherence(run: &Arc<Run>, host: &'static str) -> Trial {
 /// What the hosts have in common.
 #[derive(Clone, Copy)]
 enum Common {
-    /// A directory of this machine. The driver is named, for machines where nothing is known of its
-    /// file system.
+    /// A directory of this machine.
     Directory,
-    /// A file system of which pario does not know whether it is coherent between nodes.
+    /// A file system of which pario does not know whether it is coherent, mounted once.
     Overlay,
-    /// The same, and the driver is named: the user knows.
-    NamedOverlay,
+    /// The same, mounted by each host.
+    OverlayEach,
+    /// The same, and a driver is named.
+    NamedOverlayEach,
 }
 
 fn run_across(run: &Run, host: &Host, program: &Program, common: Common) -> TestResult<Ended> {
@@ -219,6 +239,8 @@ fn run_across(run: &Run, host: &Host, program: &Program, common: Common) -> Test
 /// How a program runs across the hosts.
 struct Job<'a> {
     common: Common,
+    /// A file that both hosts have before the program starts.
+    existing: Option<&'a str>,
     link: Link,
     /// Options of the launcher.
     options: &'a [&'a str],
@@ -231,6 +253,7 @@ impl Default for Job<'_> {
     fn default() -> Self {
         Job {
             common: Common::Directory,
+            existing: None,
             link: Link::Fast,
             options: &[],
             arguments: &[],
@@ -245,13 +268,18 @@ impl Job<'_> {
         let place = Place::new(Ground::Disk)?;
         let files = place.path().join("files");
         fs::create_dir(&files).map_err(|error| error.to_string())?;
+        if let Some(name) = self.existing {
+            let upper = place.path().join(UPPER);
+            fs::create_dir(&upper).map_err(|error| error.to_string())?;
+            write(&upper.join(name), "")?;
+        }
         let network = Network::new(place.path(), self.common)?;
         network.set_link(self.link)?;
         let mut line = preloaded(run, network.launch(host, self.options)?)?;
         if nodes::needs_threads(host, &program.name) {
             line = line.word(format!("{}={}", nodes::THREADS.0, nodes::THREADS.1));
         }
-        if let Common::Directory | Common::NamedOverlay = self.common {
+        if let Common::NamedOverlayEach = self.common {
             line = line.word(NAMED_DRIVER);
         }
         let line = line.word(binary).word(&files).words(self.arguments);
@@ -281,6 +309,10 @@ impl Network {
     /// `place` holds the scripts, and the files in a directory.
     fn new(place: &Path, common: Common) -> TestResult<Self> {
         let ground = ground(place, common)?;
+        let own_mount = |number| match common {
+            Common::OverlayEach | Common::NamedOverlayEach => overlay(place, number),
+            Common::Directory | Common::Overlay => "true".to_owned(),
+        };
         let mut network = Network {
             keepers: Vec::new(),
             remote_shell: place.join("enter"),
@@ -295,7 +327,7 @@ impl Network {
         write(&table, &format!("127.0.0.1 localhost\n{names}"))?;
         network.connect()?;
         for index in 0..HOSTS {
-            network.set_up(index, &table)?;
+            network.set_up(index, &table, &own_mount(index))?;
         }
         for index in 0..HOSTS {
             network.wait_for_cable(index)?;
@@ -319,15 +351,15 @@ impl Network {
         job::run(&line, QUICK)?.success().map(drop)
     }
 
-    /// Address, name, /dev/shm, and a /sys that shows the devices of this host.
-    fn set_up(&self, index: usize, table: &Path) -> TestResult {
+    /// Address, name, /dev/shm, a /sys that shows the devices of this host, and what it mounts itself.
+    fn set_up(&self, index: usize, table: &Path, own_mount: &str) -> TestResult {
         let number = index + 1;
         let script = format!(
             "ip addr add {NETWORK}.{number}/24 dev eth0 && ip link set eth0 up && \
              ip link set lo up && hostname node{number} && \
              mount -t tmpfs -o size=512m tmpfs /dev/shm && \
              mount -t sysfs sysfs /sys && \
-             mount --bind '{}' /etc/hosts",
+             mount --bind '{}' /etc/hosts && {own_mount}",
             table.display()
         );
         let line = self.inside(index, Line::new("sh").words(["-c", &script]));
@@ -397,17 +429,20 @@ impl Network {
     }
 }
 
+/// Mounts an overlay over the files.
+fn overlay(place: &Path, number: usize) -> String {
+    let place = place.display();
+    format!(
+        "cd '{place}' && mkdir -p lower {UPPER} work{number} && mount -t overlay overlay \
+         -o index=off,lowerdir=lower,upperdir={UPPER},workdir=work{number} files"
+    )
+}
+
 /// The mounts that the hosts have in common; each then goes on with a copy.
 fn ground(place: &Path, common: Common) -> TestResult<Keeper> {
     let mount = match common {
-        Common::Directory => "true".to_owned(),
-        Common::Overlay | Common::NamedOverlay => {
-            let place = place.display();
-            format!(
-                "cd '{place}' && mkdir lower upper work && mount -t overlay overlay \
-                 -o lowerdir=lower,upperdir=upper,workdir=work files"
-            )
-        }
+        Common::Overlay => overlay(place, 0),
+        Common::Directory | Common::OverlayEach | Common::NamedOverlayEach => "true".to_owned(),
     };
     let unshare = ["unshare", "--mount", "--propagation", "private"];
     keeper(place, Line::default().words(unshare), &mount)

@@ -61,6 +61,8 @@ pub(crate) struct World<'a> {
     /// Those whose receive is not complete.
     posted: Vec<usize>,
     buffers: BTreeMap<Buffer, Vec<Token>>,
+    /// How many ranks have filled or emptied a buffer.
+    copied: BTreeMap<Buffer, u32>,
     memory: Vec<Vec<Token>>,
     file: Vec<Token>,
     finished: Vec<Option<Finished>>,
@@ -102,6 +104,7 @@ impl<'a> World<'a> {
             transits: Vec::new(),
             posted: Vec::new(),
             buffers: BTreeMap::new(),
+            copied: BTreeMap::new(),
             memory: memory.collect(),
             file: vec![NOTHING; case.accesses.end as usize],
             finished: all().map(|_| None).collect(),

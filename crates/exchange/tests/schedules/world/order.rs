@@ -38,7 +38,9 @@ impl Item {
     fn is_copy(&self) -> bool {
         match self {
             Item::Complete(..) => !self.is_transfer(),
-            Item::Completed(_, event) => matches!(event, Event::Copied(_)),
+            Item::Completed(_, event) => {
+                matches!(event, Event::Copied(_) | Event::CopiedOwn { .. })
+            }
             _ => false,
         }
     }

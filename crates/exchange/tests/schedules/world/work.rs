@@ -20,6 +20,7 @@ impl World<'_> {
                 file,
                 buffer,
                 place,
+                among,
             } => {
                 for (nth, offset) in accesses.part(rank, realm, file).iter().enumerate() {
                     let at = self.place(realm, place, nth, *offset);
@@ -33,7 +34,14 @@ impl World<'_> {
                         }
                     }
                 }
-                Event::Copied(job)
+                let copied = self.copied.entry(buffer).or_insert(0);
+                *copied += 1;
+                assert!(*copied <= among, "{buffer:?}: {copied} ranks of {among}");
+                let is_last = *copied == among;
+                if is_last {
+                    self.copied.remove(&buffer);
+                }
+                Event::CopiedOwn { job, is_last }
             }
             Action::Arrange {
                 job,

@@ -52,16 +52,19 @@ impl Call<'_, '_> {
                 file,
                 buffer,
                 place,
+                among,
             } => {
                 let PlannedCall {
                     planning,
                     memory,
                     addresses,
                 } = environment.planned();
-                let buffer = memory.buffer(addresses, buffer);
                 let planned = &planning.planned;
-                copy_own(planned, operation, self.me(), (realm, file), buffer, place);
-                job
+                let bytes = memory.buffer(addresses, buffer);
+                copy_own(planned, operation, self.me(), (realm, file), bytes, place);
+                let is_last = memory.count(addresses, buffer, among);
+                self.events.push_back(Event::CopiedOwn { job, is_last });
+                return;
             }
             Action::Arrange {
                 job,

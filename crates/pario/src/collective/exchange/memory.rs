@@ -7,14 +7,18 @@
 #![allow(unsafe_code)]
 
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use pario_exchange::{Accesses, Buffer, Groups, Kind, Layer, Limits, Planned, Rank, Realm};
 use pario_transport::{Segment, Transport};
 
-use crate::{Error, Result, access::WindowBuffer, agree};
+use crate::{Result, access::WindowBuffer, agree::GatherBuffers};
 
 /// Buffers start at page boundaries.
 const PAGE: u64 = 4096;
+
+/// Counters of different buffers are not in each other's cache lines.
+const COUNTER_BYTES: usize = 64;
 
 /// How many bytes an exchange needs. The same on all ranks, so that they make
 /// memory in the same call.
@@ -24,6 +28,8 @@ pub(super) struct Need {
     common: u64,
     /// Used by one rank.
     private: u64,
+    /// Counters of ranks, one per buffer in common memory.
+    counters: u64,
     /// Whether ranks fill each other's buffers.
     is_shared: bool,
 }
@@ -33,6 +39,7 @@ impl Need {
     fn is_met_by(self, made_for: Need) -> bool {
         self.common <= made_for.common
             && self.private <= made_for.private
+            && self.counters <= made_for.counters
             && self.is_shared == made_for.is_shared
     }
 }
@@ -55,6 +62,8 @@ pub(super) struct Addresses {
     /// Where the node buffers start.
     after_windows: u64,
     after_staging: u64,
+    /// The number of windows.
+    windows: u64,
     need: Need,
 }
 
@@ -81,7 +90,8 @@ impl Addresses {
         let node_buffers = u64::from(limits.node_buffers);
         let per_group = u64::from(in_group.into_iter().max().unwrap_or(0));
         let per_rank = of_rank.into_iter().max().unwrap_or(0);
-        let after_windows = per_group * depth * window_bytes;
+        let windows = per_group * depth;
+        let after_windows = windows * window_bytes;
         let after_staging = per_rank * staging * slice_bytes;
         let node = realms * node_buffers * slice_bytes;
         let layer = groups.layer();
@@ -92,6 +102,7 @@ impl Addresses {
         let need = Need {
             common,
             private,
+            counters: windows + realms * node_buffers,
             is_shared: groups.count() < groups.ranks(),
         };
         Addresses {
@@ -106,7 +117,20 @@ impl Addresses {
             own: planned.realms_of(me),
             after_windows,
             after_staging,
+            windows,
             need,
+        }
+    }
+
+    /// The number of a buffer that ranks of a group fill or empty together.
+    fn number(&self, buffer: Buffer) -> u64 {
+        let nth = |place: u64, count: u64| place * count + u64::from(buffer.index);
+        match buffer.kind {
+            Kind::Window(realm) => nth(self.places[realm.0 as usize].into(), self.depth),
+            Kind::Node(realm) => self.windows + nth(realm.0.into(), self.node_buffers),
+            Kind::Staging(_) | Kind::Eager | Kind::EagerWindow | Kind::Arrival => {
+                unreachable!("one rank uses these alone")
+            }
         }
     }
 
@@ -155,6 +179,10 @@ pub(super) struct ExchangeMemory {
     made_for: Need,
     common: Segment,
     private: Segment,
+    /// How many ranks have filled or emptied each buffer of the common memory; zero
+    /// between uses. Memory of its own: what earlier exchanges left in the other
+    /// does not matter.
+    counters: Segment,
 }
 
 impl ExchangeMemory {
@@ -171,28 +199,49 @@ impl ExchangeMemory {
         addresses: &Addresses,
     ) -> Result<Option<ExchangeMemory>> {
         let Need {
-            common, private, ..
+            common,
+            private,
+            counters,
+            ..
         } = addresses.need;
+        let counters = counters as usize * COUNTER_BYTES;
         let me = Rank(comm.rank().0);
         let is_alone = groups.members(groups.of(me)).len() == 1;
         let common = match is_alone {
-            true => unshared(common).map(Some),
-            false => Ok(comm.segment(common as usize)?),
+            true => (|| Ok(Some((unshared(common)?, unshared(counters as u64)?))))(),
+            false => share(comm, common as usize, counters),
         };
         let made = common.and_then(|common| Ok((common, unshared(private)?)));
         let is_shared = made.as_ref().map(|(common, _)| u8::from(common.is_some()));
-        let all = agree::gather(
-            comm,
-            is_shared.map(|shared| vec![shared]).map_err(Error::clone),
-        )?;
+        let is_shared = {
+            let mine = is_shared.as_ref().map(std::slice::from_ref);
+            let mut buffers = GatherBuffers::default();
+            let mut all = buffers.gather(comm, mine.map_err(|error| *error))?;
+            all.all(|shared| shared == [1])
+        };
         let (common, private) = made?;
-        let is_shared = all.iter().all(|shared| shared.as_slice() == [1]);
         let common = common.filter(|_| is_shared);
-        Ok(common.map(|common| ExchangeMemory {
+        Ok(common.map(|(common, counters)| ExchangeMemory {
             made_for: addresses.need,
             common,
             private,
+            counters,
         }))
+    }
+
+    /// Counts a rank that has filled or emptied its part of a buffer; whether it is
+    /// the last of so many. What the others have copied is visible to that one.
+    pub(super) fn count(&self, addresses: &Addresses, buffer: Buffer, among: u32) -> bool {
+        if among == 1 {
+            return true;
+        }
+        let at = addresses.number(buffer) as usize * COUNTER_BYTES;
+        let counter = self.counters.atomic_u32(at);
+        let is_last = counter.fetch_add(1, Ordering::AcqRel) + 1 == among;
+        if is_last {
+            counter.store(0, Ordering::Relaxed);
+        }
+        is_last
     }
 
     /// The segment that a buffer is in, and where.
@@ -214,6 +263,16 @@ impl ExchangeMemory {
         // protocol keeps ranks and the I/O thread apart, see above.
         unsafe { WindowBuffer::from_raw(start, len) }
     }
+}
+
+/// Memory for the ranks of a node, and counters, if they share any. Collective.
+fn share(
+    comm: &dyn Transport,
+    bytes: usize,
+    counters: usize,
+) -> Result<Option<(Segment, Segment)>> {
+    let (common, counters) = (comm.segment(bytes)?, comm.segment(counters)?);
+    Ok(common.zip(counters))
 }
 
 /// Memory for one rank.

@@ -23,6 +23,7 @@ struct Place {
 
 struct World {
     arrivals: AtomicU64,
+    departures: AtomicU64,
     places: Vec<Place>,
 }
 
@@ -50,6 +51,10 @@ impl Slots for SlotsOfRank<'_> {
     fn write(&self, operation: u64, bytes: &[u8]) {
         let slot = &self.0.places[self.1.index()].slots[operations::slot(operation)];
         slot.store(u64::from(bytes[0]), Ordering::Relaxed);
+    }
+
+    fn has_departures(&self) -> bool {
+        self.0.departures.load(Ordering::Acquire) == 1
     }
 
     fn absence(&self, rank: Rank) -> Option<TransportError> {
@@ -105,6 +110,7 @@ impl SlotsOfRank<'_> {
     fn leave(&self) {
         let place = &self.0.places[self.1.index()];
         place.left.store(1, Ordering::Release);
+        self.0.departures.store(1, Ordering::Release);
         self.notify_all();
     }
 }
@@ -118,7 +124,12 @@ fn ranks(ranks: u32, preemptions: usize, body: fn(&SlotsOfRank<'_>)) {
     check(preemptions, move || {
         let places = (0..ranks).map(|_| Place::default()).collect();
         let arrivals = AtomicU64::default();
-        let world = Arc::new(World { arrivals, places });
+        let departures = AtomicU64::new(0);
+        let world = Arc::new(World {
+            arrivals,
+            departures,
+            places,
+        });
         let others: Vec<_> = (0..ranks - 1)
             .map(|rank| {
                 let world = Arc::clone(&world);

@@ -1,0 +1,204 @@
+//! A virtual machine with an NFS server and several nodes, without KVM, image or root: Debian's user-mode Linux, which
+//! runs a kernel as a process on this machine's own files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::shell::{self, Outcome, program};
+use crate::tools;
+
+/// Debian's packages in the machine; what they depend on comes along unless it is installed here.
+const PACKAGES: [&str; 5] = [
+    "user-mode-linux",
+    "busybox-static",
+    "nfs-kernel-server",
+    "nfs-common",
+    "rpcbind",
+];
+
+/// The scripts that run inside, and the names they have there.
+const SCRIPTS: [(&str, &str); 3] = [
+    ("init.sh", include_str!("../vm/init.sh")),
+    ("guest.sh", include_str!("../vm/guest.sh")),
+    ("on.sh", include_str!("../vm/on.sh")),
+];
+
+const PRELOAD: &str = include_str!("../vm/preload.c");
+
+/// The kernel and the packages, unpacked.
+pub(crate) struct Machine {
+    directory: PathBuf,
+}
+
+/// An NFS server and its clients, and what to run on them.
+pub(crate) struct Nodes<'a> {
+    /// `3`, `4.2`.
+    pub(crate) version: &'a str,
+    /// The exported file system: `tmpfs`, `ext4`.
+    pub(crate) export: &'a str,
+    /// Further mount options, each after a comma.
+    pub(crate) mount_options: &'a str,
+    /// Names of the nodes, separated by blanks.
+    pub(crate) names: &'a str,
+    /// A script for bash.
+    pub(crate) script: &'a str,
+    pub(crate) time_limit: Duration,
+}
+
+impl Machine {
+    /// Downloads and unpacks what is missing. The error says why there can be no machine here.
+    pub(crate) fn prepare() -> Outcome<Machine> {
+        if !cfg!(target_arch = "x86_64") {
+            return Err("user-mode Linux runs on x86-64 only".into());
+        }
+        let directory = shell::target_directory().join("vm");
+        let machine = Machine { directory };
+        let complete = machine.directory.join("complete");
+        if !complete.exists() {
+            machine.download()?;
+            machine.unpack()?;
+            fs::write(&complete, "").map_err(|error| cannot("write", &complete, &error))?;
+        }
+        machine.compile()?;
+        Ok(machine)
+    }
+
+    fn root(&self) -> PathBuf {
+        self.directory.join("root")
+    }
+
+    /// A file of a package, which was unpacked unless it is installed here.
+    fn find(&self, file: &str) -> Outcome<PathBuf> {
+        let places = [self.root().join(file), Path::new("/").join(file)];
+        let found = places.into_iter().find(|place| place.exists());
+        found.ok_or_else(|| format!("the packages contain no {file}"))
+    }
+
+    fn archives(&self) -> PathBuf {
+        self.directory.join("archives")
+    }
+
+    fn preload(&self) -> PathBuf {
+        self.directory.join("preload.so")
+    }
+
+    fn download(&self) -> Outcome {
+        let partial = self.archives().join("partial");
+        fs::create_dir_all(&partial).map_err(|error| cannot("make", &partial, &error))?;
+        tools::apt_download(&PACKAGES, &self.archives())
+    }
+
+    /// Unpacks as if installed: Debian's `/lib` is a link to `/usr/lib`.
+    fn unpack(&self) -> Outcome {
+        let root = self.root();
+        for name in ["bin", "sbin", "lib", "lib64"] {
+            let target = root.join("usr").join(name);
+            fs::create_dir_all(&target).map_err(|error| cannot("make", &target, &error))?;
+            let link = root.join(name);
+            if !link.exists() {
+                let linked = std::os::unix::fs::symlink(format!("usr/{name}"), &link);
+                linked.map_err(|error| cannot("make", &link, &error))?;
+            }
+        }
+        let unpack = "for f in \"$1\"/*.deb; do \
+                      dpkg-deb --fsys-tarfile \"$f\" | tar -x --keep-directory-symlink -C \"$2\"; done";
+        let mut command = program("bash", &["-euo", "pipefail", "-c", unpack, "unpack"]);
+        command.arg(self.archives()).arg(&root);
+        shell::run(command)?;
+        let modules = root.join("usr/lib/modules");
+        if !modules.exists() {
+            let linked = std::os::unix::fs::symlink("uml/modules", &modules);
+            linked.map_err(|error| cannot("make", &modules, &error))?;
+        }
+        Ok(())
+    }
+
+    fn compile(&self) -> Outcome {
+        let source = self.directory.join("preload.c");
+        fs::write(&source, PRELOAD).map_err(|error| cannot("write", &source, &error))?;
+        let mut command = program("cc", &["-O2", "-fPIC", "-shared", "-o"]);
+        command.arg(self.preload()).arg(&source);
+        shell::run(command)
+    }
+
+    /// Runs a script on nodes and returns what it printed.
+    pub(crate) fn run(&self, nodes: &Nodes<'_>) -> Outcome<String> {
+        let run = self.directory.join(format!("run-{}", std::process::id()));
+        fs::create_dir_all(&run).map_err(|error| cannot("make", &run, &error))?;
+        let result = self.run_in(&run, nodes);
+        // Nothing in it is needed any more.
+        let _ = fs::remove_dir_all(&run);
+        result
+    }
+
+    fn run_in(&self, run: &Path, nodes: &Nodes<'_>) -> Outcome<String> {
+        let settings = format!(
+            "VERSION={}\nEXPORT={}\nMOUNT_OPTIONS={}\nNODES='{}'\n",
+            nodes.version, nodes.export, nodes.mount_options, nodes.names
+        );
+        let files = [
+            ("settings", settings.as_str()),
+            ("command.sh", nodes.script),
+        ];
+        for (name, text) in SCRIPTS.iter().copied().chain(files) {
+            let path = run.join(name);
+            fs::write(&path, text).map_err(|error| cannot("write", &path, &error))?;
+        }
+        let console = run.join("console");
+        let ended = self.boot(run, &console, nodes.time_limit)?;
+        let output = fs::read_to_string(run.join("output")).unwrap_or_default();
+        let status = fs::read_to_string(run.join("status")).unwrap_or_default();
+        match status.trim() {
+            "0" => Ok(output),
+            "" => {
+                let console = fs::read_to_string(&console).unwrap_or_default();
+                let lines: Vec<_> = console.lines().collect();
+                let last = lines[lines.len().saturating_sub(15)..].join("\n");
+                Err(format!(
+                    "the virtual machine ended without a result ({ended}); output:\n{output}\nconsole:\n{last}"
+                ))
+            }
+            code => Err(format!("the tests failed with {code}:\n{output}")),
+        }
+    }
+
+    fn boot(&self, run: &Path, console: &Path, limit: Duration) -> Outcome<String> {
+        let busybox = self.find("bin/busybox")?;
+        let console =
+            fs::File::create(console).map_err(|error| cannot("write", console, &error))?;
+        let errors = console
+            .try_clone()
+            .map_err(|error| format!("cannot share the console: {error}"))?;
+        let mut command = Command::new("timeout");
+        command
+            .args(["--kill-after=5", &limit.as_secs().to_string()])
+            .arg(self.find("usr/bin/linux.uml")?)
+            .args(["mem=2G", "rootfstype=hostfs", "rootflags=/", "ro", "quiet"])
+            .args(["panic=1", "con=null", "con0=null,fd:1", "ssl=null"])
+            .args([
+                format!("uml_dir={}/", run.display()),
+                format!("init={}", busybox.display()),
+                // Variables of the first process, and its arguments.
+                format!("PACKAGES={}", self.root().display()),
+                format!("RUN={}", run.display()),
+                format!("BUSYBOX={}", busybox.display()),
+                "--".to_owned(),
+                "sh".to_owned(),
+                run.join("init.sh").display().to_string(),
+            ])
+            .env("LD_PRELOAD", self.preload())
+            .stdin(Stdio::null())
+            .stdout(console)
+            .stderr(errors);
+        let status = command
+            .status()
+            .map_err(|error| format!("cannot start the virtual machine: {error}"))?;
+        Ok(status.to_string())
+    }
+}
+
+fn cannot(action: &str, path: &Path, error: &std::io::Error) -> String {
+    format!("cannot {action} {}: {error}", path.display())
+}
