@@ -1,8 +1,9 @@
-//! The project's development tasks: `cargo xtask test`, `fuzz-mpi`, `nfs`, `lint`, `docs`, `hosts`,
+//! The project's development tasks: `cargo xtask test`, `fuzz-mpi`, `ceph`, `nfs`, `lint`, `docs`, `hosts`,
 //! `install`.
 //!
 //! No dependencies, so that it builds in a second and on a machine with only Rust.
 
+mod ceph;
 mod dependencies;
 mod docs;
 mod hosts;
@@ -28,6 +29,9 @@ Commands:
   test --full   the same with every program under every MPI; writes docs/hosts.md
   fuzz-mpi --minutes N [NAME]
                 random cases under real MPIs, with their own MPI-IO and with pario; NAME selects hosts and ranks
+  ceph          tests on a CephFS with four OSDs, which is started for them (Debian's packages)
+  ceph -- COMMAND
+                a command with CEPH_CONF set, for such a CephFS
   nfs           programs on two nodes of an NFS server in a virtual machine (Debian's user-mode Linux)
   nfs --long    the same with more programs, rounds, nodes and mount options
   nfs --run FILE
@@ -54,6 +58,10 @@ fn main() -> ExitCode {
         ["test", "--full"] => test::run(test::Effort::Full),
         ["fuzz-mpi", "--minutes", minutes] => test::fuzz_mpi(minutes, "differential"),
         ["fuzz-mpi", "--minutes", minutes, name] => test::fuzz_mpi(minutes, name),
+        ["ceph"] => ceph::test(|_| ()).map_err(|unable| match unable {
+            ceph::Unable::NoCluster(reason) | ceph::Unable::Failed(reason) => reason,
+        }),
+        ["ceph", "--", command @ ..] => ceph::run(command),
         ["nfs"] => run_nfs(nfs::Effort::Normal),
         ["nfs", "--run", script] => nfs::run_script(script.as_ref()),
         ["nfs", "--rpcs"] => nfs::count_rpcs(),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::shell::{self, Outcome, cargo};
-use crate::{hosts, nfs, readme, tools};
+use crate::{ceph, hosts, nfs, readme, tools};
 
 /// The fuzz targets' directory.
 const FUZZ_DIRECTORY: &str = "crates/layout/fuzz";
@@ -87,6 +87,7 @@ pub(crate) fn run(effort: Effort) -> Outcome {
     step(&mut tally, "programs under real MPIs", |tally| {
         programs(effort, tally)
     });
+    step(&mut tally, "CephFS", ceph_fs);
     if effort == Effort::Long {
         step(&mut tally, "NFS between nodes", network);
     }
@@ -174,6 +175,15 @@ fn schedules(tally: &mut Tally) -> Outcome<Step> {
         .env("PARIO_CASES", SCHEDULES);
     shell::run_inspected(command, |line| tally.count(line))?;
     Ok(Step::Done)
+}
+
+/// Runs the driver for CephFS on a real one.
+fn ceph_fs(tally: &mut Tally) -> Outcome<Step> {
+    match ceph::test(|line| tally.count(line)) {
+        Ok(()) => Ok(Step::Done),
+        Err(ceph::Unable::NoCluster(reason)) if !on_ci() => Ok(Step::Skipped(reason)),
+        Err(ceph::Unable::NoCluster(reason) | ceph::Unable::Failed(reason)) => Err(reason),
+    }
 }
 
 /// Runs programs on several nodes of an NFS server, in a virtual machine. A machine where that is not possible skips it.

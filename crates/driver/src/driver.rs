@@ -28,6 +28,12 @@ pub trait Driver: Send + Sync + Debug {
     /// Deletes a file. Open handles keep it alive.
     fn delete(&self, path: &Path) -> io::Result<()>;
 
+    /// Whether names are paths of this node's kernel, which has the file system
+    /// mounted.
+    fn is_mounted(&self) -> bool {
+        true
+    }
+
     /// The file system of a file that need not exist yet, without opening it.
     fn file_system(&self, path: &Path) -> io::Result<FileSystem> {
         Ok(detect::of_path(path)?.0)

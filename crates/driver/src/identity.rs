@@ -76,6 +76,23 @@ impl FileIdentity {
         })
     }
 
+    /// A file of a cluster that clients in processes access without a mount.
+    pub(crate) fn in_cluster(
+        file_system: &FileSystem,
+        cluster: &[u8],
+        inode: u64,
+        born: i64,
+    ) -> FileIdentity {
+        FileIdentity {
+            kernel: running_kernel(),
+            device: hash(&cluster),
+            inode,
+            born,
+            reach: reach(file_system),
+            kind: hash(&(file_system.to_string(), cluster)),
+        }
+    }
+
     /// The file that a path leads to, without opening it, for comparison with one
     /// that the same kernel sees through the same mount. Fails if this process
     /// may not open it for `access`.

@@ -10,6 +10,7 @@
 //! - [`Uring`]: the same, with lists of pieces through io_uring.
 //! - [`Mapped`]: the same, with small pieces stored through a mapping of the
 //!   file.
+//! - [`CephFs`]: CephFS by its own library, without a mount.
 //! - [`Nfs`]: NFS seen through several page caches: nothing is cached on the
 //!   client.
 //! - [`Memory`]: named files inside this process.
@@ -41,6 +42,7 @@
 mod background;
 mod batch;
 mod beegfs;
+mod cephfs;
 mod closing;
 pub mod conformance;
 mod control;
@@ -68,6 +70,7 @@ mod wrap;
 
 pub use background::{THREADS_MAX, spawn};
 pub use batch::{Batch, Piece};
+pub use cephfs::CephFs;
 pub use control::{FileControl, IoctlArgument};
 pub use creation::{Creation, ExpectedUse, ServerCount, StripingRequest};
 pub use driver::{Completion, Driver, Handle, Latency, Outcome};

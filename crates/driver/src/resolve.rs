@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, io, os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc};
 
-use crate::{Driver, FileSystem, Mapped, Memory, MountView, Nfs, Posix, Uring, detect};
+use crate::{CephFs, Driver, FileSystem, Mapped, Memory, MountView, Nfs, Posix, Uring, detect};
 
 /// A driver with its name.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +54,7 @@ pub static REGISTRY: &[DriverEntry] = &[
     entry("panfs", "POSIX files, assumed to be on PanFS", posix_on!(PanFs)),
     entry("pvfs2", "POSIX files, assumed to be on OrangeFS", posix_on!(OrangeFs)),
     entry("ceph", "POSIX files, assumed to be on CephFS", posix_on!(Ceph)),
+    entry("cephfs", "CephFS by libcephfs, without a mount (only on request)", || Arc::new(CephFs::new())),
 ];
 
 /// The driver for a file and the reason for it.

@@ -37,7 +37,7 @@ impl Buffer {
     ) -> Source<'a> {
         let source = self.count().and_then(|count| {
             // SAFETY: promised by the caller.
-            unsafe { Source::from_raw(self.address.cast(), count, &datatype?) }
+            unsafe { Source::from_raw(self.address.cast(), count, datatype?) }
         });
         source.unwrap_or_else(Source::failed)
     }
@@ -52,7 +52,7 @@ impl Buffer {
     ) -> Target<'a> {
         let target = self.count().and_then(|count| {
             // SAFETY: promised by the caller.
-            unsafe { Target::from_raw(self.address.cast_mut().cast(), count, &datatype?) }
+            unsafe { Target::from_raw(self.address.cast_mut().cast(), count, datatype?) }
         });
         target.unwrap_or_else(Target::failed)
     }

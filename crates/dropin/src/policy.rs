@@ -155,12 +155,17 @@ fn incoherence(
         ROOT => vec![
             u8::from(asks_for_nfs(hints)),
             u8::from(leads_elsewhere(path)),
+            u8::from(needs_no_mount(path, hints)),
         ],
         _ => Vec::new(),
     };
     let told = transport.broadcast(ROOT, told);
     let told = told.map_err(engine::Error::from)?;
-    let [asks_for_nfs, leads_elsewhere] = [0, 1].map(|at| told.get(at) == Some(&1));
+    let [asks_for_nfs, leads_elsewhere, needs_no_mount] =
+        [0, 1, 2].map(|at| told.get(at) == Some(&1));
+    if needs_no_mount {
+        return Ok(None);
+    }
     let mine = match leads_elsewhere {
         true => mount_of(path),
         false => mount_of_directory(path),
@@ -187,6 +192,13 @@ fn leads_elsewhere(path: &Path) -> bool {
         (Ok(file), Ok(directory)) => file != directory,
         _ => false,
     }
+}
+
+/// Whether the driver that the name or the hints select does not go through the kernel's mounts.
+fn needs_no_mount(path: &Path, hints: &Info) -> bool {
+    let hints = Hints::resolve(hints, &Sources::from_environment()).hints;
+    let resolved = pario_driver::resolve(path, hints.pario_driver.as_deref());
+    resolved.is_ok_and(|resolved| !resolved.driver.is_mounted())
 }
 
 /// Whether the hints name the driver for NFS.

@@ -57,4 +57,5 @@ pub use table::Hints;
 pub use wire::WireError;
 pub use words::{
     AccessMethod, AsyncMethod, Buffering, Exchange, Rmw, ScatteredWrites, SharedPointer, Sieving,
+    StagedCopies,
 };

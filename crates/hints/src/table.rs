@@ -9,6 +9,7 @@ use crate::source::Source;
 use crate::style::AccessStyle;
 use crate::words::{
     AccessMethod, AsyncMethod, Buffering, Exchange, Rmw, ScatteredWrites, SharedPointer, Sieving,
+    StagedCopies,
 };
 
 macro_rules! hints {
@@ -129,6 +130,15 @@ hints! {
     pario_scattered_writes: ScatteredWrites = ScatteredWrites::Automatic, Words::<ScatteredWrites>::ANY;
     Noncontiguous, Rank, Open;
 
+    /// Whether data in memory that starts a few bytes past the page boundaries
+    /// of the file, as large blocks from `malloc` do, is copied through another
+    /// buffer. On some processors the kernel's copy runs at half its speed or
+    /// less then, and two copies are faster. `automatic` measures which is
+    /// faster, in a fraction of a millisecond, when a process first moves such
+    /// data; `pario doctor` prints the result.
+    pario_staged_copies: StagedCopies = StagedCopies::Automatic, Words::<StagedCopies>::ANY;
+    Noncontiguous, Rank, Always;
+
     /// What carries out nonblocking operations: io_uring (`uring`), I/O threads
     /// (`pool`), or io_uring if the kernel has it (`automatic`). If it does
     /// not, `uring` is the same as `pool`.
@@ -231,13 +241,16 @@ hints! {
 
     /// How data moves between ranks and aggregators: through shared memory
     /// (`shared`), in one message per rank and window (`messages`), or in one
-    /// message per node and window (`two-layer`). `alltoall` and
-    /// `romio_cb_alltoall=enable` are accepted and mean `messages`: only ranks
-    /// that have data to exchange do so.
+    /// message per node and window (`two-layer`). `alltoall` calls
+    /// `MPI_Ialltoallw` once per round of windows, straight between the ranks'
+    /// memory and the windows: for experiments. It is meant for blocking calls of
+    /// ranks on several nodes, without `MPI_THREAD_MULTIPLE`; elsewhere it means
+    /// `messages`.
     pario_exchange: Option<Exchange> = None, Automatic(Words::<Exchange>::ANY);
     Collective, File, Always;
 
-    /// `enable` is the same as `pario_exchange=messages`, which takes precedence.
+    /// `enable` is the same as `pario_exchange=alltoall`; `pario_exchange` takes
+    /// precedence.
     romio_cb_alltoall: Buffering = Buffering::Automatic, Words::<Buffering>::ANY;
     Collective, File, Always;
 
@@ -355,7 +368,7 @@ hints! {
     file_perm: Option<u32> = None, Maybe(Permissions);
     File, File, Open;
 
-    /// The driver for the file (`ufs`, `uring`, `mapped`, `mem`, ...). If not
+    /// The driver for the file (`ufs`, `uring`, `mapped`, `cephfs`, `mem`, ...). If not
     /// set, the prefix of the file name selects it; the default is `posix`.
     /// `mapped` stores small pieces that are close together through a mapping of
     /// the file, on tmpfs, ext4, XFS and F2FS: if another program truncates the

@@ -74,6 +74,15 @@ words! {
         /// By one call per contiguous run.
         Calls = "calls",
     }
+    /// Whether memory that aliases the pages of the file is copied through a buffer.
+    StagedCopies {
+        /// If that is faster on this machine, by a measurement.
+        Automatic = "automatic" | "auto",
+        /// Always.
+        Enable = "enable" | "true",
+        /// Never.
+        Disable = "disable" | "false",
+    }
     /// Where the shared file pointer is kept.
     SharedPointer {
         /// In memory if all ranks share it, otherwise in a file.

@@ -219,9 +219,9 @@ impl<'a> Source<'a> {
     pub unsafe fn from_raw(
         origin: *const u8,
         count: u64,
-        datatype: &Datatype,
+        datatype: impl Into<Datatype>,
     ) -> Result<Source<'a>> {
-        let memory = Memory::new(origin.cast_mut(), count, datatype.clone())?;
+        let memory = Memory::new(origin.cast_mut(), count, datatype.into())?;
         Ok(Source {
             memory,
             lifetime: PhantomData,
@@ -266,9 +266,13 @@ impl<'a> Target<'a> {
     /// # Safety
     /// Every byte that `count` items of `datatype` describe at `origin` must be valid for
     /// writes for `'a`, and nothing else may access it.
-    pub unsafe fn from_raw(origin: *mut u8, count: u64, datatype: &Datatype) -> Result<Target<'a>> {
+    pub unsafe fn from_raw(
+        origin: *mut u8,
+        count: u64,
+        datatype: impl Into<Datatype>,
+    ) -> Result<Target<'a>> {
         Ok(Target {
-            memory: Memory::new(origin, count, datatype.clone())?,
+            memory: Memory::new(origin, count, datatype.into())?,
             lifetime: PhantomData,
         })
     }

@@ -78,6 +78,7 @@ mod error;
 mod file;
 mod job;
 mod mode;
+mod one_piece;
 mod operation;
 pub mod processes;
 mod request;
@@ -123,6 +124,7 @@ pub use pario_layout::{
 #[doc(hidden)]
 pub mod internal {
     pub use crate::{
+        access::CopySpeed,
         collective::{
             exchange::limits::{EAGER_BYTES, limits},
             plan_facts,

@@ -139,6 +139,16 @@ fn dense_calls_allocate_nothing() {
 }
 
 #[test]
+fn contiguous_independent_calls_allocate_nothing() {
+    let write = |file: &File, offset, data: &mut [u8]| file.write_at(offset, &*data);
+    let read = |file: &File, offset, data: &mut [u8]| file.read_at(offset, data);
+    for offsets in [Offsets::Same, Offsets::Advancing] {
+        assert_eq!(allocations(2, Pieces::Dense, 4096, offsets, write), 0);
+        assert_eq!(allocations(2, Pieces::Dense, 4096, offsets, read), 0);
+    }
+}
+
+#[test]
 fn strided_calls_allocate_only_a_new_plan() {
     for ranks in [2, 4] {
         check(ranks, Pieces::Of(8), 4096, Offsets::Same, 2);

@@ -20,6 +20,6 @@ pub fn fitness(exchange: Exchange, case: &Case<'_>) -> Fitness {
         ),
         (Exchange::TwoLayer, _) => Fitness::suits(20, "every node has only one rank"),
         (Exchange::Messages, _) => Fitness::suits(40, "works everywhere"),
-        (Exchange::AllToAll, _) => Fitness::suits(30, "the same as messages"),
+        (Exchange::AllToAll, _) => Fitness::suits(30, "all ranks take part in every round"),
     }
 }

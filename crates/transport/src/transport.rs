@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{
-    Backoff, DataTag, Gathered, Node, Posted, Rank, Result, Segment, Tag, Traffic, collectives,
-    sharing,
+    Backoff, DataTag, Gathered, MemoryRuns, Node, Posted, Rank, Result, Segment, Tag, Traffic,
+    collectives, sharing,
 };
 
 /// Bytes that [`Transport::send_owned`] may add to a message.
@@ -191,6 +191,23 @@ pub trait Transport: Send + Sync + Debug {
     /// Several duplicates for the price of one. Collective; all ranks ask for
     /// the same number.
     fn duplicates(&self, count: usize) -> Result<Vec<Arc<dyn Transport>>>;
+
+    /// Whether all ranks can exchange data in one operation of the host's,
+    /// [`all_to_all`](Transport::all_to_all), from the calling thread. The same on
+    /// all ranks that make the same call.
+    fn has_all_to_all(&self) -> bool {
+        false
+    }
+
+    /// Sends each rank the bytes of some memory and receives from each rank, all at
+    /// once, as `MPI_Alltoallw` does. Both have an entry per rank; what a rank sends
+    /// another is as long as what that one expects. Collective.
+    ///
+    /// # Panics
+    /// Without [`has_all_to_all`](Transport::has_all_to_all).
+    fn all_to_all(&self, _send: &[MemoryRuns], _receive: &[MemoryRuns]) -> Result<()> {
+        unreachable!("this transport has no such operation")
+    }
 
     /// Zeroed memory shared by the ranks of this node. Collective over the
     /// ranks of the node, which all give the same length. `None`, on all of

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pario::internal::CopySpeed;
 use pario_driver::{Access, Create, Driver, OpenHow, Uring};
 use rustix::process::{Resource, getrlimit};
 
@@ -28,6 +29,7 @@ pub(super) fn findings() -> Vec<Finding> {
         locked_memory(),
         io_uring(),
         memfd(),
+        copies(),
         shared_memory(),
         communicators(),
     ]
@@ -86,6 +88,21 @@ fn memfd() -> Finding {
         ),
         Err(error) => Finding::note("memfd", format!("not available: {error}"))
             .remark(format!("ranks of a node share memory in {SHARED_MEMORY}")),
+    }
+}
+
+/// Which copies are used for memory that aliases the pages of files.
+fn copies() -> Finding {
+    const NAME: &str = "unaligned memory";
+    match CopySpeed::of_machine() {
+        None => Finding::good(NAME, "copied directly: measuring it needs a memfd"),
+        Some(speed) => {
+            let how = match speed.is_staged_faster() {
+                true => "copied through a buffer",
+                false => "copied directly",
+            };
+            Finding::good(NAME, format!("{how}: {speed}"))
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{Facts, FileSystem, LockReach, MountView, Placement, control::Control, posix::sys};
-use mounts::Mount;
+pub(crate) use mounts::Mount;
 
 /// Facts about an open file; `assumed` overrides the detected kind.
 pub(crate) fn facts(
@@ -98,6 +98,13 @@ fn nearest(path: &Path) -> io::Result<(OwnedFd, Found)> {
         io::ErrorKind::NotFound,
         format!("{path:?} has no existing parent"),
     ))
+}
+
+/// The file system of an existing directory and how it is mounted.
+pub(crate) fn mount_of(path: &Path) -> io::Result<(FileSystem, Option<Mount>)> {
+    let directory = sys::open(path, libc::O_PATH, 0)?;
+    let found = find(directory.as_fd())?;
+    Ok((found.file_system, found.mount))
 }
 
 struct Found {

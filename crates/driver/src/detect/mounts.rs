@@ -10,14 +10,31 @@ use std::{
 
 /// One line of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mount {
-    pub(super) number: u64,
-    pub(super) point: PathBuf,
-    pub(super) kind: String,
+pub(crate) struct Mount {
+    pub(crate) number: u64,
+    /// The directory of the file system that is mounted.
+    pub(crate) root: PathBuf,
+    pub(crate) point: PathBuf,
+    pub(crate) kind: String,
     /// The device or server.
-    pub(super) source: String,
+    pub(crate) source: String,
     /// Options of the file system, separated by commas.
-    pub(super) options: String,
+    pub(crate) options: String,
+}
+
+#[cfg(test)]
+impl Mount {
+    /// A mount of which only the place is known.
+    pub(crate) fn at(point: &str) -> Mount {
+        Mount {
+            number: 0,
+            root: PathBuf::from("/"),
+            point: point.into(),
+            kind: String::new(),
+            source: String::new(),
+            options: String::new(),
+        }
+    }
 }
 
 /// Mounts looked up so far, by mount number and magic number: mount numbers are
@@ -50,16 +67,18 @@ fn look_up(number: u64) -> Option<Mount> {
 fn parse(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|&byte| byte == b' ');
     let number = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
-    let point = fields.nth(3)?;
+    let (root, point) = (fields.nth(2)?, fields.next()?);
     let mut fields = fields.skip_while(|&field| field != b"-").skip(1);
     let kind = fields.next()?;
     let mut text = || {
         let field = unescape(fields.next().unwrap_or_default());
         String::from_utf8_lossy(&field).into_owned()
     };
+    let path = |field| PathBuf::from(OsString::from_vec(unescape(field)));
     Some(Mount {
         number,
-        point: PathBuf::from(OsString::from_vec(unescape(point))),
+        root: path(root),
+        point: path(point),
         kind: String::from_utf8_lossy(kind).into_owned(),
         source: text(),
         options: text(),
@@ -92,6 +111,7 @@ mod tests {
         let mount = parse(line).unwrap();
         assert_eq!((mount.number, mount.kind.as_str()), (36, "fuse.x"));
         assert_eq!(mount.point, PathBuf::from("/a b\\c"));
+        assert_eq!(mount.root, PathBuf::from("/sub"));
         assert_eq!(
             (mount.source.as_str(), mount.options.as_str()),
             ("src", "rw")

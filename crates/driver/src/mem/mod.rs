@@ -80,6 +80,10 @@ impl Driver for Memory {
         }
     }
 
+    fn is_mounted(&self) -> bool {
+        false
+    }
+
     fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {
         let mut names = lock(&self.names);
         let node = match (names.entry(path.to_owned()), how.create) {

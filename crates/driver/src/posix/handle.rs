@@ -19,7 +19,7 @@ use crate::{
     Handle, IoMode, Latency, LockMode, MountView, OpenHow, Outcome, RangeLock, ScatteredWrites,
     background,
     batch::beyond_files,
-    closing::{Closing, ResourceGuard},
+    closing::{Closing, ResourceGuard, Visit},
     control::Control,
     creation, detect,
     lustre::GroupLock,
@@ -94,12 +94,24 @@ impl PosixHandle {
         Ok(pass)
     }
 
-    /// A pass for a transfer.
+    /// A pass for a transfer that may continue after the call.
     pub(crate) fn enter_to_move(&self, batch: &Batch<'_>) -> io::Result<ResourceGuard<Descriptor>> {
         let pass = self.enter()?;
-        self.how.access.require(batch.direction())?;
-        batch.require_addressable()?;
+        self.check_movable(batch)?;
         Ok(pass)
+    }
+
+    /// A pass for a transfer that ends with the call.
+    fn visit_to_move(&self, batch: &Batch<'_>) -> io::Result<Visit<'_, Descriptor>> {
+        self.locks.check_released(&self.file)?;
+        let pass = self.file.visit()?;
+        self.check_movable(batch)?;
+        Ok(pass)
+    }
+
+    fn check_movable(&self, batch: &Batch<'_>) -> io::Result<()> {
+        self.how.access.require(batch.direction())?;
+        batch.require_addressable()
     }
 
     /// Whether the ring takes this batch.
@@ -159,7 +171,7 @@ const RING_PIECES_MAX: usize = 16;
 
 impl Handle for PosixHandle {
     fn transfer(&self, batch: &Batch<'_>) -> Outcome {
-        match self.enter_to_move(batch) {
+        match self.visit_to_move(batch) {
             Ok(file) => file.transfer(batch),
             Err(error) => Outcome::failed(0, error),
         }
@@ -195,7 +207,7 @@ impl Handle for PosixHandle {
     }
 
     fn transfer_cached(&self, batch: &Batch<'_>) -> Option<Outcome> {
-        let file = self.enter_to_move(batch).ok()?;
+        let file = self.visit_to_move(batch).ok()?;
         file.is_plain(batch)
             .then(|| transfer::read_cached(file.buffered(), batch))?
     }

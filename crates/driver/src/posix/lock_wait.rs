@@ -27,7 +27,7 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(15 * 60);
 
 /// One wait.
 #[derive(Debug)]
-pub(super) struct LockWait {
+pub(crate) struct LockWait {
     since: Instant,
     sleep: Duration,
     look_at: Instant,
@@ -37,7 +37,7 @@ pub(super) struct LockWait {
 }
 
 impl LockWait {
-    pub(super) fn new() -> LockWait {
+    pub(crate) fn new() -> LockWait {
         let now = Instant::now();
         LockWait {
             since: now,
@@ -50,7 +50,7 @@ impl LockWait {
 
     /// Rests for a moment; `look` tells which lock is in the way of `wanted`.
     /// An error once the same one has been for too long.
-    pub(super) fn pause(
+    pub(crate) fn pause(
         &mut self,
         wanted: &Range<u64>,
         look: impl FnOnce() -> io::Result<Option<Range<u64>>>,

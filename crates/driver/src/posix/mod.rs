@@ -14,6 +14,7 @@ pub(crate) use calls::Calls;
 pub use calls::{CallAction, Interference, SystemCall};
 pub(crate) use descriptor::{Descriptor, ListMethod};
 pub(crate) use handle::{PosixHandle, Setup};
+pub(crate) use lock_wait::LockWait;
 pub(crate) use transfer::{run_steps, step};
 
 use std::{io, path::Path, sync::Arc};

@@ -19,7 +19,7 @@ use std::{
 
 use libc::c_int;
 
-use crate::{Access, Advice, Direction, vector::Vector};
+use crate::{Access, Advice, Batch, Direction, vector::Vector};
 
 /// The result of a call that returns -1 on failure.
 fn checked(result: c_int) -> io::Result<c_int> {
@@ -117,6 +117,31 @@ pub(crate) fn transfer(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> io::Result<us
             (Direction::Write, [only]) => libc::pwrite64(fd, only.iov_base, only.iov_len, offset),
             (Direction::Read, _) => libc::preadv64(fd, parts.as_ptr(), count, offset),
             (Direction::Write, _) => libc::pwritev64(fd, parts.as_ptr(), count, offset),
+        }
+    })
+}
+
+/// Moves some bytes of a range of a batch's first piece, whose offsets fit in 63 bits.
+///
+/// # Panics
+/// If the range is not inside the piece.
+pub(crate) fn transfer_first(
+    fd: BorrowedFd<'_>,
+    batch: &Batch<'_>,
+    range: Range<usize>,
+) -> io::Result<usize> {
+    let piece = batch.pieces()[0];
+    assert!(range.start <= range.end && range.end <= piece.len);
+    let offset = i64::try_from(piece.offset + range.start as u64)
+        .expect("offsets are checked before they get here");
+    let memory = piece.memory.wrapping_add(range.start).cast();
+    let (fd, len) = (fd.as_raw_fd(), range.len());
+    // SAFETY: a piece is memory of a live batch, valid for the direction and its length,
+    // and the range is inside it.
+    counted(unsafe {
+        match batch.direction() {
+            Direction::Read => libc::pread64(fd, memory, len, offset),
+            Direction::Write => libc::pwrite64(fd, memory, len, offset),
         }
     })
 }

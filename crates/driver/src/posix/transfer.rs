@@ -8,12 +8,45 @@ use super::{
 };
 use crate::{
     Batch, Direction, Outcome,
-    vector::{Cursor, Vector},
+    vector::{CALL_BYTES_MAX, Cursor, Vector},
 };
 
 /// Moves a batch through one descriptor.
 pub(super) fn run(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Outcome {
-    run_steps(batch, |vector| step(calls, fd, vector))
+    match batch.pieces() {
+        [only] => run_piece(calls, fd, batch, only.len),
+        _ => run_steps(batch, |vector| step(calls, fd, vector)),
+    }
+}
+
+/// Moves a batch of one piece, which needs no vector.
+fn run_piece(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>, len: usize) -> Outcome {
+    let (kind, at_end) = ends(batch.direction());
+    let mut moved = 0;
+    while moved < len {
+        let bytes = (len - moved).min(CALL_BYTES_MAX);
+        let result = calls.make(kind, bytes, |limit| {
+            sys::transfer_first(fd, batch, moved..moved + limit)
+        });
+        match result {
+            Ok(0) => match at_end {
+                None => break,
+                Some(stuck) => return Outcome::failed(moved as u64, stuck.into()),
+            },
+            Ok(bytes) => moved += bytes,
+            Err(error) => return Outcome::failed(moved as u64, error),
+        }
+    }
+    Outcome::moved(moved as u64)
+}
+
+/// The system call of a direction, and the error if it moves nothing: a read is at the
+/// end of the file.
+fn ends(direction: Direction) -> (SystemCall, Option<io::ErrorKind>) {
+    match direction {
+        Direction::Read => (SystemCall::Read, None),
+        Direction::Write => (SystemCall::Write, Some(io::ErrorKind::WriteZero)),
+    }
 }
 
 /// Moves a batch run by run. `step` moves some bytes of a run; zero means end
@@ -61,13 +94,13 @@ pub(crate) fn step(
     fd: BorrowedFd<'_>,
     vector: &mut Vector<'_>,
 ) -> io::Result<usize> {
-    let (kind, stuck) = match vector.direction() {
-        Direction::Read => (SystemCall::Read, Ok(0)),
-        Direction::Write => (SystemCall::Write, Err(io::ErrorKind::WriteZero.into())),
-    };
+    let (kind, at_end) = ends(vector.direction());
     let moved = calls.make(kind, vector.bytes(), |limit| {
         vector.shorten(limit);
         sys::transfer(fd, vector)
     })?;
-    if moved == 0 { stuck } else { Ok(moved) }
+    match (moved, at_end) {
+        (0, Some(stuck)) => Err(stuck.into()),
+        _ => Ok(moved),
+    }
 }

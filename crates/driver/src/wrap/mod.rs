@@ -150,6 +150,10 @@ impl<W: Wrapper> Driver for WrappedDriver<W> {
         self.inner.capabilities()
     }
 
+    fn is_mounted(&self) -> bool {
+        self.inner.is_mounted()
+    }
+
     fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {
         let call = Call {
             operation: Operation::Open,

@@ -22,6 +22,12 @@ use flatten::Flattened;
 #[derive(Clone, Debug)]
 pub struct Datatype(Arc<Node>);
 
+impl From<&Datatype> for Datatype {
+    fn from(datatype: &Datatype) -> Datatype {
+        datatype.clone()
+    }
+}
+
 #[derive(Debug)]
 struct Node {
     constructor: Constructor,

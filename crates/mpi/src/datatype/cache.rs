@@ -2,12 +2,12 @@
 
 #![allow(unsafe_code)] // Values of attributes are boxes behind C's pointers.
 
-use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError};
 
 use pario_layout::Datatype as Layout;
 
+use super::predefined::PredefinedTypes;
 use crate::error::MpiError;
 use crate::handles::Datatype;
 use crate::host::{Attribute, Host};
@@ -27,7 +27,7 @@ pub(super) struct Known {
 /// for another type later.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
-    predefined: RwLock<HashMap<Datatype, Layout>>,
+    predefined: PredefinedTypes,
     /// The attribute's key. Held while a value is read or set, so that no other thread replaces
     /// a value while it is being cloned.
     key: Mutex<Option<c_int>>,
@@ -36,17 +36,12 @@ pub(crate) struct Decoded {
 impl Decoded {
     /// What is known about a datatype, if anything.
     pub(super) fn get(&self, host: &Host, datatype: Datatype) -> Result<Option<Known>, MpiError> {
-        let predefined = self
-            .predefined
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(layout) = predefined.get(&datatype) {
+        if let Some(layout) = self.predefined(datatype) {
             return Ok(Some(Known {
                 layout: layout.clone(),
                 committed: true,
             }));
         }
-        drop(predefined);
         let key = self.key.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(key) = *key else {
             return Ok(None);
@@ -60,21 +55,14 @@ impl Decoded {
         Ok(value.map(|value| unsafe { (*value.cast::<Known>()).clone() }))
     }
 
-    pub(super) fn is_predefined(&self, datatype: Datatype) -> bool {
-        let predefined = self
-            .predefined
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        predefined.contains_key(&datatype)
+    /// The layout of a predefined type, if it has been decoded.
+    pub(super) fn predefined(&self, datatype: Datatype) -> Option<&Layout> {
+        self.predefined.get(datatype)
     }
 
     /// Keeps the layout of a type that lives as long as the host.
     pub(super) fn keep_predefined(&self, datatype: Datatype, layout: &Layout) {
-        let mut predefined = self
-            .predefined
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        predefined.insert(datatype, layout.clone());
+        self.predefined.insert(datatype, layout);
     }
 
     /// Keeps what is known about a derived type until the type is freed.

@@ -6,6 +6,7 @@ mod constructor;
 mod contents;
 mod encode;
 mod named;
+mod predefined;
 
 use std::error::Error;
 use std::fmt;
@@ -103,13 +104,16 @@ impl Host {
         &self,
         datatype: Datatype,
     ) -> Result<pario_layout::Datatype, DecodeError> {
+        if let Some(layout) = self.decoded().predefined(datatype) {
+            return Ok(layout.clone());
+        }
         if let Some(known) = self.decoded().get(self, datatype)?
             && known.committed
         {
             return Ok(known.layout);
         }
         let layout = self.decode(datatype)?;
-        if self.decoded().is_predefined(datatype) {
+        if self.decoded().predefined(datatype).is_some() {
             return Ok(layout);
         }
         if !self.type_is_committed(datatype)? {
@@ -185,7 +189,7 @@ fn decode_parts(
 
 /// Frees a handle that `MPI_Type_get_contents` returned, unless it is the host's own.
 fn release(host: &Host, handle: Datatype) -> Result<(), DecodeError> {
-    if host.decoded().is_predefined(handle) {
+    if host.decoded().predefined(handle).is_some() {
         return Ok(());
     }
     let combiner = host.type_envelope(handle)?.combiner;

@@ -4,10 +4,27 @@
 
 use std::ffi::c_int;
 
+use super::abi::Slots;
 use super::message::{address, address_mut};
 use super::{Host, call};
 use crate::error::MpiError;
-use crate::handles::{Comm, Op};
+use crate::handles::{Comm, Datatype, Op, Request};
+
+/// An `MPI_Ialltoallw` under way, with the arrays that it uses until it is complete.
+#[derive(Debug)]
+pub struct AllToAll {
+    /// Its request.
+    pub request: Request,
+    _sides: [Side; 2],
+}
+
+/// The counts, displacements and datatypes of all ranks.
+#[derive(Debug)]
+struct Side {
+    counts: Vec<c_int>,
+    places: Vec<c_int>,
+    types: Slots,
+}
 
 impl Host {
     /// `MPI_Barrier`.
@@ -68,6 +85,53 @@ impl Host {
         let part =
             |(&count, &place): (&c_int, &c_int)| all[place as usize..][..count as usize].to_vec();
         Ok(counts.iter().zip(&places).map(part).collect())
+    }
+
+    /// Starts `MPI_Ialltoallw`: one element of a datatype to and from each rank, none
+    /// where there is none. The datatypes hold addresses.
+    ///
+    /// # Safety
+    /// The memory that the datatypes describe may be read, or written, until the
+    /// request is complete, and what is returned lives until then.
+    pub unsafe fn ialltoallw(
+        &self,
+        send: &[Option<Datatype>],
+        receive: &[Option<Datatype>],
+        comm: Comm,
+    ) -> Result<AllToAll, MpiError> {
+        let (mut send, mut receive) = (self.side(send), self.side(receive));
+        // The bottom of memory, from which addresses count, is null in all ABIs.
+        let bottom = std::ptr::null_mut();
+        let mut slot = self.slot();
+        call!(
+            self,
+            ialltoallw(
+                bottom,
+                send.counts.as_mut_ptr(),
+                send.places.as_mut_ptr(),
+                send.types.pointer(),
+                bottom,
+                receive.counts.as_mut_ptr(),
+                receive.places.as_mut_ptr(),
+                receive.types.pointer(),
+                comm.0,
+                slot.pointer()
+            )
+        )?;
+        Ok(AllToAll {
+            request: Request(slot.handle()),
+            _sides: [send, receive],
+        })
+    }
+
+    fn side(&self, types: &[Option<Datatype>]) -> Side {
+        let byte = self.predefined().byte;
+        let handles: Vec<u64> = types.iter().map(|it| it.unwrap_or(byte).0).collect();
+        Side {
+            counts: types.iter().map(|it| c_int::from(it.is_some())).collect(),
+            places: vec![0; types.len()],
+            types: Slots::new(self.flavour(), handles.into_iter()),
+        }
     }
 
     /// Combines the numbers of all ranks element by element.

@@ -152,6 +152,7 @@ functions! {
         allgather = "Allgather" (Pointer, c_int, Handle, Pointer, c_int, Handle, Handle);
         allgatherv = "Allgatherv" (Pointer, c_int, Handle, Pointer, Ints, Ints, Handle, Handle);
         allreduce = "Allreduce" (Pointer, Pointer, c_int, Handle, Handle, Handle);
+        ialltoallw = "Ialltoallw" (Pointer, Ints, Ints, Handles, Pointer, Ints, Ints, Handles, Handle, Handles);
 
         info_create = "Info_create" (Handles);
         info_free = "Info_free" (Handles);
@@ -172,6 +173,7 @@ functions! {
         type_commit = "Type_commit" (Handles);
         pack = "Pack" (Pointer, c_int, Handle, Pointer, c_int, Ints, Handle);
         type_contiguous = "Type_contiguous" (c_int, Handle, Handles);
+        type_create_hindexed = "Type_create_hindexed" (c_int, Ints, Longs, Handle, Handles);
         type_create_keyval = "Type_create_keyval" (Pointer, Pointer, Ints, Pointer);
         type_free_keyval = "Type_free_keyval" (Ints);
         type_set_attr = "Type_set_attr" (Handle, c_int, Pointer);

@@ -119,6 +119,23 @@ impl Host {
         Ok(Datatype(slot.handle()))
     }
 
+    /// `MPI_Type_create_hindexed` of bytes, committed: blocks at addresses.
+    pub fn type_of_blocks(&self, blocks: &[(usize, usize)]) -> Result<Datatype, MpiError> {
+        let lengths: Result<Vec<c_int>, _> = blocks.iter().map(|it| self.length(it.1)).collect();
+        let mut lengths = lengths?;
+        let mut places: Vec<i64> = blocks.iter().map(|it| it.0 as i64).collect();
+        let (count, byte) = (self.length(blocks.len())?, self.predefined().byte.0);
+        let (lengths_in_c, places_in_c) = (lengths.as_mut_ptr(), places.as_mut_ptr());
+        let mut slot = self.slot();
+        call!(
+            self,
+            type_create_hindexed(count, lengths_in_c, places_in_c, byte, slot.pointer())
+        )?;
+        let datatype = Datatype(slot.handle());
+        self.type_commit(datatype)?;
+        Ok(datatype)
+    }
+
     /// Which constructor made a datatype. Asks the large-count form where the host has it: the
     /// other one fails for types made with large counts.
     pub fn type_envelope(&self, datatype: Datatype) -> Result<Envelope, MpiError> {

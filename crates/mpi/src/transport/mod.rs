@@ -8,6 +8,7 @@
 //! are fixed, so that the MPI moves the bytes straight to their place. Whoever
 //! waits keeps the MPI's progress moving, and sleeps in between.
 
+mod all_to_all;
 mod attachment;
 mod data_slots;
 mod engine;
@@ -30,8 +31,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pario_transport::unexpected::ContextId;
 use pario_transport::{
-    Backoff, DataTag, Gathered, Node, Posted, Rank, Result, Segment, Tag, Traffic, Transport,
-    TransportError, generic, node,
+    Backoff, DataTag, Gathered, MemoryRuns, Node, Posted, Rank, Result, Segment, Tag, Traffic,
+    Transport, TransportError, generic, node,
 };
 
 pub use engine::Moved;
@@ -310,6 +311,14 @@ impl Transport for MpiTransport {
 
     fn spans_processes(&self) -> bool {
         true
+    }
+
+    fn has_all_to_all(&self) -> bool {
+        self.all_to_all_over().is_some()
+    }
+
+    fn all_to_all(&self, send: &[MemoryRuns], receive: &[MemoryRuns]) -> Result<()> {
+        self.exchange_with_all(send, receive)
     }
 
     fn send(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<()> {

@@ -5,6 +5,7 @@
 //! passes through a staging buffer in chunks.
 
 mod batches;
+mod copy_speed;
 mod direct;
 mod list;
 mod page_aliasing;
@@ -16,10 +17,12 @@ mod staging;
 mod submitted;
 mod transfer;
 
+pub use copy_speed::CopySpeed;
+pub(crate) use page_aliasing::is_staged;
 pub use pario_hints::AccessMethod;
-pub(crate) use resolved::{MemoryData, ResolvedAccess};
-pub(crate) use select::ReadModifyWrite;
+pub(crate) use resolved::{MemoryData, ResolvedAccess, file_range};
 pub use select::Selection;
+pub(crate) use select::{ReadModifyWrite, asked};
 pub(crate) use staging::Buffers;
 pub(crate) use submitted::submitted;
 pub(crate) use transfer::{Moved, Transfer};

@@ -8,6 +8,9 @@
 //! boundary, so reading a file from a page boundary into such a block is affected.
 
 use pario_driver::Direction;
+use pario_hints::Hints;
+
+use super::copy_speed::stages_aliases;
 
 /// Addresses that are equal modulo this many bytes alias.
 pub(super) const PAGE_BYTES: usize = 4096;
@@ -18,7 +21,18 @@ const LONG_BYTES: u64 = 1024;
 
 /// Whether aliasing slows down the kernel's copy between the file and memory so
 /// much that an additional copy through another buffer is faster.
-pub(super) fn aliases(direction: Direction, file: u64, memory: usize, len: u64) -> bool {
+pub(crate) fn is_staged(
+    hints: &Hints,
+    direction: Direction,
+    file: u64,
+    memory: usize,
+    len: u64,
+) -> bool {
+    aliases(direction, file, memory, len) && stages_aliases(hints)
+}
+
+/// Whether a copy between the file and memory is subject to aliasing.
+fn aliases(direction: Direction, file: u64, memory: usize, len: u64) -> bool {
     let (source, target) = match direction {
         Direction::Read => (file, memory as u64),
         Direction::Write => (memory as u64, file),

@@ -33,6 +33,8 @@ pub(crate) struct Pattern {
     pub(crate) block_aligned: bool,
     /// Whether the driver would write a list of these pieces through a mapping.
     pub(crate) stored: bool,
+    /// Whether the data is copied through a buffer because memory aliases the pages of the file.
+    pub(crate) staged: bool,
     pub(crate) read_modify_write: ReadModifyWrite,
 }
 
@@ -148,6 +150,12 @@ impl fmt::Display for Selection {
             "{verb} {bytes} bytes in {pieces} pieces over {span} bytes of the file"
         )?;
         write!(f, "  {}: {}", self.method, self.reason)?;
+        if self.pattern.staged {
+            write!(
+                f,
+                "\n  through a buffer: memory starts a few bytes past the page boundaries of the file (hint pario_staged_copies)"
+            )?;
+        }
         for (method, reason) in &self.rejected {
             write!(f, "\n  not {method}: {reason}")?;
         }
@@ -214,7 +222,7 @@ fn list_reason(pattern: &Pattern) -> Reason {
 }
 
 /// The method that a hint requests for this direction, and the hint.
-pub(super) fn asked(direction: Direction, hints: &Hints) -> Option<(AccessMethod, &'static str)> {
+pub(crate) fn asked(direction: Direction, hints: &Hints) -> Option<(AccessMethod, &'static str)> {
     let (method, hint, sieving, sieving_hint) = match direction {
         Direction::Read => (
             hints.pario_read_method,
@@ -302,6 +310,7 @@ mod tests {
             increasing: true,
             block_aligned: false,
             stored: false,
+            staged: false,
             read_modify_write: ReadModifyWrite::Forbidden("others may write"),
         }
     }
@@ -370,6 +379,19 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("by the kernel into a mapping"), "{text}");
+    }
+
+    #[test]
+    fn an_explanation_mentions_copies_through_a_buffer() {
+        let mut pattern = pattern(Direction::Read, 1, 4096, 4096);
+        assert!(
+            !explain(pattern.clone(), &Hints::default())
+                .to_string()
+                .contains("buffer")
+        );
+        pattern.staged = true;
+        let text = explain(pattern, &Hints::default()).to_string();
+        assert!(text.contains("through a buffer: memory starts"), "{text}");
     }
 
     #[test]

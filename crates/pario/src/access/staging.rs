@@ -19,7 +19,7 @@ const IDLE_BYTES_MAX: usize = 8 << 20;
 /// usually starts at a page boundary (pages of the file) or shortly after one
 /// (large allocations): with this offset, neither [aliases] the other.
 ///
-/// [aliases]: super::page_aliasing::aliases
+/// [aliases]: super::page_aliasing
 const PHASE: usize = PAGE_BYTES / 4;
 /// The additional bytes that this offset requires.
 const SLACK: usize = PAGE_BYTES + PHASE;

@@ -9,7 +9,7 @@ use pario_layout::{Layout, Monotonicity};
 
 use super::{
     AccessMethod, Buffers, Job, Locking, ReadModifyWrite, Selection, method,
-    page_aliasing::aliases,
+    page_aliasing::is_staged,
     resolved::{ResolvedAccess, file_range},
     select::{self, Pattern},
     span::{FileSpan, MemorySpan, Pieces},
@@ -65,6 +65,9 @@ impl Transfer<'_> {
         let mut pattern = self.pattern();
         pattern.stored = pattern.direction == Direction::Write
             && self.handle.stores_list(pattern.pieces, pattern.span);
+        pattern.staged = self.access.memory.bytes() > 0
+            && self.access.view.layout().size() > 0
+            && self.is_staged();
         select::explain(pattern, self.hints)
     }
 
@@ -95,7 +98,7 @@ impl Transfer<'_> {
         let method = self.method();
         let staging = match &self.access.converter {
             Some(converter) => Staging::Converted(converter),
-            None if method != AccessMethod::Sieve && (self.gathers() || self.aliases()) => {
+            None if method != AccessMethod::Sieve && (self.gathers() || self.is_staged()) => {
                 Staging::Packed
             }
             None => Staging::None,
@@ -135,7 +138,8 @@ impl Transfer<'_> {
         }
         let piece = MemorySpan::of(&self.access.memory)
             .at(self.access.view.displacement() + self.access.first)?;
-        if aliases(
+        if is_staged(
+            self.hints,
             self.access.direction,
             piece.offset,
             piece.address(),
@@ -209,10 +213,11 @@ impl Transfer<'_> {
     /// Whether an additional copy is faster than the kernel's copy to or from the
     /// user's memory. Pieces are usually aligned alike, so the first one is
     /// representative.
-    fn aliases(&self) -> bool {
+    fn is_staged(&self) -> bool {
         let mut pieces = Pieces::new(&self.file(), &MemorySpan::of(&self.access.memory));
         pieces.next().is_some_and(|piece| {
-            aliases(
+            is_staged(
+                self.hints,
                 self.access.direction,
                 piece.offset,
                 piece.address(),
@@ -252,6 +257,7 @@ impl Transfer<'_> {
             increasing,
             block_aligned,
             stored: false,
+            staged: false,
             read_modify_write: self.read_modify_write,
         }
     }

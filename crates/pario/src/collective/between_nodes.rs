@@ -8,7 +8,7 @@ use pario_plan::Plan;
 use pario_transport::Transport;
 
 use super::{
-    atomic,
+    PlanResult, Work, all_to_all, atomic,
     context::ContextState,
     entry::{Entry, check_same_call, meeting_entry, status},
     exchange::{Entering, ExchangeState, Planning, Step},
@@ -149,6 +149,19 @@ impl Planner<'_> {
         match call.plan {
             Plan::Rounds(rounds) => {
                 let guard = CollectiveWriteGuard::of_windows(self.comm, operation, rounds)?;
+                if exchange.is_by_all_to_all(self.comm, operation.hints()) {
+                    let work = Work {
+                        comm: self.comm,
+                        operation,
+                        rounds,
+                        accesses: call.accesses,
+                        proof: call.proof,
+                        holes: guard.holes,
+                    };
+                    let result = all_to_all::run(&work)?;
+                    self.guard = Some(guard);
+                    return Ok(self.moved(result));
+                }
                 let planning = Planning::new(operation, self.memory, guard.holes);
                 if let Some(step) = exchange.exchange(self.comm, planning)? {
                     self.guard = Some(guard);
@@ -160,16 +173,21 @@ impl Planner<'_> {
             Plan::Segments(segments) => {
                 let _guard = CollectiveWriteGuard::ordinary(operation);
                 let result = segments::run(self.comm, operation, call.accesses, segments)?;
-                Ok(Step::Alone(Progress {
-                    stop: result.stop.unwrap_or(u64::MAX),
-                    failure: result.error.map(|error| self.failure(&error)),
-                }))
+                Ok(self.moved(result))
             }
             Plan::Individual | Plan::PrivateSieve { .. } | Plan::Prefetch(_) | Plan::Timed(_) => {
                 let result = move_own(self.comm, operation, &call);
                 Ok(self.alone(result))
             }
         }
+    }
+
+    /// This rank has moved windows of the ranks' data.
+    fn moved(&self, result: PlanResult) -> Step {
+        Step::Alone(Progress {
+            stop: result.stop.unwrap_or(u64::MAX),
+            failure: result.error.map(|error| self.failure(&error)),
+        })
     }
 
     fn failure(&self, error: &Error) -> Failure {

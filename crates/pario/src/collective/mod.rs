@@ -8,6 +8,7 @@
 //! checks that it is the only write (`write_guard.rs`): ranks compute everything
 //! else from the views, which they exchanged when they were set.
 
+mod all_to_all;
 mod atomic;
 mod background;
 mod between_nodes;
@@ -50,6 +51,7 @@ use crate::{
     buffer::Memory,
     collective_call::CollectiveCall,
     file::{CallSettings, Inner},
+    one_piece,
     operation::{Call, Operation},
 };
 use entry::Entry;
@@ -120,10 +122,35 @@ pub(crate) fn run(
 ) -> Result<Status> {
     let settings = file.settings();
     file.finish_earlier(&settings.hints);
+    if let Some(result) = run_one_piece(file, context, call, &settings, &memory) {
+        return result;
+    }
     let prepared = file
         .check_no_split()
         .and_then(|()| Operation::prepare_on(&settings, file, call, memory));
     run_prepared(file, context, call, &settings, prepared)
+}
+
+/// Carries out an independent call of which this rank moves one piece. `None` if it is another
+/// kind of call, or not allowed. Other ranks of the same call may get there in another way.
+fn run_one_piece(
+    file: &Inner,
+    context: &CollectiveContext,
+    call: Call,
+    settings: &CallSettings,
+    memory: &Memory,
+) -> Option<Result<Status>> {
+    file.check_no_split().ok()?;
+    let comm = &*context.comm;
+    let state = &mut *context.state();
+    if !state.independent_path.is_independent(file, comm, settings) {
+        return None;
+    }
+    let result = one_piece::run_with(file, settings, call, memory)?;
+    state.buffers.begin(CollectiveCall::of(call));
+    state.was_independent = true;
+    let result = entry::finish_individual(comm, &mut state.buffers, result);
+    Some(result.map_err(|error| file.name_error(error, call.name)))
 }
 
 /// `settings` are those in force when the call began.

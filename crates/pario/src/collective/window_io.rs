@@ -356,6 +356,11 @@ impl Place {
     pub(super) fn new(at: u64, extent: Range<u64>) -> Place {
         Place { at, extent }
     }
+
+    /// Where a byte of the file is in the window's buffer.
+    pub(super) fn of(&self, file_byte: u64) -> u64 {
+        self.at + file_byte - self.extent.start
+    }
 }
 
 /// The data bytes of an access in each extent of a window, below `end`.

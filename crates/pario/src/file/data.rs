@@ -6,6 +6,7 @@ use crate::{
     buffer::Memory,
     collective,
     collective_call::CollectiveCall,
+    one_piece,
     operation::{Call, Operation, Position},
     request::{InFlight, KeepAlive},
 };
@@ -253,7 +254,10 @@ impl File {
     }
 
     fn run(&self, call: Call, memory: Memory) -> Result<Status> {
-        self.prepare(call, memory)?.run()
+        match one_piece::run(&self.inner, call, &memory) {
+            Some(result) => result,
+            None => self.prepare(call, memory)?.run(),
+        }
     }
 
     fn run_all(&self, call: Call, memory: Memory) -> Result<Status> {

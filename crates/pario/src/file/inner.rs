@@ -81,6 +81,12 @@ impl Inner {
         self.state.settings.get()
     }
 
+    /// Calls `look` with the current settings. For calls that need them only for a moment:
+    /// this takes no reference.
+    pub(crate) fn with_settings<R>(&self, look: impl FnOnce(&CallSettings) -> R) -> R {
+        self.state.settings.with(look)
+    }
+
     pub(crate) fn hints(&self) -> Arc<Hints> {
         self.settings().hints.clone()
     }

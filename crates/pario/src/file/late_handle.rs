@@ -41,6 +41,10 @@ impl Opening {
         let Some(path) = &self.node_path else {
             return false;
         };
+        if !self.driver.is_mounted() {
+            // What the driver needs is there; only opening shows more.
+            return self.driver.file_system(path).is_ok();
+        }
         let found = FileIdentity::at(path, self.how.access, &facts.file_system);
         found.is_ok_and(|found| self.is_same(Some(found)))
     }

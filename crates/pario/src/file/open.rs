@@ -34,7 +34,7 @@ use crate::{
     agree,
     collective::{Background, CollectiveContext},
     collective_call::CollectiveCall,
-    shared_pointer::{Preference, SharedPointer},
+    shared_pointer::{Beside, Preference, SharedPointer},
     unreported::Unreported,
     view::FlattenedView,
     writer_lock::{Pending, WriterLock},
@@ -178,9 +178,9 @@ fn resolve(path: &Path, hints: &Hints, sharing: &FileSharing) -> Result<Resolved
 }
 
 /// The name under which the file can be found until it is closed: the program may
-/// change its directory. Names of files inside this process are not paths.
+/// change its directory.
 fn lasting(path: PathBuf, driver: &dyn Driver) -> PathBuf {
-    match driver.capabilities().between_processes {
+    match driver.is_mounted() {
         true => std::path::absolute(&path).unwrap_or(path),
         false => path,
     }
@@ -224,7 +224,7 @@ fn open_together(
     let hints = usable(hints, mode, &*comm);
     let resolved = resolve(path, &hints, &expected).and_then(|resolved| {
         check_reachable(&*comm, &resolved)?;
-        if resolved.driver.capabilities().between_processes {
+        if resolved.driver.is_mounted() {
             expected.check(mode, &*comm, path)?;
         }
         Ok(resolved)
@@ -261,8 +261,12 @@ fn open_together(
         false => sharing.check(mode, &*comm, path),
     };
     let ready = checked.and_then(|()| {
-        let placing = (&sharing, &deferral);
-        prepare(&comm, mode, &hints, &*handle, &driver_path, placing)
+        let beside = Beside {
+            driver: &driver,
+            path: &driver_path,
+            sharing: &sharing,
+        };
+        prepare(&comm, mode, &hints, &*handle, beside, &deferral)
     });
     let (shared_pointer, view, start) = match ready {
         Ok(ready) => ready,
@@ -629,8 +633,8 @@ fn prepare(
     mode: Mode,
     hints: &Hints,
     handle: &dyn Handle,
-    path: &Path,
-    (sharing, deferral): (&FileSharing, &Deferral),
+    beside: Beside<'_>,
+    deferral: &Deferral,
 ) -> Result<(SharedPointer, FlattenedView, u64)> {
     let preference = match hints.pario_shared_pointer {
         pario_hints::SharedPointer::Automatic => Preference::Automatic,
@@ -639,7 +643,7 @@ fn prepare(
         pario_hints::SharedPointer::Owner => Preference::Owner,
     };
     let opener = |rank| deferral.opener(rank);
-    let shared_pointer = SharedPointer::new(&**comm, preference, path, sharing, &opener)?;
+    let shared_pointer = SharedPointer::new(&**comm, preference, beside, &opener)?;
     let view = FlattenedView::bytes(comm.size())?;
     if !mode.contains(Mode::APPEND) {
         return Ok((shared_pointer, view, 0));

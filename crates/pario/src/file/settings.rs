@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use pario_driver::Placement;
-use pario_hints::Hints;
+use pario_driver::{Direction, Placement};
+use pario_hints::{Hints, Rmw};
 
 use super::Atomicity;
-use crate::view::FlattenedView;
+use crate::{access, view::FlattenedView};
 
 /// The settings of a call, from its start to its end. By the time a call in the background is
 /// carried out, those of the file may have changed, and not at the same time on all ranks.
@@ -17,6 +17,44 @@ pub(crate) struct CallSettings {
     pub(crate) atomicity: Atomicity,
     /// Where the program says the bytes of the file are.
     pub(crate) placement: Option<Placement>,
+    /// Whether contiguous accesses in each direction go straight to the driver.
+    reads_one_piece: bool,
+    writes_one_piece: bool,
+}
+
+impl CallSettings {
+    fn new(view: Arc<FlattenedView>, hints: Arc<Hints>, atomicity: Atomicity) -> CallSettings {
+        let mut settings = CallSettings {
+            view,
+            hints,
+            atomicity,
+            placement: None,
+            reads_one_piece: false,
+            writes_one_piece: false,
+        };
+        settings.derive();
+        settings
+    }
+
+    /// Derives the rest from the settings that calls change.
+    fn derive(&mut self) {
+        let hints = &*self.hints;
+        let is_plain = self.atomicity == Atomicity::NonAtomic
+            && self.view.layout().is_dense()
+            && self.view.representation().is_identity();
+        let is_free = |direction| is_plain && access::asked(direction, hints).is_none();
+        self.reads_one_piece = is_free(Direction::Read);
+        self.writes_one_piece = is_free(Direction::Write) && hints.pario_rmw != Rmw::Locked;
+    }
+
+    /// Whether contiguous data goes straight to the driver: the view has no holes, no byte is
+    /// converted, nothing is locked, and no hint requests a method.
+    pub(crate) fn allow_one_piece(&self, direction: Direction) -> bool {
+        match direction {
+            Direction::Read => self.reads_one_piece,
+            Direction::Write => self.writes_one_piece,
+        }
+    }
 }
 
 /// The current settings of a file. They are kept together, so that a call takes one lock and
@@ -26,12 +64,9 @@ pub(crate) struct CurrentSettings(RwLock<Arc<CallSettings>>);
 
 impl CurrentSettings {
     pub(super) fn new(view: FlattenedView, hints: Hints) -> CurrentSettings {
-        CurrentSettings(RwLock::new(Arc::new(CallSettings {
-            view: Arc::new(view),
-            hints: Arc::new(hints),
-            atomicity: Atomicity::NonAtomic,
-            placement: None,
-        })))
+        let (view, hints) = (Arc::new(view), Arc::new(hints));
+        let settings = CallSettings::new(view, hints, Atomicity::NonAtomic);
+        CurrentSettings(RwLock::new(Arc::new(settings)))
     }
 
     pub(super) fn get(&self) -> Arc<CallSettings> {
@@ -39,9 +74,49 @@ impl CurrentSettings {
         settings.clone()
     }
 
+    /// Calls `look` with the current settings, which do not change until it returns.
+    pub(super) fn with<R>(&self, look: impl FnOnce(&CallSettings) -> R) -> R {
+        look(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Changes the settings for later calls.
     pub(super) fn change(&self, change: impl FnOnce(&mut CallSettings)) {
         let mut settings = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        change(Arc::make_mut(&mut settings));
+        let settings = Arc::make_mut(&mut settings);
+        change(settings);
+        settings.derive();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pario_hints::AccessMethod;
+
+    use super::*;
+
+    #[test]
+    fn every_change_decides_again_what_goes_straight_to_the_driver() {
+        let view = FlattenedView::bytes(1).unwrap();
+        let settings = CurrentSettings::new(view, Hints::default());
+        let allowed = || {
+            [Direction::Read, Direction::Write]
+                .map(|direction| settings.with(|it| it.allow_one_piece(direction)))
+        };
+        assert_eq!(allowed(), [true, true]);
+        settings.change(|it| it.atomicity = Atomicity::Atomic);
+        assert_eq!(allowed(), [false, false]);
+        settings.change(|it| it.atomicity = Atomicity::NonAtomic);
+        assert_eq!(allowed(), [true, true]);
+        let with = |set: fn(&mut Hints)| {
+            let mut hints = Hints::default();
+            set(&mut hints);
+            settings.change(|it| it.hints = Arc::new(hints));
+            allowed()
+        };
+        assert_eq!(with(|it| it.pario_rmw = Rmw::Locked), [true, false]);
+        let list = with(|it| it.pario_write_method = Some(AccessMethod::List));
+        assert_eq!(list, [true, false]);
+        let sieve = with(|it| it.pario_read_method = Some(AccessMethod::Sieve));
+        assert_eq!(sieve, [false, true]);
     }
 }

@@ -63,7 +63,7 @@ impl FileSharing {
     /// The driver for the file: the resolved one, unless the ranks share the file through NFS
     /// clients with a cache each. Naming a driver does not change that.
     pub(super) fn select(&self, resolved: Resolved) -> Resolved {
-        let is_mounted = resolved.driver.capabilities().between_processes;
+        let is_mounted = resolved.driver.is_mounted();
         match self.sharing {
             Sharing::Nfs if is_mounted && resolved.driver.name() != "nfs" => Resolved {
                 driver: Arc::new(Nfs::new()),
@@ -134,8 +134,7 @@ fn refusal(reason: &str) -> Error {
 /// opening reports errors.
 pub(super) fn describe_name(path: &Path, hints: &Hints) -> Vec<u8> {
     let resolved = pario_driver::resolve(path, hints.pario_driver.as_deref());
-    let is_mounted =
-        resolved.is_ok_and(|resolved| resolved.driver.capabilities().between_processes);
+    let is_mounted = resolved.is_ok_and(|resolved| resolved.driver.is_mounted());
     match is_mounted {
         true => pario_driver::mount_of(path).map_or_else(|_| Vec::new(), |view| view.to_wire()),
         false => Vec::new(),

@@ -8,15 +8,20 @@
 
 mod memory;
 mod owner;
+mod served_file;
 mod side_file;
 
 use std::{
     fmt::Debug,
     io,
     path::Path,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
+use pario_driver::Driver;
 use pario_transport::{Rank, Transport};
 
 use crate::{Error, ErrorKind, Result, agree, file::FileSharing, warning::warn};
@@ -77,6 +82,14 @@ pub(crate) enum Preference {
     Owner,
 }
 
+/// The data file, next to which a side file is created.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside<'a> {
+    pub(crate) driver: &'a Arc<dyn Driver>,
+    pub(crate) path: &'a Path,
+    pub(crate) sharing: &'a FileSharing,
+}
+
 /// One rank's access to the pointer.
 #[derive(Debug)]
 pub(crate) struct SharedPointer {
@@ -91,8 +104,7 @@ impl SharedPointer {
     pub(crate) fn new(
         comm: &dyn Transport,
         preference: Preference,
-        beside: &Path,
-        sharing: &FileSharing,
+        beside: Beside<'_>,
         opener: &dyn Fn(Rank) -> Rank,
     ) -> Result<SharedPointer> {
         let segment = match preference {
@@ -114,8 +126,17 @@ impl SharedPointer {
                          the shared pointer is in a file",
                     );
                 }
-                side_file::SideFile::new(comm, beside, sharing, opener)
-                    .map(|file| Box::new(file) as _)
+                let Beside {
+                    driver,
+                    path,
+                    sharing,
+                } = beside;
+                match !driver.is_mounted() && driver.capabilities().between_processes {
+                    true => served_file::ServedFile::new(comm, driver, path)
+                        .map(|file| Box::new(file) as _),
+                    false => side_file::SideFile::new(comm, path, sharing, opener)
+                        .map(|file| Box::new(file) as _),
+                }
             }
         };
         let method = match agree::agree(comm, made) {
@@ -189,6 +210,8 @@ impl SharedPointer {
 
 #[cfg(test)]
 mod tests {
+    use pario_driver::{Memory, Posix};
+
     use super::*;
 
     fn pointer_test(preference: Preference, name: &'static str) {
@@ -202,9 +225,14 @@ mod tests {
     ) {
         let directory = tempfile::tempdir().unwrap();
         let data = directory.path().join("data");
-        let sharing = FileSharing::alone();
+        let driver: Arc<dyn Driver> = Arc::new(Posix::new());
+        let beside = Beside {
+            driver: &driver,
+            path: &data,
+            sharing: &FileSharing::alone(),
+        };
         let results = pario_transport::threads::run(4, |comm| {
-            let pointer = SharedPointer::new(&*comm, preference, &data, &sharing, opener).unwrap();
+            let pointer = SharedPointer::new(&*comm, preference, beside, opener).unwrap();
             assert_eq!(pointer.explain(), name);
             let mut taken = Vec::new();
             for round in 0..50u64 {
@@ -259,9 +287,13 @@ mod tests {
     #[test]
     fn an_overflow_leaves_the_pointer_where_it_is() {
         let results = pario_transport::threads::run(1, |comm| {
-            let alone = FileSharing::alone();
-            let (unused, own) = (Path::new("unused"), |rank| rank);
-            let pointer = SharedPointer::new(&*comm, Preference::Memory, unused, &alone, &own);
+            let driver: Arc<dyn Driver> = Arc::new(Memory::new());
+            let unused = Beside {
+                driver: &driver,
+                path: Path::new("unused"),
+                sharing: &FileSharing::alone(),
+            };
+            let pointer = SharedPointer::new(&*comm, Preference::Memory, unused, &|rank| rank);
             let pointer = pointer.unwrap();
             pointer.store(u64::MAX - 1).unwrap();
             assert!(pointer.advance(2).is_err());

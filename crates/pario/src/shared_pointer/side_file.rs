@@ -31,8 +31,8 @@ use super::{Change, Generation, Method};
 use crate::{Error, ErrorKind, Result, agree, file::FileSharing};
 
 /// A generation and the position in it.
-const SLOT_BYTES: u64 = 16;
-const SLOTS_BYTES: u64 = 2 * SLOT_BYTES;
+pub(super) const SLOT_BYTES: u64 = 16;
+pub(super) const SLOTS_BYTES: u64 = 2 * SLOT_BYTES;
 const NONCE_BYTES: usize = 16;
 
 #[derive(Debug)]
@@ -127,7 +127,7 @@ impl OpenedFile {
     }
 }
 
-fn offset(generation: Generation) -> u64 {
+pub(super) fn offset(generation: Generation) -> u64 {
     generation.slot() as u64 * SLOT_BYTES
 }
 
@@ -231,7 +231,7 @@ fn reachable(place: &[u8]) -> Option<PathBuf> {
     (identity.compare(&found) == FileComparison::Same).then_some(path)
 }
 
-fn path_of(beside: &Path, nonce: [u8; NONCE_BYTES]) -> PathBuf {
+pub(super) fn path_of(beside: &Path, nonce: [u8; NONCE_BYTES]) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(beside.file_name().unwrap_or_default());
     name.push(format!(".pario-{:032x}", u128::from_le_bytes(nonce)));
@@ -239,7 +239,7 @@ fn path_of(beside: &Path, nonce: [u8; NONCE_BYTES]) -> PathBuf {
 }
 
 /// Random bytes from the standard library's source of hash keys.
-fn nonce() -> [u8; NONCE_BYTES] {
+pub(super) fn nonce() -> [u8; NONCE_BYTES] {
     let mut nonce = [0; NONCE_BYTES];
     for part in nonce.chunks_exact_mut(8) {
         let mut hasher = RandomState::new().build_hasher();

@@ -170,6 +170,31 @@ fn threads_get_different_places_from_the_individual_pointer() {
     assert_eq!(records(&std::fs::read(&path).unwrap(), 1), expected(1));
 }
 
+/// Both take the lock of the pointer and that of the settings.
+#[test]
+fn a_view_can_be_set_while_other_threads_use_the_individual_pointer() {
+    let _watchdog = Watchdog::new(STEP_MAX);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let byte = Datatype::basic(Basic::Byte);
+    let results = threads::run(1, |comm| {
+        let file = File::open(&comm, &path, NEW, &Info::new())?;
+        on_threads(|number| {
+            for index in 0..20 * RECORDS {
+                match number {
+                    0 => file.set_view(&View::new(index as u64, &byte, &byte))?,
+                    _ => drop(file.write(&[number as u8; RECORD_BYTES])?),
+                }
+            }
+            Ok(())
+        })?;
+        file.close()
+    });
+    results
+        .into_iter()
+        .for_each(|result| result.unwrap().unwrap());
+}
+
 #[test]
 fn threads_of_all_ranks_get_different_places_from_the_shared_pointer() {
     const RANKS: u32 = 3;

@@ -2,6 +2,7 @@
 //! run meets no fault.
 
 use std::{
+    path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -10,7 +11,7 @@ use std::{
 };
 
 use pario::ErrorKind;
-use pario_driver::{Driver, Fault, Faults, Memory, Operation, Posix, Uring};
+use pario_driver::{CephFs, Driver, Fault, Faults, Memory, Operation, Posix, Uring};
 use pario_transport::{Rank, threads};
 
 use crate::{
@@ -160,9 +161,19 @@ fn count_down_scenario(setting: &Setting<'_>, trouble: Trouble, watchdog: &Watch
 
 /// All scenarios with each kind of trouble on one driver.
 fn count_down(scenarios: &[Scenario], inner: Arc<dyn Driver>, place: Place, troubles: &[Trouble]) {
-    let watchdog = Watchdog::new(RUN_MAX);
     let directory = directory();
     let path = directory.path().join("file");
+    count_down_at(&path, scenarios, inner, place, troubles);
+}
+
+fn count_down_at(
+    path: &Path,
+    scenarios: &[Scenario],
+    inner: Arc<dyn Driver>,
+    place: Place,
+    troubles: &[Trouble],
+) {
+    let watchdog = Watchdog::new(RUN_MAX);
     for trouble in troubles {
         let mut runs = 0;
         for scenario in scenarios {
@@ -172,7 +183,7 @@ fn count_down(scenarios: &[Scenario], inner: Arc<dyn Driver>, place: Place, trou
                     ranks: *ranks,
                     inner: &inner,
                     place,
-                    path: &path,
+                    path,
                 };
                 runs += count_down_scenario(&setting, *trouble, &watchdog);
             }
@@ -226,6 +237,24 @@ fn countdown_of_memory() {
         Arc::new(Memory::separate()),
         Place::WrappedDriver,
         AROUND,
+    );
+}
+
+/// A few scenarios: every operation is a request to a server.
+#[test]
+#[ignore = "needs a CephFS: cargo xtask ceph"]
+fn countdown_of_cephfs() {
+    const SCENARIOS_ON_SERVERS: usize = 3;
+    let path = format!("/countdown-{}", std::process::id());
+    let inner = Arc::new(CephFs::new());
+    let scenarios = &SCENARIOS[..SCENARIOS_ON_SERVERS];
+    let around = Place::WrappedDriver;
+    count_down_at(
+        path.as_ref(),
+        scenarios,
+        inner,
+        around,
+        &[BROKEN_ONCE, FULL_ONCE],
     );
 }
 

@@ -10,8 +10,8 @@ use std::{
 };
 
 use pario_driver::{
-    CallAction, Driver, Event, Interference, Log, Mapped, Memory, Operation, Posix, SystemCall,
-    Throttle, Uring, WrappedDriver,
+    CallAction, CephFs, Driver, Event, Interference, Log, Mapped, Memory, Operation, Posix,
+    SystemCall, Throttle, Uring, WrappedDriver,
 };
 
 /// A driver, wrapped or not.
@@ -27,6 +27,9 @@ pub(crate) enum DriverKind {
     Throttled,
     /// POSIX with a record of what is written.
     Traced,
+    /// CephFS by its library. Not one of all: it needs a cluster.
+    #[allow(dead_code, reason = "the test between processes does not use it")]
+    CephFs,
 }
 
 const LATENCY: Duration = Duration::from_micros(20);
@@ -47,6 +50,15 @@ impl DriverKind {
         self == DriverKind::Memory
     }
 
+    /// The driver that reaches the file, unless the kernel does.
+    pub(crate) fn storage(self) -> Option<Arc<dyn Driver>> {
+        match self {
+            DriverKind::Memory => Some(Arc::new(Memory::new())),
+            DriverKind::CephFs => Some(Arc::new(CephFs::new())),
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_slow(self) -> bool {
         self == DriverKind::Throttled
     }
@@ -58,6 +70,7 @@ impl DriverKind {
             DriverKind::Uring => Arc::new(Uring),
             DriverKind::Mapped => Arc::new(Mapped),
             DriverKind::Memory => Arc::new(Memory::new()),
+            DriverKind::CephFs => Arc::new(CephFs::new()),
             DriverKind::Nagging => {
                 Arc::new(Posix::new().with_interference(Arc::new(Nag::default())))
             }

@@ -27,6 +27,7 @@ mod types;
 mod watchdog;
 
 use std::{
+    path::Path,
     sync::{
         Mutex,
         atomic::{AtomicU64, Ordering},
@@ -39,6 +40,8 @@ use pario_transport::threads;
 use crate::{compare::Check, drivers::DriverKind, run::Trial, watchdog::Watchdog};
 
 const CASES: u64 = 3000;
+/// Every access is a request to a server there.
+const CASES_ON_SERVERS: u64 = 120;
 /// A case that takes longer hangs.
 const CASE_TIME_MAX: Duration = Duration::from_secs(60);
 
@@ -54,10 +57,8 @@ fn world(trial: &Trial<'_>) -> Vec<Check> {
 }
 
 /// Cases run two at a time, so that they also disturb each other.
-#[test]
-fn every_call_does_what_the_model_says() {
-    let directory = tempfile::tempdir().expect("a directory for files");
-    let seeds = cases::seeds(CASES);
+fn run_cases(count: u64, drivers: &[DriverKind], directory: &Path) {
+    let seeds = cases::seeds(count);
     let next = AtomicU64::new(seeds.start);
     let failure = Mutex::new(None);
     let worker = || {
@@ -71,8 +72,7 @@ fn every_call_does_what_the_model_says() {
             if !seeds.contains(&seed) {
                 return;
             }
-            if let Err(report) = cases::run_seed(seed, &DriverKind::ALL, directory.path(), &watched)
-            {
+            if let Err(report) = cases::run_seed(seed, drivers, directory, &watched) {
                 *failure.lock().expect("no worker panics") = Some(report);
             }
         }
@@ -83,4 +83,16 @@ fn every_call_does_what_the_model_says() {
     });
     let failure = failure.into_inner().expect("no worker panics");
     assert!(failure.is_none(), "{}", failure.unwrap_or_default());
+}
+
+#[test]
+fn every_call_does_what_the_model_says() {
+    let directory = tempfile::tempdir().expect("a directory for files");
+    run_cases(CASES, &DriverKind::ALL, directory.path());
+}
+
+#[test]
+#[ignore = "needs a CephFS: cargo xtask ceph"]
+fn every_call_does_what_the_model_says_on_cephfs() {
+    run_cases(CASES_ON_SERVERS, &[DriverKind::CephFs], Path::new("/"));
 }

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use pario::{Displacement, File, Info, View};
-use pario_driver::{Access as DriverAccess, Batch, Create, Driver, Log, Memory, OpenHow};
+use pario_driver::{Access as DriverAccess, Batch, Create, Driver, Log, OpenHow};
 use pario_transport::Transport;
 
 use crate::{
@@ -38,13 +38,15 @@ impl Trial<'_> {
             true => self.check_remains(),
             false => Err(causes(failures)),
         };
-        let _ = std::fs::remove_file(self.path);
-        let _ = Memory::new().delete(self.path);
+        let _ = match self.storage() {
+            Some(storage) => storage.delete(self.path),
+            None => std::fs::remove_file(self.path),
+        };
         checked
     }
 
-    fn in_memory(&self) -> bool {
-        self.scenario.opening.driver.in_memory()
+    fn storage(&self) -> Option<Arc<dyn Driver>> {
+        self.scenario.opening.driver.storage()
     }
 
     fn prepare(&self) {
@@ -52,23 +54,25 @@ impl Trial<'_> {
             return;
         };
         let bytes = filling.bytes();
-        if self.in_memory() {
+        if let Some(storage) = self.storage() {
             let how = OpenHow::new(DriverAccess::Write).create(Create::IfMissing);
-            let file = Memory::new().open(self.path, &how).expect("memory opens");
+            let file = storage.open(self.path, &how).expect("the file opens");
             let written = file.transfer(&Batch::write(0, &bytes)).into_result();
-            assert_eq!(written.expect("memory can be written"), bytes.len() as u64);
+            assert_eq!(written.expect("it can be written"), bytes.len() as u64);
+            file.close().expect("it can be closed");
         } else {
             std::fs::write(self.path, bytes).expect("the directory can be written");
         }
     }
 
     fn contents(&self) -> std::io::Result<Vec<u8>> {
-        if !self.in_memory() {
+        let Some(storage) = self.storage() else {
             return std::fs::read(self.path);
-        }
-        let file = Memory::new().open(self.path, &OpenHow::new(DriverAccess::Read))?;
+        };
+        let file = storage.open(self.path, &OpenHow::new(DriverAccess::Read))?;
         let mut bytes = vec![0; file.size()? as usize];
         file.transfer(&Batch::read(0, &mut bytes)).into_result()?;
+        file.close()?;
         Ok(bytes)
     }
 

@@ -59,14 +59,14 @@ impl Mirror {
     fn source(&self, bytes: u64) -> Source<'_> {
         assert!(bytes <= self.len as u64);
         // SAFETY: the addresses are mapped for as long as `self` lives.
-        unsafe { Source::from_raw(self.base, bytes, &byte()) }.unwrap()
+        unsafe { Source::from_raw(self.base, bytes, byte()) }.unwrap()
     }
 
     fn target(&mut self, bytes: u64) -> Target<'_> {
         assert!(bytes <= self.len as u64);
         // SAFETY: as above; several addresses of one byte only make it
         // undecided which of equal values it holds.
-        unsafe { Target::from_raw(self.base, bytes, &byte()) }.unwrap()
+        unsafe { Target::from_raw(self.base, bytes, byte()) }.unwrap()
     }
 
     fn backing(&self) -> Vec<u8> {

@@ -29,6 +29,10 @@ const SHORT_PROGRAMS: [&str; 3] = ["explicit", "ordered", "nonblocking_collectiv
 /// longer known to be common to all, unless the driver is named.
 const NAMED_DRIVER: &str = "pario_driver=ufs";
 
+/// Every collective call exchanges by `MPI_Ialltoallw`, where the thread level allows it.
+const ALL_TO_ALL: &str = "pario_exchange=alltoall;pario_algorithm=two-phase";
+const ALL_TO_ALL_PROGRAMS: [&str; 2] = ["patterns", "explicit"];
+
 pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     let mut trials = Vec::new();
     for name in super::hosts(run, &["mpich", "openmpi"]) {
@@ -37,7 +41,31 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
                 variables: vec![("PARIO_NODES", nodes.to_string())],
                 ..Setting::default()
             };
-            trials.extend(of(run, name, ranks, &format!("{nodes}-nodes"), &ours));
+            let programs = match run.effort {
+                Effort::Short => &SHORT_PROGRAMS[..],
+                Effort::Full => &PROGRAMS[..],
+            };
+            trials.extend(of(
+                run,
+                name,
+                ranks,
+                &format!("{nodes}-nodes"),
+                &ours,
+                programs,
+            ));
+            let mut all_to_all = ours;
+            all_to_all
+                .variables
+                .push(("PARIO_HINTS", ALL_TO_ALL.into()));
+            let suffix = format!("{nodes}-nodes+alltoall");
+            trials.extend(of(
+                run,
+                name,
+                ranks,
+                &suffix,
+                &all_to_all,
+                &ALL_TO_ALL_PROGRAMS,
+            ));
             if is_mpich(run, name) {
                 let theirs = Setting {
                     variables: vec![
@@ -46,7 +74,8 @@ pub(super) fn trials(run: &Arc<Run>) -> Vec<Trial> {
                     ],
                     ..Setting::default()
                 };
-                trials.extend(of(run, name, ranks, &format!("{nodes}-cliques"), &theirs));
+                let suffix = format!("{nodes}-cliques");
+                trials.extend(of(run, name, ranks, &suffix, &theirs, programs));
             }
         }
     }
@@ -72,11 +101,8 @@ fn of(
     ranks: u32,
     suffix: &str,
     setting: &Setting,
+    programs: &[&'static str],
 ) -> Vec<Trial> {
-    let chosen = match run.effort {
-        Effort::Short => &SHORT_PROGRAMS[..],
-        Effort::Full => &PROGRAMS[..],
-    };
     let one = |name: &&'static str| {
         let (name, mut setting) = (*name, setting.clone());
         if needs_threads(run.host(host), name) {
@@ -88,7 +114,7 @@ fn of(
             self_checking(run, host, &program, ranks, &setting)
         })
     };
-    chosen.iter().map(one).collect()
+    programs.iter().map(one).collect()
 }
 
 /// Raises the thread level of a program.

@@ -176,6 +176,15 @@ impl ExchangeState {
         *self.spans_nodes.get_or_insert_with(|| comm.spans_nodes())
     }
 
+    /// Whether the data of a call goes by the host's exchange of all ranks with all.
+    pub(super) fn is_by_all_to_all(&self, comm: &dyn Transport, hints: &Hints) -> bool {
+        let setting = self.setting.as_ref().expect("a planner runs in a call");
+        let tuning = Tuning::from_hints(hints, setting.direction);
+        !self.is_background
+            && limits::exchange(comm, &tuning) == Exchange::AllToAll
+            && comm.has_all_to_all()
+    }
+
     /// The ranks that combine their data.
     fn groups(&mut self, comm: &dyn Transport, exchange: Exchange) -> Arc<Groups> {
         match &self.groups {
