@@ -82,7 +82,8 @@ pub use mem::Memory;
 pub use nfs::Nfs;
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow, ScatteredWrites};
 pub use pario_types::{
-    Client, Coherence, Component, Direction, LockProtocol, Placement, Storage, Striping,
+    Client, Coherence, Component, Direction, LockProtocol, PlacedPart, Placement, Server, Storage,
+    Striping,
 };
 pub use posix::{CallAction, Interference, Posix, SystemCall};
 pub use resolve::{

@@ -51,7 +51,7 @@ fn random_rounds(random: &mut Rng, ranks: u32, end: u64) -> Rounds {
         rank: random.u32(0..ranks),
         realm: realm(index),
         members: members(index),
-        delay_us: 0,
+        turn: None,
     });
     Rounds {
         aggregators: aggregators.collect(),

@@ -229,8 +229,11 @@ hints! {
 
     /// Algorithm for collective calls: `individual`, `private-sieve`,
     /// `two-phase`, `static-segmentation`, `dynamic-segmentation`,
-    /// `one-per-server`, `resonant`, `resonant-prefetch` or `resonant-timed`.
-    /// `resonant` becomes one of the other two where the pieces are long.
+    /// `one-per-server`, or `resonant`, which has three forms: ranks whose data
+    /// is in rank order take turns at the servers (`resonant-timed`), reads are
+    /// prefetched by one agent per server (`resonant-prefetch`), and otherwise
+    /// these agents move the data of all ranks (`resonant-agents`). The forms
+    /// can be requested by their own names, for experiments.
     /// If not set, or if the algorithm cannot carry out a call, the choice
     /// depends on pattern and file system.
     pario_algorithm: Option<String> = None, Maybe(Name);
@@ -265,11 +268,15 @@ hints! {
     pario_stripe_multiple: u64 = 2, Number(1..=MIB);
     Collective, File, Always;
 
-    /// Agents per server in the resonant algorithms.
+    /// Agents per server in the resonant algorithms. Several agents send their
+    /// requests in the order of the file: each tells the others how far it has
+    /// started.
     pario_agents_per_server: u64 = 1, Number(1..=MIB);
     Collective, File, Always;
 
-    /// Microseconds between the rounds of the algorithm `resonant-timed`.
+    /// Microseconds from the start of a rank's requests to its signal to the next
+    /// ones in the resonant algorithms: requests that were sent that much earlier
+    /// arrive first.
     pario_timed_delay_us: u64 = 500, Number(0..=1_000_000);
     Collective, File, Always;
 
@@ -291,6 +298,12 @@ hints! {
     /// `library` of each process.
     pario_assume_client: Option<Client> = None, Maybe(Words::<Client>::ANY);
     Assumptions, File, Open, alias "pario_mimic_client";
+
+    /// Whether a process is assumed to be able to go on while its requests are
+    /// under way. If not, the resonant algorithms do not prefetch, and ranks that
+    /// take turns at a server wait for each other's transfers to end.
+    pario_assume_nonblocking: Option<bool> = None, Maybe(Flag);
+    Assumptions, File, Open;
 
     /// Whether reads bypass the page cache (`O_DIRECT`). Unaligned edges go
     /// through an aligned buffer.
@@ -371,8 +384,13 @@ hints! {
     File, File, Open;
 
     /// Where the shared file pointer is kept: in shared memory (`memory`), in a
-    /// locked file next to the data (`file`), or in memory if all ranks share it
-    /// (`automatic`). `memory` becomes `file` if they do not.
+    /// locked file next to the data (`file`), at rank 0, which the other ranks
+    /// send messages to (`owner`), or in memory if all ranks share it, else in a
+    /// file (`automatic`). `memory` becomes `file` if they do not. `owner` needs
+    /// no locks of the file system. All of them give each position once, whatever
+    /// the ranks do at the same time. Between nodes, `owner` needs an MPI that is
+    /// initialised with `MPI_THREAD_MULTIPLE`; otherwise accesses of other
+    /// ranks wait until rank 0 calls the MPI or accesses a file.
     pario_shared_pointer: SharedPointer = SharedPointer::Automatic, Words::<SharedPointer>::ANY;
     File, File, Open;
 

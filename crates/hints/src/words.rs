@@ -91,6 +91,8 @@ words! {
         Memory = "memory",
         /// In a locked file next to the data.
         File = "file",
+        /// At rank 0.
+        Owner = "owner",
     }
     /// Whether collective calls use aggregators (collective buffering).
     Buffering {

@@ -18,6 +18,7 @@ pub(crate) enum CollectiveCall {
     Preallocate,
     Sync,
     SetAtomicity,
+    SetPlacement,
     SeekShared,
     ReadAtAll,
     ReadAll,
@@ -39,7 +40,7 @@ pub(crate) enum CollectiveCall {
 
 impl CollectiveCall {
     /// In the order of declaration.
-    const ALL: [(CollectiveCall, &'static str); 25] = [
+    const ALL: [(CollectiveCall, &'static str); 26] = [
         (CollectiveCall::Open, "open"),
         (CollectiveCall::Close, "close"),
         (CollectiveCall::SetView, "set_view"),
@@ -48,6 +49,7 @@ impl CollectiveCall {
         (CollectiveCall::Preallocate, "preallocate"),
         (CollectiveCall::Sync, "sync"),
         (CollectiveCall::SetAtomicity, "set_atomicity"),
+        (CollectiveCall::SetPlacement, "set_placement"),
         (CollectiveCall::SeekShared, "seek_shared"),
         (CollectiveCall::ReadAtAll, "read_at_all"),
         (CollectiveCall::ReadAll, "read_all"),

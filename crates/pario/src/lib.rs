@@ -109,6 +109,11 @@ pub mod datarep {
     };
 }
 
+/// Where the bytes of a file are stored: see [`File::placement`].
+pub mod placement {
+    pub use pario_driver::{Component, PlacedPart, Placement, Server, Storage, Striping};
+}
+
 pub use pario_hints::{Info, InfoError};
 pub use pario_layout::{
     Basic, Darray, Datatype, Distribution, Element, Layout, Order, TypeError, TypeErrorKind,

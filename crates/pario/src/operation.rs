@@ -8,7 +8,7 @@ use std::{
 };
 
 use pario_datarep::Converter;
-use pario_driver::{Batch, Direction, Handle, Latency};
+use pario_driver::{Batch, Direction, Handle, Latency, Placement as FilePlacement};
 use pario_hints::{Hints, Rmw};
 
 use crate::{
@@ -206,6 +206,12 @@ impl Operation {
 
     pub(crate) fn hints(&self) -> &Arc<Hints> {
         &self.settings.hints
+    }
+
+    /// Where the bytes of the file are: as the program says, else as the file system does.
+    pub(crate) fn placement(&self) -> Option<&FilePlacement> {
+        let known = self.file.handle.facts().placement.as_ref();
+        self.settings.placement.as_ref().or(known)
     }
 
     pub(crate) fn memory(&self) -> &Memory {

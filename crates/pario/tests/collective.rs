@@ -310,6 +310,24 @@ fn windows_leave_holes_alone_if_a_hint_says_so() {
 }
 
 #[test]
+fn windows_rewrite_long_holes_if_a_hint_says_so() {
+    let limit = ("pario_sieve_extent", "256");
+    let runs: Vec<_> = (0..16).map(|at| (at * 1040, 16)).collect();
+    assert_eq!(places(Operation::Write, 1024, &[limit]), runs);
+    for hint in [
+        ("romio_ds_write", "enable"),
+        ("pario_write_method", "sieve"),
+    ] {
+        // Through shared memory and by messages.
+        for exchange in ["shared", "messages"] {
+            let hints = [limit, hint, ("pario_exchange", exchange)];
+            let whole = places(Operation::Write, 1024, &hints);
+            assert_eq!(whole, [(0, 15 * 1040 + 16)], "{hints:?}");
+        }
+    }
+}
+
+#[test]
 fn windows_read_far_pieces_by_themselves() {
     let near = places(Operation::Read, 16, &[]);
     assert_eq!(near, [(0, 16 * 32 - 16)]);

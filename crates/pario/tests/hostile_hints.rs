@@ -85,6 +85,7 @@ const HOSTILE: &[&str] = &[
     "resonant",
     "resonant-prefetch",
     "resonant-timed",
+    "resonant-agents",
     "distributed",
     "central",
     "kernel",

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    Group, Members, Plan, Realm, Rounds, Segments, Timed, WindowWriter, number::Counted,
+    Group, Members, Plan, Realm, Rounds, Segments, Signal, Timed, WindowWriter, number::Counted,
     select::Ranks,
 };
 
@@ -45,9 +45,9 @@ impl fmt::Display for Rounds {
             if let Members::Some(members) = &aggregator.members {
                 write!(f, " for ranks {}", Ranks(members))?;
             }
-            match aggregator.delay_us {
-                0 => Ok(()),
-                delay_us => write!(f, ", delayed by {delay_us} microseconds"),
+            match aggregator.turn {
+                None => Ok(()),
+                Some(turn) => write!(f, ", in turn at server {}, {}", turn.server, turn.signal),
             }
         })
     }
@@ -68,13 +68,22 @@ impl fmt::Display for Segments {
     }
 }
 
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Signal::StartedUs(us) => write!(f, "{us} microseconds apart"),
+            Signal::Complete => f.write_str("each after the previous one is complete"),
+        }
+    }
+}
+
 impl fmt::Display for Timed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "every rank moves its own data, {}, groups {} microseconds apart",
+            "every rank moves its own data, {}, groups one after the other, {}",
             Counted(self.sets.len() as u64, "set"),
-            self.delay_us
+            self.signal
         )?;
         lines(f, &self.sets, |f, groups: &Vec<Vec<u32>>| {
             for (index, group) in groups.iter().take(LINES).enumerate() {

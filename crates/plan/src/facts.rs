@@ -22,6 +22,8 @@ pub struct Facts {
     pub client: Client,
     /// Block size of the file system in bytes.
     pub block_bytes: u64,
+    /// Whether a process can go on while its requests are under way.
+    pub nonblocking: bool,
 }
 
 impl Facts {
@@ -35,6 +37,7 @@ impl Facts {
             lock_protocol: LockProtocol::None,
             client: Client::Local,
             block_bytes: 4096,
+            nonblocking: true,
         }
     }
 

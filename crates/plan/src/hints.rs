@@ -94,6 +94,7 @@ impl Facts {
                 Client::Local if assumes_servers => Client::Kernel,
                 client => client,
             }),
+            nonblocking: hints.pario_assume_nonblocking.unwrap_or(self.nonblocking),
             ..self
         }
     }

@@ -39,7 +39,9 @@ pub use fitness::Fitness;
 pub use pario_hints::Exchange;
 pub use pario_types::{Client, Direction, LockProtocol, Placement, ServerPart, Striping};
 pub use pattern::Pattern;
-pub use plan::{Aggregator, Group, Members, Plan, Rounds, Segments, Timed, WindowWriter};
+pub use plan::{
+    Aggregator, Group, Members, Plan, Rounds, Segments, Signal, Timed, Turn, WindowWriter,
+};
 pub use realm::{Realm, Window};
 pub use schedule::{MemberRanks, Schedule, ScheduledWindow};
 pub use select::{Candidates, Decision, Requested, decide};

@@ -46,9 +46,28 @@ pub struct Aggregator {
     pub realm: Realm,
     /// Whose data it moves.
     pub members: Members,
-    /// Delay before each of its transfers, in microseconds, for agents that
-    /// share a server (Zhang 2009, section 3.4).
-    pub delay_us: u64,
+    /// Its place among the agents of its server, if there are several (Zhang
+    /// 2009, section 3.4).
+    pub turn: Option<Turn>,
+}
+
+/// Agents that share a server send their requests in the order of the file: one
+/// starts a transfer once the others have started all that precede it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The server, from 0 on.
+    pub server: u64,
+    /// When an agent lets the others go on.
+    pub signal: Signal,
+}
+
+/// When the requests of others may follow one's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// So many microseconds after they were started: they then arrive first.
+    StartedUs(u64),
+    /// Once they are complete, where there is no nonblocking I/O.
+    Complete,
 }
 
 /// Whose data an aggregator moves.
@@ -99,7 +118,6 @@ pub struct Timed {
     /// Sets of ranks that share no server. Each is a list of groups in starting
     /// order, ranks ascending.
     pub sets: Vec<Vec<Vec<u32>>>,
-    /// Delay from the start of a group's requests to its signal to the next
-    /// group, in microseconds.
-    pub delay_us: u64,
+    /// When a group lets the next one start.
+    pub signal: Signal,
 }

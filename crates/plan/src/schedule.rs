@@ -33,6 +33,26 @@ impl Rounds {
         }
     }
 
+    /// The first byte at or past `file_byte` that an aggregator moves for some
+    /// rank.
+    pub fn next_data(&self, accesses: &[Access], aggregator: usize, file_byte: u64) -> Option<u64> {
+        let realm = &self.aggregators[aggregator].realm;
+        let mut at = file_byte;
+        loop {
+            let members = self.members(aggregator, accesses.len() as u32);
+            let next = members.filter_map(|rank| accesses[rank as usize].next_at(at));
+            let next = next.min()?;
+            let below = realm.bytes_below(next);
+            if below == realm.bytes() {
+                return None;
+            }
+            at = realm.offset_of(below);
+            if at == next {
+                return Some(next);
+            }
+        }
+    }
+
     /// The ranks whose data an aggregator moves.
     pub fn members(&self, aggregator: usize, ranks: u32) -> MemberRanks<'_> {
         match &self.aggregators[aggregator].members {
@@ -151,7 +171,7 @@ mod tests {
             rank: 0,
             realm: Realm::contiguous(file),
             members: Members::All,
-            delay_us: 0,
+            turn: None,
         };
         Rounds {
             aggregators: realms.into_iter().map(aggregator).collect(),

@@ -122,6 +122,7 @@ fn facts(random: &mut Rng, ranks: usize) -> Facts {
         ),
         client: *pick(random, &[Client::Local, Client::Kernel, Client::Library]),
         block_bytes: random.u64(1..300),
+        nonblocking: random.bool(),
     }
 }
 

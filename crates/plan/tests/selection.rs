@@ -229,7 +229,7 @@ fn stripe_sized_pieces_need_no_merging() {
     });
     let (tuning, history) = (Tuning::default(), History::default());
     for (pattern, expected) in [
-        (Apart(128 * KIB), "resonant-timed"),
+        (Apart(128 * KIB), "resonant"),
         (Backwards(128 * KIB), "dynamic-segmentation"),
         (Interleaved(128 * KIB), "dynamic-segmentation"),
         (Interleaved(KIB), "two-phase"),

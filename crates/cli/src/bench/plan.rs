@@ -115,6 +115,7 @@ impl Call {
                 lock_protocol: LockProtocol::Server,
                 client: Client::Library,
                 block_bytes: 4096,
+                nonblocking: true,
             },
             tuning: Tuning {
                 aggregators: Some(size.aggregators),

@@ -14,6 +14,7 @@ mod select;
 mod sieve;
 mod span;
 mod staging;
+mod submitted;
 mod transfer;
 
 pub use copy_speed::CopySpeed;
@@ -23,6 +24,7 @@ pub(crate) use resolved::{MemoryData, ResolvedAccess, file_range};
 pub use select::Selection;
 pub(crate) use select::{ReadModifyWrite, asked};
 pub(crate) use staging::Buffers;
+pub(crate) use submitted::submitted;
 pub(crate) use transfer::{Moved, Transfer};
 
 use pario_driver::{Direction, Handle, Outcome};

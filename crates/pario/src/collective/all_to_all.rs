@@ -68,7 +68,6 @@ impl AllToAll<'_> {
                     let item = &round[index];
                     let members = self.work.members(item.aggregator);
                     let buffer = WindowBuffer::new(&mut self.buffers[number]);
-                    self.work.await_start(item.aggregator);
                     let result = &mut self.result;
                     self.io.write(&item.window, members, buffer, result);
                 }
@@ -80,7 +79,6 @@ impl AllToAll<'_> {
                     let item = &round[*index];
                     let members = self.work.members(item.aggregator);
                     let buffer = WindowBuffer::new(&mut self.buffers[number]);
-                    self.work.await_start(item.aggregator);
                     let result = &mut self.result;
                     let end = self.io.read(&item.window, members, buffer, result);
                     ends.extend(end.to_le_bytes());

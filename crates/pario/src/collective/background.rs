@@ -14,6 +14,8 @@ use std::{
     sync::Arc,
 };
 
+use pario_hints::Hints;
+
 use super::{
     CollectiveContext,
     call_history::Begun,
@@ -159,6 +161,14 @@ impl Background {
 }
 
 impl Inner {
+    /// Called before a blocking data access: completes calls in the background on whose plans
+    /// this one's depends.
+    pub(crate) fn finish_earlier(&self, hints: &Hints) {
+        if self.context.depends_on_earlier(hints) {
+            self.background.queue.finish(&*self.comm);
+        }
+    }
+
     /// Makes a blocking collective call, which `run` carries out.
     pub(crate) fn collectively<T>(
         self: &Arc<Self>,

@@ -3,13 +3,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pario_hints::Hints;
 use pario_transport::Transport;
 
 use super::{
     entry::Entry,
     exchange::{ExchangeState, Overlap},
     independent::{self, IndependentPath},
-    planning::PlanMemory,
+    planning::{PlanMemory, SharedHistory},
     windows::Windows,
 };
 use crate::{Result, agree::GatherBuffers};
@@ -22,6 +23,7 @@ pub(super) const SLOTS: usize = 4;
 pub(crate) struct CollectiveContext {
     pub(crate) comm: Arc<dyn Transport>,
     state: Mutex<ContextState>,
+    history: SharedHistory,
 }
 
 /// State that calls leave for the next one, so that a steady sequence of calls
@@ -50,22 +52,37 @@ pub(super) enum SharedWindows {
 
 impl CollectiveContext {
     pub(crate) fn new(comm: Arc<dyn Transport>) -> CollectiveContext {
+        let history = SharedHistory::default();
+        let state = ContextState {
+            memory: PlanMemory::of(history.clone()),
+            ..ContextState::default()
+        };
         CollectiveContext {
             comm,
-            state: Mutex::default(),
+            state: Mutex::new(state),
+            history,
         }
     }
 
-    /// For calls in the background.
-    pub(crate) fn in_background(comm: Arc<dyn Transport>) -> CollectiveContext {
+    /// For calls in the background of the same file.
+    pub(crate) fn in_background(&self, comm: Arc<dyn Transport>) -> CollectiveContext {
+        let history = self.history.clone();
         let state = ContextState {
+            memory: PlanMemory::of(history.clone()),
             exchange: ExchangeState::in_background(),
             ..ContextState::default()
         };
         CollectiveContext {
             comm,
             state: Mutex::new(state),
+            history,
         }
+    }
+
+    /// Whether the plan of a call depends on calls that were made before it but may be planned
+    /// after it, because they run in the background.
+    pub(super) fn depends_on_earlier(&self, hints: &Hints) -> bool {
+        self.history.is_open(hints)
     }
 
     /// How its last call was carried out, and why.

@@ -28,6 +28,7 @@ mod queue;
 mod segments;
 mod shared;
 mod timed;
+mod turns;
 mod window_io;
 mod windows;
 mod write_guard;
@@ -39,11 +40,7 @@ pub use exchange::Overlap;
 pub(crate) use ordered::run_ordered;
 pub(crate) use queue::Queue;
 
-use std::{
-    sync::{Arc, OnceLock},
-    thread,
-    time::Duration,
-};
+use std::sync::{Arc, OnceLock};
 
 use pario_driver::Direction;
 use pario_plan::{Access, MemberRanks, Members, Plan, Rounds, WindowWriter, coverage::Proof};
@@ -107,14 +104,6 @@ impl Work<'_> {
         self.rounds.members(aggregator, self.comm.size())
     }
 
-    /// Waits for an aggregator's turn among those of its server.
-    fn await_start(&self, aggregator: usize) {
-        let delay_us = self.rounds.aggregators[aggregator].delay_us;
-        if delay_us > 0 {
-            thread::sleep(Duration::from_micros(delay_us));
-        }
-    }
-
     /// Whether an aggregator moves a rank's data.
     fn serves(&self, aggregator: usize, rank: u32) -> bool {
         match &self.rounds.aggregators[aggregator].members {
@@ -132,6 +121,7 @@ pub(crate) fn run(
     memory: Memory,
 ) -> Result<Status> {
     let settings = file.settings();
+    file.finish_earlier(&settings.hints);
     if let Some(result) = run_one_piece(file, context, call, &settings, &memory) {
         return result;
     }
@@ -271,14 +261,17 @@ fn execute(
 fn move_own(comm: &dyn Transport, operation: &Operation, call: &CallPlan<'_>) -> Result<Status> {
     match call.plan {
         Plan::PrivateSieve { buffer_bytes } => operation.run_sieved(*buffer_bytes),
-        Plan::Prefetch(rounds) => prefetch::run(&Work {
-            comm,
-            operation,
-            rounds,
-            accesses: call.accesses,
-            proof: call.proof,
-            holes: Holes::Leave,
-        }),
+        Plan::Prefetch(rounds) => {
+            let work = Work {
+                comm,
+                operation,
+                rounds,
+                accesses: call.accesses,
+                proof: call.proof,
+                holes: Holes::Leave,
+            };
+            prefetch::run(&work, call.number)
+        }
         Plan::Timed(timed) => timed::run(comm, operation, timed),
         Plan::Individual if call.group_locked => group_lock::run(comm, operation, call),
         Plan::Individual | Plan::Rounds(_) | Plan::Segments(_) => operation.run(),

@@ -1,28 +1,49 @@
 //! Plans of collective calls, from the ranks' entries and the file's facts.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pario_driver::Direction;
 use pario_exchange::Packing;
 use pario_hints::{AccessMethod, Hints, Rmw, Sieving};
 pub(super) use pario_plan::Exchange;
 use pario_plan::{
-    Access, Case, Decision, Facts, History, Members, Plan, Requested, Rewriting, Rounds, Tuning,
+    Access, Case, Decision, Facts, History, Members, Placement, Plan, Requested, Rewriting, Rounds,
+    Tuning,
     coverage::Proof,
+    partition::{Partition, Persistent},
 };
 use pario_transport::{Rank, Transport};
 
-use super::entry::Entry;
+use super::{entry::Entry, turns::Turns};
 use crate::{Error, Mode, Result, operation::Operation, view::RankViews, warning::warn};
+
+/// What the calls of a file leave for later ones, blocking and in the background.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SharedHistory(Arc<Mutex<History>>);
+
+impl SharedHistory {
+    fn get(&self) -> MutexGuard<'_, History> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether an earlier call may still determine the realms of a later one.
+    pub(super) fn is_open(&self, hints: &Hints) -> bool {
+        let partition = Tuning::from_hints(hints, Direction::Read).partition;
+        let persists = partition.is_some_and(|name| name.starts_with(Persistent::ANY.name()));
+        persists && self.get().persistent.is_none()
+    }
+}
 
 /// Plans and decisions kept for later calls of a context. The same on all ranks,
 /// because they follow from agreed data.
 #[derive(Debug, Default)]
 pub(super) struct PlanMemory {
-    history: History,
+    history: SharedHistory,
     inputs: Option<PlanInputs>,
     decided: Option<Decided>,
     last: LastCall,
+    /// How many calls have been planned.
+    calls: u64,
     /// The views for which a warning was printed last.
     warned: Option<u64>,
 }
@@ -52,6 +73,8 @@ pub(super) struct CallPlan<'a> {
     pub(super) proof: &'a Arc<OnceLock<Proof>>,
     /// Whether all ranks hold a lock on the file together.
     pub(super) group_locked: bool,
+    /// Which planned call of the context it is, the same on all ranks.
+    pub(super) number: u64,
 }
 
 /// Input of the planner that depends on the hints only.
@@ -107,6 +130,13 @@ impl Decided {
 }
 
 impl PlanMemory {
+    pub(super) fn of(history: SharedHistory) -> PlanMemory {
+        PlanMemory {
+            history,
+            ..PlanMemory::default()
+        }
+    }
+
     /// The last decision and its reason.
     pub(super) fn explain(&self) -> Option<String> {
         let Decided {
@@ -212,6 +242,7 @@ impl PlanMemory {
             accesses: &self.last.accesses,
             proof: &self.last.proof,
             group_locked: false,
+            number: self.calls,
         }
     }
 
@@ -220,6 +251,7 @@ impl PlanMemory {
     /// same amounts through the same views, or through views that were all
     /// moved by the same distance.
     pub(super) fn plan(&mut self, operation: &Operation, comm: &dyn Transport) -> CallPlan<'_> {
+        self.calls += 1;
         let is_known = self.inputs.as_ref().is_some_and(|it| it.is_of(operation));
         if !is_known {
             self.inputs = Some(PlanInputs::new(operation, comm));
@@ -249,7 +281,16 @@ impl PlanMemory {
             accesses,
             proof,
             group_locked: *group_locked,
+            number: self.calls,
         }
+    }
+
+    /// The turns of aggregators in the last call, if they take any.
+    pub(super) fn last_turns(&self) -> Option<Arc<Turns>> {
+        let Plan::Rounds(rounds) = &self.last.planned.as_ref()?.plan else {
+            return None;
+        };
+        Turns::of(rounds, &self.last.accesses, self.calls).map(Arc::new)
     }
 
     /// What each rank moves in the last call.
@@ -297,7 +338,8 @@ impl PlanMemory {
             Direction::Write => &inputs.write,
         };
         let accesses = &self.last.accesses;
-        let case = Case::new(direction, accesses, &inputs.facts, tuning, &self.history);
+        let history = self.history.get().clone();
+        let case = Case::new(direction, accesses, &inputs.facts, tuning, &history);
         let lengths = || accesses.iter().map(Access::len);
         let views = operation.view().rank_views().family;
         let decided = match self.decided.take() {
@@ -323,7 +365,7 @@ impl PlanMemory {
         let plan = decided.decision.plan(&case);
         let group_locked =
             matches!(plan, Plan::Individual) && pario_plan::locks::is_group_lockable(&case);
-        let persistent = match self.history.persistent {
+        let persistent = match history.persistent {
             None => decided.decision.remember(&case),
             Some(_) => None,
         };
@@ -333,7 +375,7 @@ impl PlanMemory {
             ..decided
         });
         if persistent.is_some() {
-            self.history.persistent = persistent;
+            self.history.get().persistent = persistent;
         }
         Planned {
             direction,
@@ -364,7 +406,14 @@ fn warn_of(decision: &Decision) {
 
 fn facts(operation: &Operation, comm: &dyn Transport) -> Facts {
     let nodes = (0..comm.size()).map(|rank| comm.node_of(Rank(rank)).0);
-    plan_facts(operation.handle().facts(), nodes.collect()).with_assumptions(operation.hints())
+    let facts = plan_facts(operation.handle().facts(), nodes.collect());
+    let placement = operation.placement();
+    Facts {
+        striping: placement.map(Placement::striping).or(facts.striping),
+        placement: placement.cloned(),
+        ..facts
+    }
+    .with_assumptions(operation.hints())
 }
 
 /// The planner's facts about a file system, for ranks on these nodes.
@@ -377,6 +426,8 @@ pub fn plan_facts(facts: &pario_driver::Facts, nodes: Vec<u32>) -> Facts {
         lock_protocol: facts.file_system.lock_protocol(),
         client: facts.client,
         block_bytes: facts.block_size,
+        // Every driver has at least threads.
+        nonblocking: true,
     }
 }
 
@@ -407,16 +458,28 @@ impl Holes {
     }
 }
 
+/// Whether hints request that gaps between the ranks' data are moved along with it, however
+/// long they are.
+pub(super) fn is_sieve_requested(hints: &Hints, direction: Direction) -> bool {
+    let (method, sieving) = match direction {
+        Direction::Read => (hints.pario_read_method, hints.romio_ds_read),
+        Direction::Write => (hints.pario_write_method, hints.romio_ds_write),
+    };
+    match method {
+        Some(method) => method == AccessMethod::Sieve,
+        None => sieving == Sieving::Enable,
+    }
+}
+
 /// Semantics rule 1, for a call that all ranks take part in. `Rewrite` holds
 /// only if no rank has another write under way.
 pub(super) fn holes(operation: &Operation) -> Holes {
     let mode = operation.mode();
     let hints = operation.hints();
-    let unwanted = hints.romio_ds_write == Sieving::Disable
-        || matches!(
-            hints.pario_write_method,
-            Some(AccessMethod::Direct | AccessMethod::List)
-        );
+    let unwanted = match hints.pario_write_method {
+        Some(method) => method != AccessMethod::Sieve,
+        None => hints.romio_ds_write == Sieving::Disable,
+    };
     if unwanted || !mode.can_read() {
         Holes::Leave
     } else if hints.pario_rmw == Rmw::Locked {

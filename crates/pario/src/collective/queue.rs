@@ -14,6 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use pario_transport::Transport;
+
 use super::CollectiveContext;
 
 /// How long a small call is left to the program, which may be about to wait for it.
@@ -127,6 +129,22 @@ impl Queue {
                 None => return,
             }
             drop(running);
+        }
+    }
+
+    /// Carries out all calls, or waits until another thread has. All ranks have made them, so
+    /// that none waits for this one.
+    pub(super) fn finish(&self, comm: &dyn Transport) {
+        loop {
+            self.run_waiting(|| false);
+            let is_running = matches!(self.running.try_lock(), Err(TryLockError::WouldBlock));
+            if !is_running && self.jobs().waiting.is_empty() {
+                return;
+            }
+            // The other thread may not be allowed to move messages of the MPI. If a rank is
+            // lost, the calls end with that error.
+            let _ = comm.progress();
+            thread::sleep(Duration::from_micros(50));
         }
     }
 

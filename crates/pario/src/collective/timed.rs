@@ -4,7 +4,7 @@
 
 use std::{thread, time::Duration};
 
-use pario_plan::Timed;
+use pario_plan::{Signal, Timed};
 use pario_transport::{Rank, Tag, Transport};
 
 use crate::{Result, Status, operation::Operation};
@@ -13,7 +13,8 @@ use crate::{Result, Status, operation::Operation};
 const NEXT_GROUP: Tag = Tag(4);
 
 /// Waits until this rank's group may start, starts, lets the next group start after the delay,
-/// and waits for its own data.
+/// and waits for its own data. Without nonblocking I/O, the next group starts once the data of
+/// this one's first rank has been moved.
 pub(super) fn run(comm: &dyn Transport, operation: &Operation, timed: &Timed) -> Result<Status> {
     let me = comm.rank().0;
     let place = timed.sets.iter().find_map(|groups| {
@@ -29,9 +30,19 @@ pub(super) fn run(comm: &dyn Transport, operation: &Operation, timed: &Timed) ->
             comm.receive(Rank(*first), NEXT_GROUP)?;
         }
     }
+    let delay = match timed.signal {
+        Signal::StartedUs(us) => Duration::from_micros(us),
+        Signal::Complete => {
+            let result = operation.run();
+            return signal_next(comm, groups, group).and(result);
+        }
+    };
     thread::scope(|scope| {
         let moved = scope.spawn(|| operation.run());
-        let signalled = signal_next(comm, groups, group, Duration::from_micros(timed.delay_us));
+        if signals(comm, groups, group) {
+            thread::sleep(delay);
+        }
+        let signalled = signal_next(comm, groups, group);
         let result = match moved.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -40,20 +51,17 @@ pub(super) fn run(comm: &dyn Transport, operation: &Operation, timed: &Timed) ->
     })
 }
 
-/// The first rank of a group signals all ranks of the next one, a moment after it started.
-fn signal_next(
-    comm: &dyn Transport,
-    groups: &[Vec<u32>],
-    group: usize,
-    delay: Duration,
-) -> Result<()> {
-    let signals = groups[group].first() == Some(&comm.rank().0);
-    if !signals || group + 1 >= groups.len() {
-        return Ok(());
-    }
-    thread::sleep(delay);
-    for rank in &groups[group + 1] {
-        comm.send(Rank(*rank), NEXT_GROUP, &[])?;
+/// Whether this rank, the first of its group, is followed by another group.
+fn signals(comm: &dyn Transport, groups: &[Vec<u32>], group: usize) -> bool {
+    groups[group].first() == Some(&comm.rank().0) && group + 1 < groups.len()
+}
+
+/// The first rank of a group signals all ranks of the next one.
+fn signal_next(comm: &dyn Transport, groups: &[Vec<u32>], group: usize) -> Result<()> {
+    if signals(comm, groups, group) {
+        for rank in &groups[group + 1] {
+            comm.send(Rank(*rank), NEXT_GROUP, &[])?;
+        }
     }
     Ok(())
 }

@@ -12,7 +12,10 @@ use pario_plan::{
 };
 use smallvec::{SmallVec, smallvec};
 
-use super::{PlanResult, Work, planning::Holes};
+use super::{
+    PlanResult, Work,
+    planning::{self, Holes},
+};
 use crate::{
     Error,
     access::{FileSpan, MemorySpan, WindowBuffer},
@@ -31,7 +34,15 @@ pub(super) struct WindowIo<'a> {
 type Stopped = (u64, io::Error);
 
 /// Contiguous ranges of the file; usually one, the whole window.
-type RunList = SmallVec<[Range<u64>; 1]>;
+pub(super) type RunList = SmallVec<[Range<u64>; 1]>;
+
+/// A contiguous range of the file and where it is in the window's buffer.
+struct PlacedRun {
+    run: Range<u64>,
+    at: u64,
+}
+
+type PlacedRuns = SmallVec<[PlacedRun; 1]>;
 
 impl<'a> WindowIo<'a> {
     pub(super) fn new(work: &Work<'a>) -> Self {
@@ -58,7 +69,8 @@ impl<'a> WindowIo<'a> {
         members.map(move |rank| &accesses[rank as usize])
     }
 
-    /// Writes a window that the ranks in `members` have filled.
+    /// Writes a window that the ranks in `members` have filled. Runs of several extents go
+    /// into one list, as in Zhang 2009 (section 3.3).
     pub(super) fn write(
         &self,
         window: &Window,
@@ -66,18 +78,34 @@ impl<'a> WindowIo<'a> {
         buffer: WindowBuffer<'_>,
         plan_result: &mut PlanResult,
     ) {
-        for (place, extent) in window.placed() {
-            let part = extent_part(buffer, place, &extent);
-            let runs = self.runs(members.clone(), &extent);
-            if let Err((stop, error)) = self.write_runs(&extent, part, &runs) {
-                plan_result.stop_at(stop, Some(Error::from(error).at_offset(stop)));
-                return;
-            }
+        if let Err((stop, error)) = self.try_write(window, members, buffer) {
+            plan_result.stop_at(stop, Some(Error::from(error).at_offset(stop)));
         }
     }
 
-    /// Reads the part of a window that the ranks in `members` need. Returns the
-    /// offset at which the data ends; `u64::MAX` if all of it was read.
+    fn try_write(
+        &self,
+        window: &Window,
+        members: MemberRanks<'_>,
+        buffer: WindowBuffer<'_>,
+    ) -> Result<(), Stopped> {
+        let mut list = PlacedRuns::new();
+        for (place, extent) in window.placed() {
+            let runs = self.runs(members.clone(), &extent);
+            if self.writes_apart(&runs) {
+                self.write_list(&list, buffer)?;
+                list.clear();
+                self.write_runs(&extent, place, buffer, &runs)?;
+            } else {
+                list.extend(placed(&extent, place, runs));
+            }
+        }
+        self.write_list(&list, buffer)
+    }
+
+    /// Reads the part of a window that the ranks in `members` need, with runs of several
+    /// extents in one list. Returns the offset at which the data ends; `u64::MAX` if all of it
+    /// was read.
     pub(super) fn read(
         &self,
         window: &Window,
@@ -85,23 +113,32 @@ impl<'a> WindowIo<'a> {
         buffer: WindowBuffer<'_>,
         plan_result: &mut PlanResult,
     ) -> u64 {
+        let mut list = PlacedRuns::new();
         for (place, extent) in window.placed() {
-            let part = extent_part(buffer, place, &extent);
-            let useful = schedule::useful(self.of(members.clone()), extent.clone());
-            if useful.is_empty() {
-                continue;
-            }
-            let runs = self.read_runs(members.clone(), useful);
-            for some in runs.chunks(self.list_pieces()) {
-                let Outcome { bytes, error } = self.transfer(Direction::Read, some, &extent, part);
-                if bytes < some.iter().map(|run| run.end - run.start).sum() {
-                    let end = offset_in(some, bytes);
-                    plan_result.stop_at(end, error.map(|error| Error::from(error).at_offset(end)));
-                    return end;
-                }
+            list.extend(placed(
+                &extent,
+                place,
+                self.needed_runs(members.clone(), &extent),
+            ));
+        }
+        for some in list.chunks(self.list_pieces()) {
+            let Outcome { bytes, error } = self.transfer(Direction::Read, some, buffer);
+            if bytes < some.iter().map(|it| it.run.end - it.run.start).sum() {
+                let end = offset_in(some, bytes);
+                plan_result.stop_at(end, error.map(|error| Error::from(error).at_offset(end)));
+                return end;
             }
         }
         u64::MAX
+    }
+
+    /// The runs of an extent to read.
+    pub(super) fn needed_runs(&self, members: MemberRanks<'_>, extent: &Range<u64>) -> RunList {
+        let useful = schedule::useful(self.of(members.clone()), extent.clone());
+        match useful.is_empty() {
+            true => RunList::new(),
+            false => self.read_runs(members, useful),
+        }
     }
 
     /// The runs to read in the useful part of an extent: all of it if the pieces
@@ -125,17 +162,18 @@ impl<'a> WindowIo<'a> {
         }
     }
 
-    /// Moves runs of an extent.
+    /// Moves runs of a window.
     fn transfer(
         &self,
         direction: Direction,
-        runs: &[Range<u64>],
-        extent: &Range<u64>,
+        runs: &[PlacedRun],
         buffer: WindowBuffer<'_>,
     ) -> Outcome {
         let mut batch = Batch::new(direction);
-        for run in runs {
-            within(buffer, extent, run).push(&mut batch, run.start);
+        for PlacedRun { run, at } in runs {
+            let end = at + run.end - run.start;
+            let part = buffer.part(*at as usize..end as usize);
+            part.push(&mut batch, run.start);
         }
         self.operation.handle().transfer(&batch)
     }
@@ -162,9 +200,23 @@ impl<'a> WindowIo<'a> {
         }
     }
 
+    /// Whether the runs of an extent are written by themselves: under a lock, or with the holes
+    /// between them.
+    fn writes_apart(&self, runs: &[Range<u64>]) -> bool {
+        let (Some(first), Some(last)) = (runs.first(), runs.last()) else {
+            return false;
+        };
+        match self.holes {
+            Holes::Leave => false,
+            Holes::Rewrite => self.rewrites(runs, &(first.start..last.end)),
+            Holes::RewriteLocked => true,
+        }
+    }
+
     fn write_runs(
         &self,
         extent: &Range<u64>,
+        place: u64,
         buffer: WindowBuffer<'_>,
         runs: &[Range<u64>],
     ) -> Result<(), Stopped> {
@@ -192,16 +244,23 @@ impl<'a> WindowIo<'a> {
         match staging {
             Some(mut staging) => {
                 let len = (span.end - span.start) as usize;
-                self.rewrite(extent, buffer, runs, span, &mut staging[..len])
+                let part = extent_part(buffer, place, extent);
+                self.rewrite(extent, part, runs, span, &mut staging[..len])
             }
-            None => self.write_list(extent, buffer, runs),
+            None => {
+                let list: PlacedRuns = placed(extent, place, runs.iter().cloned()).collect();
+                self.write_list(&list, buffer)
+            }
         }
     }
 
     /// Whether to rewrite holes (Coloma 2006): if a run and the gap after it are short
     /// on average, unless the runs are whole blocks, which a file system writes
-    /// without reading them.
+    /// without reading them. A hint can request it for all holes.
     fn rewrites(&self, runs: &[Range<u64>], span: &Range<u64>) -> bool {
+        if planning::is_sieve_requested(self.operation.hints(), Direction::Write) {
+            return runs.len() > 1;
+        }
         let limit = self.operation.hints().pario_sieve_extent;
         let block = self.operation.handle().facts().block_size.max(1);
         let is_whole =
@@ -211,14 +270,9 @@ impl<'a> WindowIo<'a> {
             && !runs.iter().all(is_whole)
     }
 
-    fn write_list(
-        &self,
-        extent: &Range<u64>,
-        buffer: WindowBuffer<'_>,
-        runs: &[Range<u64>],
-    ) -> Result<(), Stopped> {
+    fn write_list(&self, runs: &[PlacedRun], buffer: WindowBuffer<'_>) -> Result<(), Stopped> {
         for some in runs.chunks(self.list_pieces()) {
-            let Outcome { bytes, error } = self.transfer(Direction::Write, some, extent, buffer);
+            let Outcome { bytes, error } = self.transfer(Direction::Write, some, buffer);
             if let Some(error) = error {
                 return Err((offset_in(some, bytes), error));
             }
@@ -251,8 +305,9 @@ impl<'a> WindowIo<'a> {
             // Past the end of the file, holes are zeros once it grows.
             within(buffer, extent, &(kept.end..hole.end)).clear();
         }
-        let whole = std::slice::from_ref(&span);
-        let Outcome { bytes, error } = self.transfer(Direction::Write, whole, extent, buffer);
+        let mut whole = Batch::new(Direction::Write);
+        within(buffer, extent, &span).push(&mut whole, span.start);
+        let Outcome { bytes, error } = handle.transfer(&whole);
         match error {
             None => Ok(()),
             Some(error) => Err((span.start + bytes, error)),
@@ -340,14 +395,27 @@ fn within<'a>(buffer: WindowBuffer<'a>, extent: &Range<u64>, run: &Range<u64>) -
     buffer.part((run.start - extent.start) as usize..(run.end - extent.start) as usize)
 }
 
+/// Runs of an extent that is at `place` in its window's buffer.
+fn placed(
+    extent: &Range<u64>,
+    place: u64,
+    runs: impl IntoIterator<Item = Range<u64>>,
+) -> impl Iterator<Item = PlacedRun> {
+    let start = extent.start;
+    runs.into_iter().map(move |run| PlacedRun {
+        at: place + run.start - start,
+        run,
+    })
+}
+
 /// The byte of the file at which a prefix of runs ends.
-fn offset_in(runs: &[Range<u64>], mut bytes: u64) -> u64 {
-    for run in runs {
+fn offset_in(runs: &[PlacedRun], mut bytes: u64) -> u64 {
+    for PlacedRun { run, .. } in runs {
         let len = run.end - run.start;
         if bytes < len {
             return run.start + bytes;
         }
         bytes -= len;
     }
-    runs.last().map_or(0, |run| run.end)
+    runs.last().map_or(0, |it| it.run.end)
 }

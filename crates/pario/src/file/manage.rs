@@ -217,10 +217,11 @@ impl File {
         let mount = facts.mount_point.as_ref();
         let mount = mount.map_or_else(String::new, |at| format!(", mounted at {}", at.display()));
         format!(
-            "driver {}: {}\nfile system: {}{mount}\nopened: {}\nshared pointer: {}\n{}",
+            "driver {}: {}\nfile system: {}{mount}\nplacement: {}\nopened: {}\nshared pointer: {}\n{}",
             inner.driver.name(),
             inner.driver_reason,
             facts.file_system,
+            self.explain_placement(),
             inner.opened_by,
             inner.shared_pointer.explain(),
             inner.hints().explain()

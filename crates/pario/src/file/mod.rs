@@ -10,6 +10,7 @@ mod late_handle;
 mod lock_probe;
 mod manage;
 mod open;
+mod placement;
 mod placement_wire;
 mod pointers;
 mod rank_views;

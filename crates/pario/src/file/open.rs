@@ -275,11 +275,12 @@ fn open_together(
             return Err(error);
         }
     };
+    let context = CollectiveContext::new(comm.clone());
     Ok(File {
         inner: Arc::new(Inner {
-            background: Background::new(CollectiveContext::in_background(background)),
+            background: Background::new(context.in_background(background)),
             split: Arc::default(),
-            context: CollectiveContext::new(comm.clone()),
+            context,
             comm,
             path: path.to_owned(),
             driver_path,
@@ -639,6 +640,7 @@ fn prepare(
         pario_hints::SharedPointer::Automatic => Preference::Automatic,
         pario_hints::SharedPointer::Memory => Preference::Memory,
         pario_hints::SharedPointer::File => Preference::SideFile,
+        pario_hints::SharedPointer::Owner => Preference::Owner,
     };
     let opener = |rank| deferral.opener(rank);
     let shared_pointer = SharedPointer::new(&**comm, preference, beside, &opener)?;

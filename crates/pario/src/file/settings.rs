@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use pario_driver::Direction;
+use pario_driver::{Direction, Placement};
 use pario_hints::{Hints, Rmw};
 
 use super::Atomicity;
@@ -15,6 +15,8 @@ pub(crate) struct CallSettings {
     pub(crate) view: Arc<FlattenedView>,
     pub(crate) hints: Arc<Hints>,
     pub(crate) atomicity: Atomicity,
+    /// Where the program says the bytes of the file are.
+    pub(crate) placement: Option<Placement>,
     /// Whether contiguous accesses in each direction go straight to the driver.
     reads_one_piece: bool,
     writes_one_piece: bool,
@@ -26,6 +28,7 @@ impl CallSettings {
             view,
             hints,
             atomicity,
+            placement: None,
             reads_one_piece: false,
             writes_one_piece: false,
         };

@@ -7,7 +7,7 @@ use std::{
 
 use pario_transport::Segment;
 
-use super::{Generation, Method};
+use super::{Change, Generation, Method};
 
 /// Each slot has its own cache line.
 const SLOT_BYTES: usize = 64;
@@ -38,14 +38,11 @@ impl Method for Memory {
         Ok(())
     }
 
-    fn update(
-        &self,
-        generation: Generation,
-        change: &dyn Fn(u64) -> Option<u64>,
-    ) -> io::Result<u64> {
+    fn update(&self, generation: Generation, change: Change) -> io::Result<u64> {
         let value = self.place(generation);
         // Either result holds the old value: a rejected change is not an error.
-        let (Ok(old) | Err(old)) = value.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+        let new = |old| change.of(old);
+        let (Ok(old) | Err(old)) = value.fetch_update(Ordering::AcqRel, Ordering::Acquire, new);
         Ok(old)
     }
 }

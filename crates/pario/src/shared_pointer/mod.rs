@@ -7,6 +7,7 @@
 //! synchronisation is needed.
 
 mod memory;
+mod owner;
 mod served_file;
 mod side_file;
 
@@ -31,13 +32,30 @@ trait Method: Send + Sync + Debug {
     fn name(&self) -> &'static str;
     /// Makes a generation that no rank uses yet start at zero.
     fn prepare(&self, generation: Generation) -> io::Result<()>;
-    /// Replaces the value by the result of `change` and returns the old one. If the result is
-    /// `None`, the value stays.
-    fn update(
-        &self,
-        generation: Generation,
-        change: &dyn Fn(u64) -> Option<u64>,
-    ) -> io::Result<u64>;
+    /// Changes the value and returns the old one.
+    fn update(&self, generation: Generation, change: Change) -> io::Result<u64>;
+}
+
+/// A change of the position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// None: the position is only read.
+    Keep,
+    /// Advances by so many etypes, unless the result would exceed 64 bits.
+    Add(u64),
+    /// Sets it.
+    Set(u64),
+}
+
+impl Change {
+    /// The new value; `None` if the old one stays.
+    fn of(self, old: u64) -> Option<u64> {
+        match self {
+            Change::Keep => None,
+            Change::Add(by) => old.checked_add(by),
+            Change::Set(position) => Some(position),
+        }
+    }
 }
 
 /// The number of times that the pointer has been reset.
@@ -60,6 +78,8 @@ pub(crate) enum Preference {
     Memory,
     /// In a locked file.
     SideFile,
+    /// At rank 0, which the others ask.
+    Owner,
 }
 
 /// The data file, next to which a side file is created.
@@ -88,7 +108,7 @@ impl SharedPointer {
         opener: &dyn Fn(Rank) -> Rank,
     ) -> Result<SharedPointer> {
         let segment = match preference {
-            Preference::SideFile => None,
+            Preference::SideFile | Preference::Owner => None,
             _ if comm.spans_nodes() => None,
             // The transport belongs to the file and lives as long.
             _ => match comm.scratch() {
@@ -98,6 +118,7 @@ impl SharedPointer {
         };
         let made: Result<Box<dyn Method>> = match (segment, preference) {
             (Some(segment), _) => Ok(Box::new(memory::Memory::new(segment))),
+            (None, Preference::Owner) => owner::Owner::new(comm).map(|owner| Box::new(owner) as _),
             (None, preference) => {
                 if preference == Preference::Memory && comm.rank() == Rank(0) {
                     warn(
@@ -151,18 +172,14 @@ impl SharedPointer {
 
     /// The position.
     pub(crate) fn load(&self) -> Result<u64> {
-        Ok(self.method()?.update(self.now(), &Some)?)
+        Ok(self.method()?.update(self.now(), Change::Keep)?)
     }
 
     /// Advances the pointer and returns the old position.
     pub(crate) fn advance(&self, by: u64) -> Result<u64> {
-        let overflowed = std::cell::Cell::new(false);
-        let old = self.method()?.update(self.now(), &|old| {
-            let new = old.checked_add(by);
-            overflowed.set(new.is_none());
-            new
-        })?;
-        if overflowed.get() {
+        let change = Change::Add(by);
+        let old = self.method()?.update(self.now(), change)?;
+        if change.of(old).is_none() {
             return Err(Error::argument(format!(
                 "the shared pointer at {old} cannot advance by {by}: it would exceed 2^64 - 1"
             )));
@@ -172,7 +189,7 @@ impl SharedPointer {
 
     /// Sets the position. No rank may use the pointer at the same time.
     pub(crate) fn store(&self, position: u64) -> Result<()> {
-        self.method()?.update(self.now(), &|_| Some(position))?;
+        self.method()?.update(self.now(), Change::Set(position))?;
         Ok(())
     }
 
@@ -254,6 +271,11 @@ mod tests {
     #[test]
     fn a_side_file_gives_each_position_once_and_leaves_nothing() {
         pointer_test(Preference::SideFile, "file");
+    }
+
+    #[test]
+    fn the_owner_gives_each_position_once() {
+        pointer_test(Preference::Owner, "owner");
     }
 
     #[test]

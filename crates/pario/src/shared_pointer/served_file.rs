@@ -17,7 +17,7 @@ use pario_driver::{Access, Batch, Create, Driver, Handle, OpenHow};
 use pario_transport::{Rank, Transport};
 
 use super::{
-    Generation, Method,
+    Change, Generation, Method,
     side_file::{SLOTS_BYTES, nonce, path_of, update_slot},
 };
 use crate::{Error, ErrorKind, Result, agree};
@@ -79,11 +79,7 @@ impl Method for ServedFile {
         Ok(())
     }
 
-    fn update(
-        &self,
-        generation: Generation,
-        change: &dyn Fn(u64) -> Option<u64>,
-    ) -> io::Result<u64> {
+    fn update(&self, generation: Generation, change: Change) -> io::Result<u64> {
         update_slot(self.opened()?, generation, change)
     }
 }

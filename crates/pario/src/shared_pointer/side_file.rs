@@ -27,7 +27,7 @@ use pario_driver::{
 };
 use pario_transport::{Rank, Transport};
 
-use super::{Generation, Method};
+use super::{Change, Generation, Method};
 use crate::{Error, ErrorKind, Result, agree, file::FileSharing};
 
 /// A generation and the position in it.
@@ -133,11 +133,7 @@ impl Method for SideFile {
         Ok(())
     }
 
-    fn update(
-        &self,
-        generation: Generation,
-        change: &dyn Fn(u64) -> Option<u64>,
-    ) -> io::Result<u64> {
+    fn update(&self, generation: Generation, change: Change) -> io::Result<u64> {
         update_slot(&*self.opened()?.0, generation, change)
     }
 }
@@ -147,7 +143,7 @@ impl Method for SideFile {
 pub(super) fn update_slot(
     file: &dyn Handle,
     generation: Generation,
-    change: &dyn Fn(u64) -> Option<u64>,
+    change: Change,
 ) -> io::Result<u64> {
     let at = offset(generation);
     let _lock = file.lock(at..at + SLOT_BYTES, LockMode::Exclusive)?;
@@ -158,7 +154,7 @@ pub(super) fn update_slot(
         true => word(8),
         false => 0,
     };
-    if let Some(new) = change(old).filter(|new| *new != old) {
+    if let Some(new) = change.of(old).filter(|new| *new != old) {
         let slot = [generation.0, new].map(u64::to_le_bytes).concat();
         file.transfer(&Batch::write(at, &slot)).into_result()?;
     }

@@ -199,7 +199,7 @@ fn a_view_can_be_set_while_other_threads_use_the_individual_pointer() {
 fn threads_of_all_ranks_get_different_places_from_the_shared_pointer() {
     const RANKS: u32 = 3;
     let _watchdog = Watchdog::new(STEP_MAX);
-    for method in ["memory", "file"] {
+    for method in ["memory", "file", "owner"] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         let info = Info::from_pairs([("pario_shared_pointer", method)]).unwrap();

@@ -284,6 +284,11 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         &[("pario_shared_pointer", "file")],
         SHARED,
     ),
+    scenario(
+        "shared pointer at rank 0",
+        &[("pario_shared_pointer", "owner")],
+        SHARED,
+    ),
     scenario("collective", &[], COLLECTIVE),
     scenario(
         "collective, each for itself",

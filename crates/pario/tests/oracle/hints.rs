@@ -38,8 +38,8 @@ pub(crate) fn hints(rng: &mut Rng, large: bool) -> Vec<Hint> {
 pub(crate) fn hints_at_open(rng: &mut Rng, one_node: bool) -> Vec<Hint> {
     let flags = ["true", "false"];
     let pointers: &[&str] = match one_node {
-        true => &["memory", "file", "automatic"],
-        false => &["file", "automatic"],
+        true => &["memory", "file", "owner", "automatic"],
+        false => &["file", "owner", "automatic"],
     };
     let table: [(&'static str, &[&str]); 7] = [
         ("pario_rmw", &["locked", "never"]),

@@ -36,7 +36,7 @@ const RECORD: usize = 8;
 fn each_record_once() {
     const RECORDS: u64 = 200;
     let directory = directory();
-    for method in ["memory", "file"] {
+    for method in ["memory", "file", "owner"] {
         let path = directory.path().join(method);
         ranks(4, |comm| {
             let hints = info(&[("pario_shared_pointer", method)]);
@@ -69,7 +69,7 @@ fn each_record_once() {
 
 fn ordered() {
     let directory = directory();
-    for method in ["memory", "file"] {
+    for method in ["memory", "file", "owner"] {
         let path = directory.path().join(method);
         ranks(4, |comm| {
             let hints = info(&[("pario_shared_pointer", method)]);
@@ -139,7 +139,7 @@ fn nothing_is_left() {
         SegmentMemory::Directory("/dev/shm".into()),
     ];
     for kind in kinds {
-        for method in ["memory", "file"] {
+        for method in ["memory", "file", "owner"] {
             let world = World::new(3).segment_memory(std::slice::from_ref(&kind));
             run(&world, |comm| {
                 let hints = info(&[("pario_shared_pointer", method)]);

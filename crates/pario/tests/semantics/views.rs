@@ -359,7 +359,7 @@ fn rule_23_append_starts_at_the_end_and_does_not_stick_to_it() {
 fn rule_23_set_view_resets_both_pointers() {
     let directory = directory();
     let path = directory.path().join("reset");
-    for method in ["memory", "file"] {
+    for method in ["memory", "file", "owner"] {
         ranks(3, |comm| {
             let hints = info(&[("pario_shared_pointer", method)]);
             let file = File::open(&comm, &path, NEW, &hints)?;

@@ -48,7 +48,7 @@ impl Algorithm for DynamicSegmentation {
             rank: group.aggregator,
             realm: Realm::contiguous(region_of(case, &group.members)),
             members: Members::Some(group.members),
-            delay_us: 0,
+            turn: None,
         };
         let (writer, window_bytes) = case.windows();
         Plan::Rounds(Rounds {

@@ -6,6 +6,7 @@ mod individual;
 mod one_per_server;
 mod private_sieve;
 mod resonant;
+mod resonant_agents;
 mod resonant_prefetch;
 mod resonant_timed;
 mod static_segmentation;
@@ -16,6 +17,7 @@ pub use individual::Individual;
 pub use one_per_server::OnePerServer;
 pub use private_sieve::PrivateSieve;
 pub use resonant::Resonant;
+pub use resonant_agents::ResonantAgents;
 pub use resonant_prefetch::ResonantPrefetch;
 pub use resonant_timed::ResonantTimed;
 pub use static_segmentation::StaticSegmentation;
@@ -57,8 +59,9 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &DynamicSegmentation,
     &OnePerServer,
     &Resonant,
-    &ResonantPrefetch,
     &ResonantTimed,
+    &ResonantPrefetch,
+    &ResonantAgents,
 ];
 
 /// The algorithm with this name.

@@ -4,10 +4,10 @@
 
 use super::{
     Algorithm, Decisions, descending_offsets,
-    resonant::{agents, unknown_striping},
+    resonant::{agents, by_name_only, unknown_striping},
 };
 use crate::{
-    Case, Client, Direction, Fitness, Plan,
+    Case, Direction, Fitness, Plan,
     partition::{ByServer, Partition},
 };
 
@@ -27,16 +27,9 @@ impl Algorithm for ResonantPrefetch {
         if let Some(unfit) = descending_offsets(case).or_else(|| unknown_striping(case)) {
             return unfit;
         }
-        let piece = case.pattern().piece_bytes;
-        match case.facts.client {
-            Client::Library if piece >= case.boundary() => Fitness::suits(
-                45,
-                format!("pieces of {piece} bytes are read from the servers' caches"),
-            ),
-            _ => Fitness::suits(
-                20,
-                format!("every rank would request pieces of {piece} bytes again"),
-            ),
+        match case.facts.nonblocking {
+            true => by_name_only(),
+            false => Fitness::unfit("requests cannot be sent ahead without nonblocking I/O"),
         }
     }
 

@@ -6,8 +6,11 @@
 //! with `n` servers, the `i`-th rank is in group `i / n`; groups start one
 //! after another, the ranks of a group together.
 
-use super::{Algorithm, Decisions, resonant::unknown_striping};
-use crate::{Access, Case, Client, Fitness, Plan, Striping, Timed};
+use super::{
+    Algorithm, Decisions,
+    resonant::{by_name_only, signal, unknown_striping},
+};
+use crate::{Access, Case, Fitness, Plan, Striping, Timed};
 
 /// Every rank moves its own data, group by group.
 #[derive(Debug)]
@@ -25,17 +28,7 @@ impl Algorithm for ResonantTimed {
         if !case.is_increasing() || !is_in_rank_order(case.accesses) {
             return Fitness::unfit("the data of the ranks is not in rank order");
         }
-        let piece = case.pattern().piece_bytes;
-        match case.facts.client {
-            Client::Library if piece >= case.boundary() => Fitness::suits(
-                62,
-                "long pieces in rank order: staggered starts replace the exchange",
-            ),
-            _ => Fitness::suits(
-                9,
-                format!("pieces of {piece} bytes would need many requests"),
-            ),
-        }
+        by_name_only()
     }
 
     fn plan(&self, case: &Case<'_>, _choices: &Decisions<'_>) -> Plan {
@@ -45,7 +38,7 @@ impl Algorithm for ResonantTimed {
         };
         Plan::Timed(Timed {
             sets,
-            delay_us: case.tuning.timed_delay_us,
+            signal: signal(case),
         })
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn rounds(case: &Case<'_>, choices: &Decisions<'_>) -> Rounds {
                 rank,
                 realm,
                 members: Members::All,
-                delay_us: 0,
+                turn: None,
             })
             .collect(),
         window_bytes,

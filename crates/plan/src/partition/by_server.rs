@@ -54,8 +54,8 @@ impl Partition for ByServer {
 pub(crate) struct Agent {
     pub(crate) rank: u32,
     pub(crate) realm: Realm,
-    /// Position among the agents of its server, from 0.
-    pub(crate) index: u32,
+    /// Its server, from 0 on.
+    pub(crate) server: u64,
 }
 
 /// The agents of all servers. Several agents of one server own its windows
@@ -76,7 +76,7 @@ pub(crate) fn agents(case: &Case<'_>, striping: Striping) -> Vec<Agent> {
             agents.push(Agent {
                 rank,
                 realm,
-                index: index as u32,
+                server,
             });
         }
     }
@@ -221,8 +221,8 @@ mod tests {
         fixture.tuning.agents_per_server = 2;
         fixture.tuning.slice_bytes = 20;
         let agents = agents(&fixture.case(), STRIPES);
-        let indices: Vec<_> = agents.iter().map(|it| (it.rank, it.index)).collect();
-        assert_eq!(indices, [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)]);
+        let servers: Vec<_> = agents.iter().map(|it| (it.rank, it.server)).collect();
+        assert_eq!(servers, [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (5, 2)]);
         for byte in 0..300 {
             let owners = agents.iter().filter(|agent| agent.realm.owns(byte));
             assert_eq!(owners.count(), 1, "byte {byte}");

@@ -47,6 +47,7 @@ impl Environment<'_> {
             memory,
         } = self.planned();
         Transfers {
+            comm: self.comm,
             operation: self.operation(),
             planning,
             memory,

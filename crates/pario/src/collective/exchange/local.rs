@@ -19,8 +19,11 @@ impl Call<'_, '_> {
         let environment = self.environment;
         let transfers = environment.transfers();
         let is_only = {
-            let planned = &environment.planned().planning.planned;
-            planned.realm(transfer.realm).bytes() <= planned.rounds().window_bytes
+            let planning = &environment.planned().planning;
+            let planned = &planning.planned;
+            // Who waits for its turn must not keep others from theirs.
+            planning.turns.is_none()
+                && planned.realm(transfer.realm).bytes() <= planned.rounds().window_bytes
         };
         let mut left = Some(transfer);
         if !is_only {

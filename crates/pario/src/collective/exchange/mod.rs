@@ -31,7 +31,8 @@ use pario_transport::Transport;
 
 use super::{
     independent,
-    planning::{Holes, PlanMemory},
+    planning::{Holes, PlanMemory, is_sieve_requested},
+    turns::Turns,
 };
 use crate::{Result, operation::Operation};
 use call::{Call, Environment, Planner};
@@ -105,6 +106,8 @@ pub(super) struct Planning {
     /// Whether byte sums prove coverage, once someone has asked.
     pub(super) proof: Arc<OnceLock<Proof>>,
     pub(super) holes: Holes,
+    /// The turns of aggregators that share a server.
+    pub(super) turns: Option<Arc<Turns>>,
 }
 
 impl Planning {
@@ -116,6 +119,7 @@ impl Planning {
             planned: planned.expect("the last plan has rounds"),
             proof: memory.last_proof().clone(),
             holes,
+            turns: memory.last_turns(),
         }
     }
 }
@@ -133,7 +137,10 @@ fn packing(operation: &Operation, accesses: &[Access], holes: Holes) -> Packing 
         .map(Access::span)
         .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
     let span = span.map_or(0, |span| span.end - span.start);
-    match takes_gaps && span / pieces.max(1) <= operation.hints().pario_sieve_extent {
+    let hints = operation.hints();
+    let is_close = span / pieces.max(1) <= hints.pario_sieve_extent
+        || is_sieve_requested(hints, operation.direction());
+    match takes_gaps && is_close {
         true => Packing::Never,
         false => Packing::Sparse,
     }

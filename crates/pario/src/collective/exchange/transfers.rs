@@ -9,7 +9,6 @@ use std::{
         mpsc::{self, Receiver, Sender},
     },
     thread::{Builder, Scope},
-    time::Duration,
 };
 
 use pario_driver::Direction;
@@ -18,7 +17,7 @@ use pario_plan::{MemberRanks, Window};
 use pario_transport::Transport;
 
 use super::{
-    super::{PlanResult, window_io::WindowIo},
+    super::{PlanResult, turns::WAIT_MAX, window_io::WindowIo},
     Planning,
     copies::data_parts,
     memory::{Addresses, ExchangeMemory},
@@ -40,6 +39,7 @@ pub(super) struct WindowTransfer {
 /// What transfers need to know of their call.
 #[derive(Clone, Copy)]
 pub(super) struct Transfers<'a> {
+    pub(super) comm: &'a dyn Transport,
     pub(super) operation: &'a Operation,
     pub(super) planning: &'a Planning,
     pub(super) memory: &'a ExchangeMemory,
@@ -49,10 +49,20 @@ pub(super) struct Transfers<'a> {
 impl Transfers<'_> {
     pub(super) fn carry_out(&self, transfer: &WindowTransfer) -> Outcome {
         let planned = &*self.planning.planned;
-        let delay_us = planned.rounds().aggregators[transfer.realm.0 as usize].delay_us;
-        if delay_us > 0 {
-            std::thread::sleep(Duration::from_micros(delay_us));
-        }
+        let Some(turns) = &self.planning.turns else {
+            return self.move_window(transfer);
+        };
+        turns.take(
+            self.comm,
+            (planned.rounds(), planned.accesses()),
+            transfer.realm.0 as usize,
+            transfer.file.clone(),
+            || self.move_window(transfer),
+        )
+    }
+
+    fn move_window(&self, transfer: &WindowTransfer) -> Outcome {
+        let planned = &*self.planning.planned;
         let buffer = self.memory.buffer(self.addresses, transfer.buffer);
         match transfer.contents {
             Contents::Image => self.image(transfer, buffer),
@@ -143,6 +153,44 @@ fn outcome_of(result: PlanResult) -> Outcome {
     }
 }
 
+/// Transfers in the order in which they are carried out: as they were ordered, or as in the file
+/// if the aggregator takes turns with others.
+struct OrderedTransfers<'a> {
+    transfers: Transfers<'a>,
+    received: Receiver<WindowTransfer>,
+    /// Those that have to wait for an earlier one.
+    early: Vec<WindowTransfer>,
+}
+
+impl OrderedTransfers<'_> {
+    fn is_next(&self, transfer: &WindowTransfer) -> bool {
+        let turns = self.transfers.planning.turns.as_ref();
+        turns.is_none_or(|turns| turns.is_next(transfer.realm.0 as usize, transfer.file.start))
+    }
+}
+
+impl Iterator for OrderedTransfers<'_> {
+    type Item = WindowTransfer;
+
+    fn next(&mut self) -> Option<WindowTransfer> {
+        loop {
+            let next = self.early.iter().position(|it| self.is_next(it));
+            if let Some(index) = next {
+                return Some(self.early.swap_remove(index));
+            }
+            let received = match self.early.is_empty() {
+                true => self.received.recv().ok(),
+                false => self.received.recv_timeout(WAIT_MAX).ok(),
+            };
+            match received {
+                Some(transfer) => self.early.push(transfer),
+                // The earlier one has failed to come.
+                None => return self.early.pop(),
+            }
+        }
+    }
+}
+
 /// A thread that carries out transfers one after the other, while the calling
 /// thread moves messages.
 pub(super) struct IoThread<'env> {
@@ -185,7 +233,12 @@ impl<'env> IoThread<'env> {
     ) -> Option<IoThread<'env>> {
         let (orders, received): (_, Receiver<WindowTransfer>) = mpsc::channel();
         let work = move || {
-            for transfer in received {
+            let ordered = OrderedTransfers {
+                transfers,
+                received,
+                early: Vec::new(),
+            };
+            for transfer in ordered {
                 // The calling thread waits for the outcome, whatever it is.
                 let outcome = catch_unwind(AssertUnwindSafe(|| transfers.carry_out(&transfer)));
                 let outcome = outcome.unwrap_or_else(|_| {
