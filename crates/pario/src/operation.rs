@@ -3,12 +3,16 @@
 //! who runs it.
 
 use std::{
+    io,
+    ops::Range,
     panic::{self, AssertUnwindSafe},
     sync::Arc,
 };
 
 use pario_datarep::Converter;
-use pario_driver::{Batch, Direction, Handle, Latency, Placement as FilePlacement};
+use pario_driver::{
+    Batch, Direction, Handle, Latency, LockMode, Outcome, Placement as FilePlacement, RangeLock,
+};
 use pario_hints::{Hints, Rmw};
 
 use crate::{
@@ -244,6 +248,39 @@ impl Operation {
         &*self.file.handle
     }
 
+    /// Whether every write on the handle locks its range, because others may read-modify-write
+    /// (semantics rule 1).
+    pub(crate) fn locks_writes(&self) -> bool {
+        self.call.direction == Direction::Write && self.hints().pario_rmw == Rmw::Locked
+    }
+
+    /// The lock that moving data of a range needs, if any.
+    pub(crate) fn lock_range(&self, range: Range<u64>) -> io::Result<Option<RangeLock>> {
+        match self.locks_writes() {
+            true => self.handle().lock(range, LockMode::Exclusive).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Moves a list in the order of the file, under the lock that it needs.
+    pub(crate) fn transfer_list(&self, batch: &Batch<'_>) -> Outcome {
+        let pieces = batch.pieces();
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
+            return Outcome::moved(0);
+        };
+        // Pieces of several ranks may overlap, and a longer one may end after the last.
+        let ends = pieces.iter().map(|piece| piece.offset + piece.len as u64);
+        let end = ends.max().unwrap_or(last.offset);
+        match self.lock_range(first.offset..end) {
+            Ok(_lock) => self.handle().transfer(batch),
+            Err(error) => Outcome::failed(0, error),
+        }
+    }
+
+    pub(crate) fn shared_handle(&self) -> &Arc<dyn Handle> {
+        &self.file.handle
+    }
+
     /// Whether this rank has the file open, so that it can move data of other ranks at no cost.
     pub(crate) fn has_opened(&self) -> bool {
         self.file.late.as_ref().is_none_or(LateHandle::is_open)
@@ -371,7 +408,7 @@ impl Operation {
             };
             return (plan, None);
         }
-        let locked = self.settings.hints.pario_rmw == Rmw::Locked;
+        let locked = self.locks_writes();
         let locking = self.locking(match locked {
             true => Locking::EachWrite,
             false => Locking::None,
