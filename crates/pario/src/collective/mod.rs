@@ -8,6 +8,7 @@
 //! checks that it is the only write (`write_guard.rs`): ranks compute everything
 //! else from the views, which they exchanged when they were set.
 
+mod access_range;
 mod all_to_all;
 mod atomic;
 mod background;
@@ -224,7 +225,7 @@ fn execute(
             };
             // Held until all ranks are done: one may still rewrite holes when
             // this one has finished.
-            let guard = CollectiveWriteGuard::of_windows(comm, operation, rounds)?;
+            let guard = CollectiveWriteGuard::of_windows(comm, operation, &call, rounds)?;
             let Some(windows) = windows else {
                 let kind = call.exchange;
                 let planning = Planning::new(operation, memory, guard.holes);
