@@ -400,6 +400,16 @@ hints! {
     /// the ranks do at the same time. Between nodes, `owner` needs an MPI that is
     /// initialised with `MPI_THREAD_MULTIPLE`; otherwise accesses of other
     /// ranks wait until rank 0 calls the MPI or accesses a file.
+    ///
+    /// `logs` is for files that are opened write-only and only appended to:
+    /// each rank writes what it writes at the shared pointer to a log of its own,
+    /// a file without a name next to the data, and waits for nobody. The next
+    /// collective call that needs the data or the position (close, sync, set_view,
+    /// seek_shared, ordered writes, set_size, preallocate, set_atomicity) writes
+    /// the logs to the file, in the order of the nodes' clocks. Until then the data
+    /// is not in the file, and the position that a rank sees does not include what
+    /// others have written. In other files, and in atomic mode, it means
+    /// `automatic`.
     pario_shared_pointer: SharedPointer = SharedPointer::Automatic, Words::<SharedPointer>::ANY;
     File, File, Open;
 

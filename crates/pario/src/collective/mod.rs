@@ -121,15 +121,25 @@ pub(crate) fn run(
     call: Call,
     memory: Memory,
 ) -> Result<Status> {
-    let settings = file.settings();
+    run_with(file, context, call, &file.settings(), memory)
+}
+
+/// As [`run`], for a call with these settings.
+pub(crate) fn run_with(
+    file: &Arc<Inner>,
+    context: &CollectiveContext,
+    call: Call,
+    settings: &Arc<CallSettings>,
+    memory: Memory,
+) -> Result<Status> {
     file.finish_earlier(&settings.hints);
-    if let Some(result) = run_one_piece(file, context, call, &settings, &memory) {
+    if let Some(result) = run_one_piece(file, context, call, settings, &memory) {
         return result;
     }
     let prepared = file
         .check_no_split()
-        .and_then(|()| Operation::prepare_on(&settings, file, call, memory));
-    run_prepared(file, context, call, &settings, prepared)
+        .and_then(|()| Operation::prepare_on(settings, file, call, memory));
+    run_prepared(file, context, call, settings, prepared)
 }
 
 /// Carries out an independent call of which this rank moves one piece. `None` if it is another
