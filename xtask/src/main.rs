@@ -31,6 +31,7 @@ Commands:
   fuzz-mpi --minutes N [NAME]
                 random cases under real MPIs, with their own MPI-IO and with pario; NAME selects hosts and ranks
   ceph          tests on a CephFS with four OSDs, which is started for them (Debian's packages)
+  ceph --all    the same with random cases, programs under MPIs, and mounts
   ceph -- COMMAND
                 a command with CEPH_CONF set, for such a CephFS
   fuse          tests on GlusterFS and sshfs, each mounted twice through FUSE (Debian's packages)
@@ -44,6 +45,12 @@ Commands:
   docs          regenerate the pages that are generated from code (docs/hints.md)
   install DIR   build and install command, library, manual pages, completions and pkg-config file below DIR
 ";
+
+fn run_ceph(scope: ceph::Scope) -> shell::Outcome {
+    ceph::test(scope, |_| ()).map_err(|unable| match unable {
+        ceph::Unable::NoCluster(reason) | ceph::Unable::Failed(reason) => reason,
+    })
+}
 
 fn run_nfs(effort: nfs::Effort) -> shell::Outcome {
     nfs::run(effort).map_err(|unable| match unable {
@@ -60,9 +67,8 @@ fn main() -> ExitCode {
         ["test", "--full"] => test::run(test::Effort::Full),
         ["fuzz-mpi", "--minutes", minutes] => test::fuzz_mpi(minutes, "differential"),
         ["fuzz-mpi", "--minutes", minutes, name] => test::fuzz_mpi(minutes, name),
-        ["ceph"] => ceph::test(|_| ()).map_err(|unable| match unable {
-            ceph::Unable::NoCluster(reason) | ceph::Unable::Failed(reason) => reason,
-        }),
+        ["ceph"] => run_ceph(ceph::Scope::Driver),
+        ["ceph", "--all"] => run_ceph(ceph::Scope::All),
         ["ceph", "--", command @ ..] => ceph::run(command),
         ["fuse"] => fuse::run(),
         ["nfs"] => run_nfs(nfs::Effort::Normal),

@@ -179,7 +179,7 @@ fn schedules(tally: &mut Tally) -> Outcome<Step> {
 
 /// Runs the driver for CephFS on a real one.
 fn ceph_fs(tally: &mut Tally) -> Outcome<Step> {
-    match ceph::test(|line| tally.count(line)) {
+    match ceph::test(ceph::Scope::Driver, |line| tally.count(line)) {
         Ok(()) => Ok(Step::Done),
         Err(ceph::Unable::NoCluster(reason)) if !on_ci() => Ok(Step::Skipped(reason)),
         Err(ceph::Unable::NoCluster(reason) | ceph::Unable::Failed(reason)) => Err(reason),

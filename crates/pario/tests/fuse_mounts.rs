@@ -57,6 +57,7 @@ fn ranks_on_one_mount_see_each_other() {
         file.set_atomicity(Atomicity::Atomic)?;
         file.set_view(&view(rank))?;
         file.write_at(0, &data(rank)[..])?;
+        file.set_view(&every(1, 1, 0))?;
         file.write_shared(&data(rank)[..PIECE])?;
         file.close()
     });
@@ -107,7 +108,7 @@ fn readers_on_two_mounts_may_read() {
     let results = World::new(2).nodes(&[0, 1]).run(|comm| {
         let path = mounts[comm.rank().index()].join(&name);
         let file = File::open(&comm, path, Mode::READ_ONLY, &info(&[]))?;
-        let mut bytes = [0; 10_000];
+        let mut bytes = [0u8; 10_000];
         file.read_at_all(0, &mut bytes[..])?;
         assert!(bytes == [7; 10_000]);
         file.close()

@@ -11,17 +11,28 @@ use crate::shell::{self, Outcome, cargo, program};
 use cluster::Cluster;
 
 /// Tests that need a CephFS: package, program and filter. They are ignored otherwise.
-const TESTS: [(&str, &str, &str); 3] = [
+const TESTS: [(&str, &str, &str); 2] = [
     ("pario-driver", "cephfs", ""),
-    ("pario", "oracle", "cephfs"),
     ("pario", "faults", "cephfs"),
 ];
+
+/// More of them, which take longer.
+const MORE_TESTS: (&str, &str, &str) = ("pario", "oracle", "cephfs");
 
 /// One of these has the cluster evict all clients, so that mounts cannot be used any more.
 const LAST_TESTS: (&str, &str, &str) = ("pario", "cephfs", "");
 
 /// The cases of the oracle are few: most of what they do is a request to a server.
 const ORACLE_CASES: &str = "24";
+
+/// How much is tested.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The driver.
+    Driver,
+    /// Also random cases, programs under real MPIs, and mounts.
+    All,
+}
 
 /// Why the tests did not succeed.
 pub(crate) enum Unable {
@@ -37,9 +48,10 @@ impl From<String> for Unable {
 }
 
 /// Runs all tests that need a CephFS, and shows their output to `inspect`.
-pub(crate) fn test(mut inspect: impl FnMut(&str)) -> Result<(), Unable> {
+pub(crate) fn test(scope: Scope, mut inspect: impl FnMut(&str)) -> Result<(), Unable> {
     let cluster = start()?;
     let mounts = match File::open("/dev/fuse") {
+        _ if scope == Scope::Driver => None,
         Ok(_) => Some(mounts(&cluster)?),
         Err(error) => {
             println!("no tests on mounts: cannot open /dev/fuse: {error}");
@@ -56,8 +68,11 @@ pub(crate) fn test(mut inspect: impl FnMut(&str)) -> Result<(), Unable> {
     for of in TESTS {
         run(tests(of))?;
     }
-    run(server_order(&cluster))?;
-    run(programs()?)?;
+    if scope == Scope::All {
+        run(tests(MORE_TESTS))?;
+        run(server_order(&cluster))?;
+        run(programs()?)?;
+    }
     if let Some(mounts) = &mounts {
         run(fuse::tests_of_two_mounts(mounts))?;
     }

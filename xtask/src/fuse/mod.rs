@@ -35,7 +35,10 @@ pub(crate) fn run() -> Outcome {
 fn install() -> Outcome {
     let is_missing =
         |(command, _): &&(&str, &str)| !shell::succeeds(shell::program(command, &["--version"]));
-    let missing: Vec<&str> = PACKAGES.iter().filter(is_missing).map(|it| it.1).collect();
+    let mut missing: Vec<&str> = PACKAGES.iter().filter(is_missing).map(|it| it.1).collect();
+    if !Path::new(sshfs::SERVER).exists() {
+        missing.push("openssh-sftp-server");
+    }
     match missing.is_empty() {
         true => Ok(()),
         false => tools::apt_install(&missing),

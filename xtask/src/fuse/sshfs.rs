@@ -7,7 +7,8 @@ use std::path::Path;
 use super::mount::{Mount, make};
 use crate::shell::{Outcome, program};
 
-const SERVER: &str = "/usr/lib/openssh/sftp-server";
+/// The server for SFTP, which is not in `PATH`.
+pub(super) const SERVER: &str = "/usr/lib/openssh/sftp-server";
 
 /// Mounts a directory twice.
 pub(super) fn mount_twice(directory: &Path) -> Outcome<[Mount; 2]> {

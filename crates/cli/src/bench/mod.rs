@@ -59,7 +59,7 @@ enum Benchmark {
     /// Print which methods are chosen on which file systems for which access patterns
     Methods(methods::Arguments),
     /// Count the requests that each server of a striped file gets from each method, and their order
-    ServerOrder(crate::servers::Arguments),
+    ServerOrder(Box<crate::servers::Arguments>),
     /// Measure how fast the machine itself writes and reads one file, without MPI-IO
     Limits(crate::limits::Arguments),
     /// List the workloads and their parameters

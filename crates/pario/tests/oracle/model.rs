@@ -36,6 +36,16 @@ pub(crate) struct Outcome {
     pub(crate) written: Vec<bool>,
 }
 
+impl Outcome {
+    /// How many bytes of the file were written.
+    pub(crate) fn bytes_written(&self) -> usize {
+        self.written
+            .iter()
+            .filter(|is_written| **is_written)
+            .count()
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub(crate) file: Vec<u8>,
