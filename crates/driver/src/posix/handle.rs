@@ -12,7 +12,8 @@ use super::{
     calls::{Calls, SystemCall},
     descriptor::{Descriptor, ListMethod, access_flags, create_flags},
     locks::Locks,
-    preallocate, sys, transfer,
+    preallocate::{self, Filling},
+    sys, transfer,
 };
 use crate::{
     Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity, FileSystem,
@@ -238,7 +239,8 @@ impl Handle for PosixHandle {
 
     fn preallocate(&self, bytes: u64) -> io::Result<()> {
         let file = self.enter_to_change()?;
-        preallocate::run(&self.calls, file.buffered(), bytes)
+        let filling = Filling::on(self.facts.client);
+        preallocate::run(&self.calls, file.buffered(), bytes, filling)
     }
 
     fn sync(&self) -> io::Result<()> {
