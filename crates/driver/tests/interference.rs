@@ -120,6 +120,22 @@ fn preallocation_on_servers_writes_nothing() {
     }
 }
 
+/// The kernel reports a failure to write data back once, to one `fsync`. Later
+/// syncs used to succeed.
+#[test]
+fn a_failed_sync_is_reported_by_later_syncs_and_by_close() {
+    let directory = directory();
+    let faults = Faults::new();
+    faults.fail_nth(2, &[Operation::Sync], Fault::Error(libc::EDQUOT));
+    let driver = Posix::new().with_interference(Arc::new(faults));
+    let file = open(&driver, &directory.path().join("file"), IoMode::Buffered);
+    file.sync().expect("nothing has failed yet");
+    for result in [file.sync(), file.sync(), file.close()] {
+        let error = result.expect_err("the data is lost");
+        assert_eq!(error.raw_os_error(), Some(libc::EDQUOT));
+    }
+}
+
 /// A direct read into aligned memory used to fill it up to the end of the
 /// file's last block, beyond the bytes that it counted.
 #[test]
