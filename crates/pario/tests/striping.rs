@@ -81,6 +81,71 @@ fn a_single_stripe_becomes_one_per_node_unless_a_hint_forbids_it() {
     assert_eq!((reported, attempts), (vec![striping(2, 1 << 20); 4], 0));
 }
 
+/// A directory without a default has that of the file system, which may be the
+/// administrator's choice.
+#[test]
+fn the_default_of_the_file_system_counts_where_a_directory_has_none() {
+    let of = |root: Option<PlainLayout>| {
+        let double = LustreDouble::new(4);
+        double.set_directory(None);
+        if let Some(root) = root {
+            double.set_root(root.to_bytes());
+        }
+        created(double, &[0, 1], &[]).1
+    };
+    assert_eq!(of(Some(PlainLayout::new(1, 1 << 20, 1))), 1, "one stripe");
+    assert_eq!(of(Some(PlainLayout::new(1, 1 << 20, 4))), 0, "several");
+    assert_eq!(of(None), 0, "it cannot be known");
+}
+
+/// Programs open the next file with the hints of the last one: its number of stripes used to
+/// double each time.
+#[test]
+fn a_file_opened_with_the_reported_hints_has_the_same_layout() {
+    let directory = tempfile::tempdir().unwrap();
+    let double = Arc::new(LustreDouble::new(6));
+    let driver: Arc<Posix> = Arc::new(
+        Posix::new()
+            .assuming(FileSystem::Lustre)
+            .with_control(double.clone()),
+    );
+    let hints = [
+        ("striping_factor", "4"),
+        ("overstriping_ratio", "2"),
+        ("start_iodevice", "1"),
+        ("pario_pool", "flash"),
+    ];
+    let first = Info::from_pairs(hints).unwrap();
+    let open = |name: &str, info: &Info| {
+        let path = directory.path().join(name);
+        let files = World::new(2).nodes(&[0, 1]).run(|comm| {
+            let file = File::open_with(&comm, driver.clone(), &path, NEW, info)?;
+            let found = (file.placement().unwrap(), file.info());
+            file.close()?;
+            pario::Result::Ok(found)
+        });
+        let mut files = files.into_iter().map(|it| it.unwrap().unwrap());
+        let (found, other) = (files.next().unwrap(), files.next().unwrap());
+        assert_eq!(found.0, other.0, "ranks agree");
+        found
+    };
+    let (placement, mut info) = open("first", &first);
+    assert_eq!(placement.striping().count, 8);
+    for name in ["second", "third"] {
+        for (key, value) in hints {
+            assert_eq!(info.get(key), Some(value), "{name}");
+        }
+        let (again, reported) = open(name, &info);
+        assert_eq!(again, placement, "{name}");
+        info = reported;
+    }
+    // What was refused is not reported.
+    let refused = Info::from_pairs([("pario_pool", "nowhere"), ("overstriping_ratio", "2")]);
+    let (_, info) = open("refused", &refused.unwrap());
+    assert_eq!(info.get("pario_pool"), None);
+    assert_eq!(info.get("overstriping_ratio"), Some("1"));
+}
+
 /// Interleaved pages of ranks on two nodes, three times.
 #[test]
 #[cfg(target_arch = "x86_64")]

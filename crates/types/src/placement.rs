@@ -34,6 +34,8 @@ use crate::Striping;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     components: Arc<[Component]>,
+    /// The pool of servers that it was restricted to, if any.
+    pool: Option<Arc<str>>,
 }
 
 /// A range of the file with one striping.
@@ -106,6 +108,7 @@ impl Placement {
         let is_valid = !components.is_empty() && ascend && components.iter().all(is_valid);
         is_valid.then(|| Placement {
             components: components.into(),
+            pool: None,
         })
     }
 
@@ -117,7 +120,22 @@ impl Placement {
                 striping,
                 storage: Storage::Unknown,
             }]),
+            pool: None,
         }
+    }
+
+    /// The same on servers of a pool.
+    #[must_use]
+    pub fn with_pool(self, pool: Option<&str>) -> Placement {
+        Placement {
+            pool: pool.map(Arc::from),
+            ..self
+        }
+    }
+
+    /// The pool of servers that it was restricted to, if any.
+    pub fn pool(&self) -> Option<&str> {
+        self.pool.as_deref()
     }
 
     /// The components.
@@ -128,8 +146,13 @@ impl Placement {
     /// The striping of the longest component, which is the last one in files
     /// whose stripes grow with the file.
     pub fn striping(&self) -> Striping {
+        self.longest().striping
+    }
+
+    /// The longest component; of equal ones, the last.
+    pub fn longest(&self) -> &Component {
         let longest = self.components.iter().max_by_key(|it| it.len());
-        longest.expect("a placement has components").striping
+        longest.expect("a placement has components")
     }
 
     /// Which servers hold a range of the file, and where. Bytes without a known

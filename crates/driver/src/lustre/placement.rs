@@ -35,7 +35,11 @@ impl Layout {
             Layout::Plain(plain) => plain.component(0..u64::MAX)?.into_iter().collect(),
             Layout::Composite(entries) => valid_mirror(entries)?,
         };
-        Placement::new(components)
+        let pool = match self {
+            Layout::Plain(plain) => plain.pool.as_deref(),
+            Layout::Composite(_) | Layout::Foreign => None,
+        };
+        Some(Placement::new(components)?.with_pool(pool))
     }
 }
 
