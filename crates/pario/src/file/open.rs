@@ -124,12 +124,13 @@ impl File {
     /// were dropped are waited for.
     pub fn close(&self) -> Result<()> {
         let inner = &self.inner;
+        let merged = inner.merge_logs(CollectiveCall::Close);
         let ready = inner.check_not_closed().and_then(|()| inner.check_idle());
         inner.collectively(CollectiveCall::Close, || {
             inner
                 .begin(CollectiveCall::Close, ready)
                 .map_err(|error| inner.name_error(error, "close"))?;
-            inner.close_together()
+            inner.close_together().and(merged)
         })
     }
 
@@ -641,6 +642,8 @@ fn prepare(
         pario_hints::SharedPointer::Memory => Preference::Memory,
         pario_hints::SharedPointer::File => Preference::SideFile,
         pario_hints::SharedPointer::Owner => Preference::Owner,
+        pario_hints::SharedPointer::Logs if mode.can_read() => Preference::Automatic,
+        pario_hints::SharedPointer::Logs => Preference::Logs,
     };
     let opener = |rank| deferral.opener(rank);
     let shared_pointer = SharedPointer::new(&**comm, preference, beside, &opener)?;

@@ -6,6 +6,7 @@
 //! last used before the previous switch, which all ranks have made, so no second
 //! synchronisation is needed.
 
+mod log;
 mod memory;
 mod owner;
 mod served_file;
@@ -21,6 +22,7 @@ use std::{
     },
 };
 
+pub(crate) use log::{Log, Record};
 use pario_driver::Driver;
 use pario_transport::{Rank, Transport};
 
@@ -80,6 +82,8 @@ pub(crate) enum Preference {
     SideFile,
     /// At rank 0, which the others ask.
     Owner,
+    /// As for `Automatic`, and each rank logs what it writes, to be merged later.
+    Logs,
 }
 
 /// The data file, next to which a side file is created.
@@ -96,6 +100,8 @@ pub(crate) struct SharedPointer {
     /// The method, or the reason why there is none, for callers that use the pointer.
     method: Result<Box<dyn Method>>,
     generations: AtomicU64,
+    /// What this rank writes at the pointer, if it is not written at once.
+    log: Option<Log>,
 }
 
 impl SharedPointer {
@@ -145,10 +151,20 @@ impl SharedPointer {
             // the error.
             made => made,
         };
+        let log = match preference {
+            Preference::Logs => Some(Log::new(&**beside.driver, beside.path)),
+            _ => None,
+        };
         Ok(SharedPointer {
             method,
             generations: AtomicU64::new(0),
+            log,
         })
+    }
+
+    /// The log of this rank, if it has one.
+    pub(crate) fn log(&self) -> Option<&Log> {
+        self.log.as_ref()
     }
 
     fn method(&self) -> Result<&dyn Method> {
@@ -160,8 +176,12 @@ impl SharedPointer {
 
     /// The name of the method, or why there is none.
     pub(crate) fn explain(&self) -> String {
+        let logs = match &self.log {
+            Some(_) => ", and a log per rank",
+            None => "",
+        };
         match &self.method {
-            Ok(method) => method.name().to_owned(),
+            Ok(method) => format!("{}{logs}", method.name()),
             Err(error) => format!("none: {error}"),
         }
     }
