@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     Advice, Batch, Capabilities, Creation, Direction, Facts, FileIdentity, FileSystem, LockMode,
-    MountView, OpenHow, RangeLock, detect,
+    MountView, OpenHow, Placement, RangeLock, detect,
 };
 
 /// Access to one kind of file system.
@@ -143,6 +143,12 @@ pub trait Handle: Send + Sync + Debug {
     /// on a file system that stripes files.
     fn creation(&self) -> Option<&Creation> {
         None
+    }
+
+    /// Where the bytes of the file are now: a file system may decide while the
+    /// file is written. Without a query, as in [`facts`](Handle::facts).
+    fn current_placement(&self) -> Option<Placement> {
+        self.facts().placement.clone()
     }
 
     /// Identifies the file across processes and nodes; `None` where its name

@@ -252,8 +252,10 @@ impl Operation {
 
     /// Where the bytes of the file are: as the program says, else as the file system does.
     pub(crate) fn placement(&self) -> Option<&FilePlacement> {
-        let known = self.file.handle.facts().placement.as_ref();
-        self.settings.placement.as_ref().or(known)
+        let settings = &self.settings;
+        let set = settings.placement.as_ref();
+        set.or(settings.reported_placement.as_ref())
+            .or(self.file.handle.facts().placement.as_ref())
     }
 
     pub(crate) fn memory(&self) -> &Memory {

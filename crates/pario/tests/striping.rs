@@ -181,6 +181,46 @@ fn a_decision_for_whole_stripes_is_not_kept_for_data_that_cuts_them() {
     }
 }
 
+/// The stripes of a progressive file's last component are decided when it is written to.
+#[test]
+fn a_layout_that_is_decided_later_is_read_again_when_a_view_is_set() {
+    const FIRST: u64 = 1 << 20;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let double = Arc::new(LustreDouble::new(4));
+    double.set_progressive(vec![
+        (0..FIRST, PlainLayout::new(1, 1 << 20, 1)),
+        (FIRST..u64::MAX, PlainLayout::new(1, 1 << 20, 0xffff)),
+    ]);
+    let driver: Arc<Posix> = Arc::new(
+        Posix::new()
+            .assuming(FileSystem::Lustre)
+            .with_control(double.clone()),
+    );
+    let outcomes = World::new(4).nodes(&[0, 0, 1, 1]).run(|comm| {
+        let file = File::open_with(&comm, driver.clone(), &path, NEW, &Info::new())?;
+        let components = || file.placement().unwrap().components().len();
+        let mut known = vec![components()];
+        let bytes = View::bytes();
+        for start in [0, FIRST, 2 * FIRST] {
+            file.set_view(&bytes)?;
+            known.push(components());
+            let at = start + 1000 * u64::from(comm.rank().0);
+            file.write_at_all(at, &[5_u8; 1000][..])?;
+        }
+        file.set_view(&bytes)?;
+        let last = file.placement().unwrap().components().last().cloned();
+        assert_eq!(file.info().get("striping_factor"), Some("4"));
+        file.close()?;
+        pario::Result::Ok((known, last.unwrap().striping.count))
+    });
+    for outcome in outcomes {
+        let (known, servers) = outcome.unwrap().unwrap();
+        assert_eq!(known, [1, 1, 1, 2]);
+        assert_eq!(servers, 4);
+    }
+}
+
 /// A client that answers no question about layouts.
 #[derive(Debug)]
 struct Silent;

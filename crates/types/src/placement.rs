@@ -155,6 +155,17 @@ impl Placement {
         longest.expect("a placement has components")
     }
 
+    /// Whether every byte has a known place.
+    pub fn is_complete(&self) -> bool {
+        let mut end = 0;
+        let follow = self.components.iter().all(|component| {
+            let follows = component.file.start <= end;
+            end = component.file.end;
+            follows
+        });
+        follow && end == u64::MAX
+    }
+
     /// Which servers hold a range of the file, and where. Bytes without a known
     /// place are skipped.
     pub fn parts(&self, file: Range<u64>) -> impl Iterator<Item = PlacedPart> {
@@ -303,6 +314,7 @@ mod tests {
         let late = Placement::new(vec![component(100..200, 10, 3)]).unwrap();
         let late: Vec<_> = late.sections(0..300).into_iter().map(|it| it.0).collect();
         assert_eq!(late, [0..100, 100..200, 200..300]);
+        assert!(!placement.is_complete() && Placement::uniform(placement.striping()).is_complete());
         let same = vec![component(0..10, 10, 2), component(10..20, 10, 2)];
         let same = Placement::new(same).unwrap();
         assert_eq!(same.sections(5..20), [(5..20, Some(same.striping()))]);

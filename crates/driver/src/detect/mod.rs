@@ -19,6 +19,7 @@ use crate::{
 };
 use locks::Guarantees;
 pub(crate) use mounts::Mount;
+pub(crate) use placement::find as placement;
 
 /// Facts about an open file; `assumed` overrides the detected kind.
 pub(crate) fn facts(

@@ -9,7 +9,7 @@ use crate::{FileSystem, Placement, Striping, beegfs, control::Control, lustre, o
 const LAYOUT_BYTES_MAX: usize = 4 << 10;
 
 /// The placement of an open file, if the file system reports any.
-pub(super) fn find(
+pub(crate) fn find(
     file: BorrowedFd<'_>,
     file_system: &FileSystem,
     control: &Control,

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity, FileSystem,
-    Handle, IoMode, Latency, LockMode, MountView, OpenHow, Outcome, RangeLock, ScatteredWrites,
-    background,
+    Handle, IoMode, Latency, LockMode, MountView, OpenHow, Outcome, Placement, RangeLock,
+    ScatteredWrites, background,
     batch::beyond_files,
     closing::{Closing, ResourceGuard, Visit},
     control::Control,
@@ -304,6 +304,11 @@ impl Handle for PosixHandle {
 
     fn creation(&self) -> Option<&Creation> {
         self.creation.as_ref()
+    }
+
+    fn current_placement(&self) -> Option<Placement> {
+        let file = self.file.enter().ok()?;
+        detect::placement(file.buffered(), &self.facts.file_system, &self.control)
     }
 
     fn identity(&self) -> io::Result<Option<FileIdentity>> {

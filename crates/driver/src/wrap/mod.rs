@@ -19,7 +19,7 @@ use std::{
 
 use crate::{
     Advice, Batch, Capabilities, Completion, Creation, Direction, Driver, Facts, FileIdentity,
-    FileSystem, Handle, Latency, LockMode, MountView, OpenHow, Outcome, RangeLock,
+    FileSystem, Handle, Latency, LockMode, MountView, OpenHow, Outcome, Placement, RangeLock,
 };
 
 /// An operation of a driver.
@@ -282,6 +282,10 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
 
     fn creation(&self) -> Option<&Creation> {
         self.file.inner.creation()
+    }
+
+    fn current_placement(&self) -> Option<Placement> {
+        self.file.inner.current_placement()
     }
 
     fn identity(&self) -> io::Result<Option<FileIdentity>> {

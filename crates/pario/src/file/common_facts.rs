@@ -246,6 +246,10 @@ impl Handle for WithFacts {
         self.handle.creation()
     }
 
+    fn current_placement(&self) -> Option<Placement> {
+        self.handle.current_placement()
+    }
+
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
         self.handle.identity()
     }

@@ -18,7 +18,7 @@ use std::{
 
 use pario_driver::{
     Advice, Batch, Completion, Create, Creation, Direction, Driver, Facts, FileComparison,
-    FileIdentity, Handle, Latency, LockMode, OpenHow, Outcome, RangeLock,
+    FileIdentity, Handle, Latency, LockMode, OpenHow, Outcome, Placement, RangeLock,
 };
 
 /// How the file is opened.
@@ -278,6 +278,10 @@ impl Handle for LateHandle {
 
     fn creation(&self) -> Option<&Creation> {
         self.0.opened.get()?.creation()
+    }
+
+    fn current_placement(&self) -> Option<Placement> {
+        self.0.opened.get()?.current_placement()
     }
 
     fn check(&self) -> io::Result<()> {

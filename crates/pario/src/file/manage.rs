@@ -134,7 +134,13 @@ impl File {
         let inner = &self.inner;
         let in_force = inner.hints();
         let mut info = in_force.to_info();
-        super::hints::publish(&mut info, &*inner.comm, &in_force, inner.handle.facts());
+        let mut facts = inner.handle.facts().clone();
+        facts.placement = inner.reported_placement();
+        facts.striping = match &facts.placement {
+            Some(placement) => Some(placement.striping()),
+            None => facts.striping,
+        };
+        super::hints::publish(&mut info, &*inner.comm, &in_force, &facts);
         // A name longer than an info value may be is left out.
         let _ = info.set("filename", &inner.path.to_string_lossy());
         // ROMIO reports its driver under this name, and scripts look for it. Some programs open the

@@ -17,6 +17,9 @@ pub(crate) struct CallSettings {
     pub(crate) atomicity: Atomicity,
     /// Where the program says the bytes of the file are.
     pub(crate) placement: Option<Placement>,
+    /// Where they are according to the file system, if that was not decided when the file was
+    /// opened.
+    pub(crate) reported_placement: Option<Placement>,
     /// Whether contiguous accesses in each direction go straight to the driver.
     reads_one_piece: bool,
     writes_one_piece: bool,
@@ -29,6 +32,7 @@ impl CallSettings {
             hints,
             atomicity,
             placement: None,
+            reported_placement: None,
             reads_one_piece: false,
             writes_one_piece: false,
         };

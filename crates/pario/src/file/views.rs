@@ -141,10 +141,13 @@ impl Inner {
         self.meet(CollectiveCall::SetView, mine.as_ref().err())?;
         let (rank_views, hinting) = rank_views::exchange(&*self.comm, &mine, hinting, before)?;
         let view = Arc::new(mine?.with_rank_views(rank_views));
-        let mut pointer = self.pointer();
-        self.state.settings.change(|it| it.view = view);
-        *pointer = 0;
-        self.shared_pointer.advance_generation();
+        {
+            let mut pointer = self.pointer();
+            self.state.settings.change(|it| it.view = view);
+            *pointer = 0;
+            self.shared_pointer.advance_generation();
+        }
+        self.refresh_placement()?;
         Ok(hinting)
     }
 }
