@@ -42,6 +42,7 @@
 mod background;
 mod batch;
 mod beegfs;
+mod by_server;
 mod cephfs;
 mod closing;
 pub mod conformance;

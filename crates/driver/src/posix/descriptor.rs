@@ -13,7 +13,7 @@ use super::{
     transfer::{self, step},
 };
 use crate::{
-    Access, Batch, Create, IoMode, OpenHow, Outcome,
+    Access, Batch, Create, IoMode, OpenHow, Outcome, Placement, by_server,
     mapped::{Copier, Stores, Target},
     uring,
 };
@@ -42,8 +42,24 @@ pub(crate) struct Descriptor {
     /// Shared with the descriptors that replace this one; `None` if lists are not
     /// stored.
     stores: Option<Arc<Stores>>,
-    /// Whether lists of long pieces go to the kernel through a ring.
-    queues_stripes: bool,
+    /// Where lists of long pieces go to several servers at the same time.
+    striped: Option<Striped>,
+}
+
+/// A file on several servers, which can work at the same time.
+#[derive(Clone, Debug)]
+pub(super) struct Striped {
+    pub(super) placement: Placement,
+    pub(super) means: Means,
+}
+
+/// How several calls are under way at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Means {
+    /// Through a ring, or by threads where there is none.
+    Ring,
+    /// By threads, whose calls interceptors see.
+    Threads,
 }
 
 impl Descriptor {
@@ -71,7 +87,7 @@ impl Descriptor {
             calls,
             lists,
             stores: None,
-            queues_stripes: false,
+            striped: None,
         })
     }
 
@@ -104,7 +120,7 @@ impl Descriptor {
             calls: self.calls.clone(),
             lists: self.lists,
             stores: self.stores.clone(),
-            queues_stripes: self.queues_stripes,
+            striped: self.striped.clone(),
         })
     }
 
@@ -116,10 +132,11 @@ impl Descriptor {
         }
     }
 
-    /// Passes lists of long pieces to the kernel together from now on.
-    pub(super) fn with_queued_stripes(self) -> Self {
+    /// Moves lists of long pieces to or from several servers at the same time from
+    /// now on.
+    pub(super) fn with_stripes(self, striped: Striped) -> Self {
         Descriptor {
-            queues_stripes: true,
+            striped: Some(striped),
             ..self
         }
     }
@@ -159,14 +176,19 @@ impl Descriptor {
                 batch,
             );
         }
-        let by_ring = match self.lists {
-            ListMethod::Ring => true,
-            ListMethod::Mapping(_) => self.queues_stripes && has_long_pieces(batch),
+        let by_calls = |some: &Batch<'_>| transfer::run(calls, buffered, some);
+        let striped = self.striped.as_ref().filter(|_| has_long_pieces(batch));
+        let by_ring = match (self.lists, striped) {
+            (ListMethod::Ring, _) => true,
+            (_, None) => false,
+            (_, Some(striped)) => striped.means == Means::Ring && uring::is_available(),
         };
         if by_ring && calls.undisturbed() {
             return uring::transfer(buffered, batch, |vector| step(calls, buffered, vector));
         }
-        let by_calls = |some: &Batch<'_>| transfer::run(calls, buffered, some);
+        if let Some(Striped { placement, .. }) = striped {
+            return by_server::transfer(placement, batch, by_calls);
+        }
         match &self.stores {
             None => by_calls(batch),
             Some(stores) => {

@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     calls::{Calls, SystemCall},
-    descriptor::{Descriptor, ListMethod, access_flags, create_flags},
+    descriptor::{Descriptor, ListMethod, Means, Striped, access_flags, create_flags},
     locks::Locks,
     preallocate::{self, Filling},
     sys, transfer,
@@ -68,9 +68,9 @@ impl PosixHandle {
             Some(stores) => file.with_stores(stores),
             None => file,
         };
-        let file = match queues_stripes(how, &facts) {
-            true => file.with_queued_stripes(),
-            false => file,
+        let file = match stripes(how, &facts) {
+            Some(striped) => file.with_stripes(striped),
+            None => file,
         };
         Ok(PosixHandle {
             file: Closing::new(file),
@@ -169,13 +169,18 @@ fn stores(
     (is_allowed && has_plain_pages).then(|| Stores::new(copier, populate))
 }
 
-/// Whether the stripes of a list go to the kernel together: they are on several
-/// servers, which can work at the same time.
-fn queues_stripes(how: &OpenHow, facts: &Facts) -> bool {
-    // Interceptors are to see all calls.
-    let is_hidden_allowed =
-        how.scattered == ScatteredWrites::Automatic && how.asynchronous != AsyncMethod::Pool;
-    is_hidden_allowed && facts.striping.is_some_and(|it| it.count > 1)
+/// How lists of stripes are moved: those on several servers at the same time.
+fn stripes(how: &OpenHow, facts: &Facts) -> Option<Striped> {
+    let placement = facts.placement.as_ref()?;
+    let is_wanted = how.scattered == ScatteredWrites::Automatic && placement.striping().count > 1;
+    is_wanted.then(|| Striped {
+        placement: placement.clone(),
+        // Interceptors are to see all calls.
+        means: match how.asynchronous {
+            AsyncMethod::Pool => Means::Threads,
+            AsyncMethod::Automatic | AsyncMethod::Uring => Means::Ring,
+        },
+    })
 }
 
 /// Longer lists go to a thread unless the ring is asked for: a thread makes
