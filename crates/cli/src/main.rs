@@ -15,6 +15,7 @@ mod output;
 mod pages;
 mod run;
 mod scale;
+mod servers;
 mod shim;
 mod workload;
 

@@ -47,10 +47,10 @@ pub(crate) fn facts(
     })
 }
 
-/// The file system of a directory, as far as its magic number tells.
+/// The file system of a directory.
 pub(crate) fn of_directory(path: &Path) -> io::Result<FileSystem> {
     let directory = sys::open(path, libc::O_PATH, 0)?;
-    Ok(kind::classify(sys::magic(directory.as_fd())?, ""))
+    Ok(find(directory.as_fd())?.file_system)
 }
 
 /// The file system of a path. If the path does not exist, that of its nearest
