@@ -33,8 +33,54 @@ const MORE_PROGRAMS: [(&str, &str); 8] = [
     ("programs", "split"),
 ];
 
-/// A slow machine takes half a minute for server and nodes alone.
-const TIME_LIMIT: Duration = Duration::from_secs(600);
+/// The MPIs whose programs run.
+const MPIS: [Mpi; 2] = [Mpi::Mpich, Mpi::OpenMpi];
+
+/// An MPI of Debian.
+#[derive(Clone, Copy)]
+enum Mpi {
+    Mpich,
+    OpenMpi,
+}
+
+impl Mpi {
+    fn name(self) -> &'static str {
+        match self {
+            Mpi::Mpich => "mpich",
+            Mpi::OpenMpi => "openmpi",
+        }
+    }
+
+    fn compiler(self) -> &'static str {
+        match self {
+            Mpi::Mpich => "mpicc.mpich",
+            Mpi::OpenMpi => "mpicc.openmpi",
+        }
+    }
+
+    /// Starts ranks on the nodes, with the library preloaded into the ranks alone.
+    fn launch(self, nodes: &[&str], per_node: usize, library: &Path) -> String {
+        let (ranks, library) = (nodes.len() * per_node, library.display());
+        match self {
+            Mpi::Mpich => format!(
+                "mpiexec.mpich -hosts {} -ppn {per_node} -n {ranks} -genv LD_PRELOAD {library} -genv PARIO_VERBOSE 1",
+                nodes.join(",")
+            ),
+            Mpi::OpenMpi => {
+                let hosts = nodes.iter().map(|name| format!("{name}:{per_node}"));
+                let hosts: Vec<_> = hosts.collect();
+                format!(
+                    "mpirun.openmpi --host {} -n {ranks} -x LD_PRELOAD={library} -x PARIO_VERBOSE=1 \
+                     -x UNSYNCED_ROUNDS -x UNSYNCED_LOCKS",
+                    hosts.join(",")
+                )
+            }
+        }
+    }
+}
+
+/// A machine with other load takes minutes for a program.
+const TIME_LIMIT: Duration = Duration::from_secs(1800);
 const LONG_TIME_LIMIT: Duration = Duration::from_secs(3600);
 
 /// One machine: NFS version, export, nodes and mount options.
@@ -66,8 +112,8 @@ const MORE_SETUPS: [Setup; 2] = [
 /// What runs in the machine.
 struct Tests {
     library: PathBuf,
-    /// Compiled programs.
-    programs: Vec<PathBuf>,
+    /// Compiled programs, each for every MPI.
+    programs: Vec<(Mpi, PathBuf)>,
     /// Test programs of crates, built by cargo.
     two_mounts: PathBuf,
     rounds: u32,
@@ -163,21 +209,18 @@ pub(crate) fn run(effort: Effort) -> Result<(), Unable> {
 impl Tests {
     fn build(effort: Effort) -> Outcome<Tests> {
         shell::run(cargo(&["build", "--release", "--package", "pario-dropin"]))?;
-        let directory = shell::target_directory().join("vm/programs");
-        fs::create_dir_all(&directory)
-            .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
         let more: &[_] = match effort {
             Effort::Normal => &[],
             Effort::Long => &MORE_PROGRAMS,
         };
         let programs = PROGRAMS.iter().chain(more);
-        let programs = programs.map(|(from, name)| compile(from, name, &directory));
+        let programs = programs.flat_map(|(from, name)| MPIS.map(|mpi| compile(mpi, from, name)));
         Ok(Tests {
             library: shell::target_directory().join("release/libpario.so"),
             programs: programs.collect::<Outcome<_>>()?,
             two_mounts: test_program("pario", "two_mounts")?,
             rounds: match effort {
-                Effort::Normal => 16,
+                Effort::Normal => 4,
                 Effort::Long => 300,
             },
         })
@@ -186,37 +229,39 @@ impl Tests {
     /// The script that the machine runs: every program with two ranks per node, and with one, then ranks of one node
     /// with a mount each.
     fn script(&self, setup: &Setup, effort: Effort) -> String {
-        let hosts = setup.names.replace(' ', ",");
-        let nodes = setup.names.split(' ').count();
-        let per_run = match effort {
-            Effort::Normal => vec![2 * nodes],
-            Effort::Long => vec![nodes, 2 * nodes],
+        let nodes: Vec<_> = setup.names.split(' ').collect();
+        let per_node: &[usize] = match effort {
+            Effort::Normal => &[2],
+            Effort::Long => &[1, 2],
         };
         // Without locks between nodes, atomic mode and the shared pointer are refused.
         let has_locks = !setup.mount_options.contains("nolock");
-        let mut script = String::from("export UNSYNCED_LOCKS=");
-        script.push_str(if has_locks { "1\n" } else { "0\n" });
-        script.push_str(&format!("export UNSYNCED_ROUNDS={}\n", self.rounds));
-        for program in &self.programs {
+        let mut script = format!(
+            "export UNSYNCED_LOCKS={} UNSYNCED_ROUNDS={}\n",
+            u8::from(has_locks),
+            self.rounds
+        );
+        for (mpi, program) in &self.programs {
             let name = program.file_stem().unwrap_or_default().to_string_lossy();
             if !has_locks && name != "unsynced" {
                 continue;
             }
-            for ranks in &per_run {
+            for per_node in per_node {
+                let launch = mpi.launch(&nodes, *per_node, &self.library);
+                let ranks = per_node * nodes.len();
+                let directory = format!("{}-{name}-{ranks}", mpi.name());
                 script.push_str(&format!(
-                    "mkdir -p /export/{name}-{ranks}\n\
-                     LD_PRELOAD= mpiexec.mpich -hosts {hosts} -ppn {} -n {ranks} -genv LD_PRELOAD {} \
-                     -genv PARIO_VERBOSE 1 {} /nfs/{name}-{ranks} >/run/out 2>&1 || {{ cat /run/out; exit 1; }}\n\
+                    "mkdir /export/{directory}\n\
+                     {launch} {} /nfs/{directory} >/run/out 2>&1 || {{ cat /run/out; exit 1; }}\n\
                      grep -q 'left to the MPI' /run/out && {{ cat /run/out; exit 1; }}\n\
-                     grep 'checks passed' /run/out | sed 's/$/, {ranks} ranks/'\n",
-                    ranks / nodes,
-                    self.library.display(),
+                     grep 'checks passed' /run/out | sed 's/$/, {}, {ranks} ranks/'\n",
                     program.display(),
+                    mpi.name(),
                 ));
             }
         }
         if effort == Effort::Long && has_locks {
-            script.push_str(&self.restarts(&hosts, nodes));
+            script.push_str(&self.restarts(&nodes));
         }
         if has_locks {
             script.push_str(&format!(
@@ -230,36 +275,41 @@ impl Tests {
 
 impl Tests {
     /// The server goes away for some seconds, again and again, while a program opens, writes, reads and locks.
-    fn restarts(&self, hosts: &str, nodes: usize) -> String {
-        let Some(program) = self.programs.first() else {
+    fn restarts(&self, nodes: &[&str]) -> String {
+        let Some((mpi, program)) = self.programs.first() else {
             return String::new();
         };
         format!(
-            "mkdir -p /export/restarts\n\
+            "mkdir /export/restarts\n\
              (for i in 1 2 3 4 5 6; do sleep 7; rpc.nfsd 0; sleep 3; rpc.nfsd 8; done) & restarts=$!\n\
-             UNSYNCED_ROUNDS=60 mpiexec.mpich -hosts {hosts} -n {nodes} -genv LD_PRELOAD {} {} /nfs/restarts \
-             >/run/out 2>&1 || {{ cat /run/out; exit 1; }}\n\
+             UNSYNCED_ROUNDS=60 {} {} /nfs/restarts >/run/out 2>&1 || {{ cat /run/out; exit 1; }}\n\
              wait $restarts\n\
              grep 'checks passed' /run/out | sed 's/$/, while the server restarted/'\n",
-            self.library.display(),
+            mpi.launch(nodes, 1, &self.library),
             program.display(),
         )
     }
 }
 
-fn compile(from: &str, name: &str, to: &Path) -> Outcome<PathBuf> {
+/// Compiles a program of the drop-in library's tests.
+fn compile(mpi: Mpi, from: &str, name: &str) -> Outcome<(Mpi, PathBuf)> {
+    let directory = shell::target_directory()
+        .join("vm/programs")
+        .join(mpi.name());
+    fs::create_dir_all(&directory)
+        .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
     let source = shell::root()
         .join("crates/dropin/tests")
         .join(from)
         .join(format!("{name}.c"));
-    let target = to.join(name);
-    let mut command = program("mpicc.mpich", &["-O1", "-o"]);
+    let target = directory.join(name);
+    let mut command = program(mpi.compiler(), &["-O1", "-o"]);
     command
         .arg(&target)
         .arg(source)
         .args(["-lpthread", "-ldl", "-lm"]);
     shell::run(command)?;
-    Ok(target)
+    Ok((mpi, target))
 }
 
 /// Builds a test of a package and returns its program.
