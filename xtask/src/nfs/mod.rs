@@ -1,11 +1,14 @@
 //! `cargo xtask nfs`: pario on a real NFS server with several client nodes, in a virtual machine.
 
+mod mpi;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::shell::{self, Outcome, cargo, program};
+use crate::shell::{self, Outcome, cargo};
 use crate::vm::{Machine, Nodes};
+use mpi::{MPIS, Mpi};
 
 /// How much to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,68 +19,21 @@ pub(crate) enum Effort {
     Long,
 }
 
-/// Programs of the drop-in library's tests, from those directories.
-const PROGRAMS: [(&str, &str); 3] = [
-    ("programs", "unsynced"),
-    ("programs", "atomicity"),
-    ("programs", "shared"),
-];
-const MORE_PROGRAMS: [(&str, &str); 8] = [
-    ("programs", "explicit"),
-    ("programs", "individual"),
-    ("programs", "manage"),
-    ("programs", "nonblocking"),
-    ("programs", "nonblocking_collective"),
-    ("programs", "ordered"),
-    ("programs", "patterns"),
-    ("programs", "split"),
+/// Programs of the drop-in library's tests.
+const PROGRAMS: [&str; 3] = ["unsynced", "atomicity", "shared"];
+const MORE_PROGRAMS: [&str; 8] = [
+    "explicit",
+    "individual",
+    "manage",
+    "nonblocking",
+    "nonblocking_collective",
+    "ordered",
+    "patterns",
+    "split",
 ];
 
-/// The MPIs whose programs run.
-const MPIS: [Mpi; 2] = [Mpi::Mpich, Mpi::OpenMpi];
-
-/// An MPI of Debian.
-#[derive(Clone, Copy)]
-enum Mpi {
-    Mpich,
-    OpenMpi,
-}
-
-impl Mpi {
-    fn name(self) -> &'static str {
-        match self {
-            Mpi::Mpich => "mpich",
-            Mpi::OpenMpi => "openmpi",
-        }
-    }
-
-    fn compiler(self) -> &'static str {
-        match self {
-            Mpi::Mpich => "mpicc.mpich",
-            Mpi::OpenMpi => "mpicc.openmpi",
-        }
-    }
-
-    /// Starts ranks on the nodes, with the library preloaded into the ranks alone.
-    fn launch(self, nodes: &[&str], per_node: usize, library: &Path) -> String {
-        let (ranks, library) = (nodes.len() * per_node, library.display());
-        match self {
-            Mpi::Mpich => format!(
-                "mpiexec.mpich -hosts {} -ppn {per_node} -n {ranks} -genv LD_PRELOAD {library} -genv PARIO_VERBOSE 1",
-                nodes.join(",")
-            ),
-            Mpi::OpenMpi => {
-                let hosts = nodes.iter().map(|name| format!("{name}:{per_node}"));
-                let hosts: Vec<_> = hosts.collect();
-                format!(
-                    "mpirun.openmpi --host {} -n {ranks} -x LD_PRELOAD={library} -x PARIO_VERBOSE=1 \
-                     -x UNSYNCED_ROUNDS -x UNSYNCED_LOCKS",
-                    hosts.join(",")
-                )
-            }
-        }
-    }
-}
+/// For how long files are opened, written and read while the server restarts.
+const RESTARTS_SECONDS: u32 = 60;
 
 /// A machine with other load takes minutes for a program.
 const TIME_LIMIT: Duration = Duration::from_secs(1800);
@@ -114,6 +70,8 @@ struct Tests {
     library: PathBuf,
     /// Compiled programs, each for every MPI.
     programs: Vec<(Mpi, PathBuf)>,
+    /// A program of MPICH's that bears restarts of the server.
+    restarts: PathBuf,
     /// Test programs of crates, built by cargo.
     two_mounts: PathBuf,
     rounds: u32,
@@ -136,45 +94,46 @@ impl From<String> for Unable {
 pub(crate) fn run_script(script: &Path) -> Outcome {
     let text = fs::read_to_string(script)
         .map_err(|error| format!("cannot read {}: {error}", script.display()))?;
-    print!("{}", Machine::prepare()?.run(&two_nodes(&text))?);
+    print!("{}", Machine::prepare()?.run(&nodes("a b", &text))?);
     Ok(())
 }
 
-/// Two nodes with NFS 4.2.
-fn two_nodes(script: &str) -> Nodes<'_> {
+/// Nodes with NFS 4.2.
+fn nodes<'a>(names: &'a str, script: &'a str) -> Nodes<'a> {
     Nodes {
         version: "4.2",
         export: "ext4",
         mount_options: "",
-        names: "a b",
+        names,
         script,
         time_limit: LONG_TIME_LIMIT,
     }
 }
 
-/// Counts RPCs of some patterns with the MPI's own MPI-IO and with pario, and prints both.
+/// Counts RPCs of some patterns with the MPI's own MPI-IO and with pario on two and four nodes, and prints them.
 pub(crate) fn count_rpcs() -> Outcome {
     let machine = Machine::prepare()?;
-    shell::run(cargo(&["build", "--release", "--package", "pario-dropin"]))?;
-    let library = shell::target_directory().join("release/libpario.so");
-    let counter = shell::target_directory().join("vm/rpcs");
-    let mut command = program("mpicc.mpich", &["-O1", "-o"]);
-    command
-        .arg(&counter)
-        .arg(shell::root().join("xtask/vm/rpcs.c"));
-    shell::run(command)?;
-    let launch = "mpiexec.mpich -hosts a,b -n 2";
-    let (library, counter) = (library.display(), counter.display());
-    let script = format!(
-        "mkdir /export/own /export/pario\n\
-         echo 'RPCs per call of a rank: write, read'\n\
-         echo \"the MPI's own MPI-IO:\"\n{launch} {counter} /nfs/own\n\
-         echo pario:\n{launch} -genv LD_PRELOAD {library} {counter} /nfs/pario\n\
-         echo pario, pario_rmw=locked:\n\
-         {launch} -genv LD_PRELOAD {library} -genv PARIO_HINTS pario_rmw=locked {counter} /nfs/pario\n"
-    );
-    print!("{}", machine.run(&two_nodes(&script))?);
+    let library = build_library()?;
+    let counter = Mpi::Mpich.compile("xtask/vm/rpcs.c")?;
+    let counter = counter.display();
+    for names in ["a b", "a b c d"] {
+        let hosts: Vec<_> = names.split(' ').collect();
+        let own = Mpi::Mpich.launch(&hosts, 1, None);
+        let pario = Mpi::Mpich.launch(&hosts, 1, Some(&library));
+        let script = format!(
+            "mkdir /export/own /export/pario\n\
+             echo 'nodes {names}, RPCs per call of a rank: write, read'\n\
+             echo \"the MPI's own MPI-IO:\"\n{own} {counter} /nfs/own\n\
+             echo pario:\n{pario} {counter} /nfs/pario 2>/dev/null\n"
+        );
+        print!("{}", machine.run(&nodes(names, &script))?);
+    }
     Ok(())
+}
+
+fn build_library() -> Outcome<PathBuf> {
+    shell::run(cargo(&["build", "--release", "--package", "pario-dropin"]))?;
+    Ok(shell::target_directory().join("release/libpario.so"))
 }
 
 /// Runs the tests and prints what they print.
@@ -208,16 +167,22 @@ pub(crate) fn run(effort: Effort) -> Result<(), Unable> {
 
 impl Tests {
     fn build(effort: Effort) -> Outcome<Tests> {
-        shell::run(cargo(&["build", "--release", "--package", "pario-dropin"]))?;
         let more: &[_] = match effort {
             Effort::Normal => &[],
             Effort::Long => &MORE_PROGRAMS,
         };
         let programs = PROGRAMS.iter().chain(more);
-        let programs = programs.flat_map(|(from, name)| MPIS.map(|mpi| compile(mpi, from, name)));
+        let sources = programs.map(|name| format!("crates/dropin/tests/programs/{name}.c"));
+        let mut compiled = Vec::new();
+        for source in sources {
+            for mpi in MPIS {
+                compiled.push((mpi, mpi.compile(&source)?));
+            }
+        }
         Ok(Tests {
-            library: shell::target_directory().join("release/libpario.so"),
-            programs: programs.collect::<Outcome<_>>()?,
+            library: build_library()?,
+            programs: compiled,
+            restarts: Mpi::Mpich.compile("xtask/vm/restarts.c")?,
             two_mounts: test_program("pario", "two_mounts")?,
             rounds: match effort {
                 Effort::Normal => 4,
@@ -247,7 +212,7 @@ impl Tests {
                 continue;
             }
             for per_node in per_node {
-                let launch = mpi.launch(&nodes, *per_node, &self.library);
+                let launch = mpi.launch(&nodes, *per_node, Some(&self.library));
                 let ranks = per_node * nodes.len();
                 let directory = format!("{}-{name}-{ranks}", mpi.name());
                 script.push_str(&format!(
@@ -274,42 +239,20 @@ impl Tests {
 }
 
 impl Tests {
-    /// The server goes away for some seconds, again and again, while a program opens, writes, reads and locks.
+    /// The server goes away for two seconds, again and again, while a program opens, writes, reads and locks. Every other
+    /// time it does not wait for its clients to reclaim their locks, which are lost then.
     fn restarts(&self, nodes: &[&str]) -> String {
-        let Some((mpi, program)) = self.programs.first() else {
-            return String::new();
-        };
         format!(
             "mkdir /export/restarts\n\
-             (for i in 1 2 3 4 5 6; do sleep 7; rpc.nfsd 0; sleep 3; rpc.nfsd 8; done) & restarts=$!\n\
-             UNSYNCED_ROUNDS=60 {} {} /nfs/restarts >/run/out 2>&1 || {{ cat /run/out; exit 1; }}\n\
-             wait $restarts\n\
-             grep 'checks passed' /run/out | sed 's/$/, while the server restarted/'\n",
-            mpi.launch(nodes, 1, &self.library),
-            program.display(),
+             restart() {{ rpc.nfsd 0; sleep 2; rpc.nfsd 8; }}\n\
+             (while :; do sleep 4; restart; sleep 12; restart; echo Y >/proc/fs/nfsd/v4_end_grace; done) & loop=$!\n\
+             {} {} /nfs/restarts {RESTARTS_SECONDS} >/run/out 2>&1 || {{ cat /run/out; exit 1; }}\n\
+             kill $loop; wait $loop || true; rpc.nfsd 8\n\
+             grep 'checks passed' /run/out\n",
+            Mpi::Mpich.launch(nodes, 1, Some(&self.library)),
+            self.restarts.display(),
         )
     }
-}
-
-/// Compiles a program of the drop-in library's tests.
-fn compile(mpi: Mpi, from: &str, name: &str) -> Outcome<(Mpi, PathBuf)> {
-    let directory = shell::target_directory()
-        .join("vm/programs")
-        .join(mpi.name());
-    fs::create_dir_all(&directory)
-        .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
-    let source = shell::root()
-        .join("crates/dropin/tests")
-        .join(from)
-        .join(format!("{name}.c"));
-    let target = directory.join(name);
-    let mut command = program(mpi.compiler(), &["-O1", "-o"]);
-    command
-        .arg(&target)
-        .arg(source)
-        .args(["-lpthread", "-ldl", "-lm"]);
-    shell::run(command)?;
-    Ok((mpi, target))
 }
 
 /// Builds a test of a package and returns its program.
