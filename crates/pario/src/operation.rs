@@ -3,19 +3,22 @@
 //! who runs it.
 
 use std::{
+    io,
     panic::{self, AssertUnwindSafe},
     sync::Arc,
 };
 
 use pario_datarep::Converter;
-use pario_driver::{Batch, Direction, Handle, Latency, Placement as FilePlacement};
-use pario_hints::{Hints, Rmw};
+use pario_driver::{
+    Batch, Direction, Handle, Latency, LockMode, Placement as FilePlacement, RangeLock,
+};
+use pario_hints::Hints;
 
 use crate::{
     Error, ErrorKind, Mode, Result, Status,
     access::{
         AccessMethod, Buffers, Locking, MemoryData, Moved, ReadModifyWrite, ResolvedAccess,
-        Selection, Transfer,
+        Selection, Transfer, sieve_extent,
     },
     buffer::Memory,
     file::{Atomicity, CallSettings, Inner, LateHandle},
@@ -39,6 +42,13 @@ pub(crate) enum Position {
     Shared,
     /// At an offset that a collective call derived from the shared pointer.
     Ordered(u64),
+}
+
+/// What the other ranks of an atomic collective write do meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    Write,
+    Wait,
 }
 
 /// The arguments of a call, other than its memory.
@@ -134,14 +144,15 @@ impl Operation {
     }
 
     /// Moves the data under a lock that one rank holds for all. The lock does not exclude the
-    /// ranks from each other, so none may write back bytes that it only read.
-    pub(crate) fn run_unlocked(&self) -> Result<Status> {
+    /// ranks from each other: if they write at the same time, none may write back bytes that it
+    /// only read.
+    pub(crate) fn run_unlocked(&self, others: Others) -> Result<Status> {
         let (plan, _guard) = self.plan();
         let mut transfer = Transfer {
             locking: Locking::None,
             ..self.transfer(plan)
         };
-        if self.file.comm.size() > 1 {
+        if self.file.comm.size() > 1 && (others == Others::Write || !self.rewrites_in_turn()) {
             transfer.read_modify_write =
                 ReadModifyWrite::Forbidden("other ranks write under the same lock");
         }
@@ -212,6 +223,41 @@ impl Operation {
     pub(crate) fn placement(&self) -> Option<&FilePlacement> {
         let known = self.file.handle.facts().placement.as_ref();
         self.settings.placement.as_ref().or(known)
+    }
+
+    /// Whether every write locks its range.
+    pub(crate) fn locks_writes(&self) -> bool {
+        self.settings.locks_writes()
+    }
+
+    /// Whether writes may write back what they have read under their lock.
+    pub(crate) fn rewrites_locked(&self) -> bool {
+        self.settings.rewrites_locked()
+    }
+
+    /// Whether ranks under one lock write one after the other, so that each can rewrite gaps:
+    /// where every piece would be a request to the server, that is faster. The same on all ranks.
+    pub(crate) fn rewrites_in_turn(&self) -> bool {
+        self.rewrites_locked() && self.file.sharing.bypasses_caches
+    }
+
+    /// The lock that a batch needs, if it is a write and others may read-modify-write.
+    pub(crate) fn lock_batch(&self, batch: &Batch<'_>) -> io::Result<Option<RangeLock>> {
+        let is_locked = self.call.direction == Direction::Write && self.locks_writes();
+        let ends = batch.pieces().iter().map(|it| it.offset + it.len as u64);
+        let starts = batch.pieces().iter().map(|it| it.offset);
+        match (starts.min(), ends.max()) {
+            (Some(start), Some(end)) if is_locked => {
+                let lock = self.file.handle.lock(start..end, LockMode::Exclusive)?;
+                Ok(Some(lock))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The length up to which a piece with the gap after it is moved as a whole.
+    pub(crate) fn sieve_extent(&self) -> u64 {
+        sieve_extent(&*self.file.handle, self.call.direction, self.hints())
     }
 
     pub(crate) fn memory(&self) -> &Memory {
@@ -317,7 +363,7 @@ impl Operation {
         let bytes = self.access.memory.bytes();
         bytes <= self.settings.hints.pario_inline_bytes
             && self.settings.atomicity == Atomicity::NonAtomic
-            && self.settings.hints.pario_rmw != Rmw::Locked
+            && !self.settings.locks_writes()
             && self.access.converter.is_none()
             && self.file.buffers.has_room(bytes)
             && (self.access.view.layout().is_dense() || {
@@ -371,8 +417,7 @@ impl Operation {
             };
             return (plan, None);
         }
-        let locked = self.settings.hints.pario_rmw == Rmw::Locked;
-        let locking = self.locking(match locked {
+        let locking = self.locking(match self.settings.locks_writes() {
             true => Locking::EachWrite,
             false => Locking::None,
         });
@@ -386,7 +431,7 @@ impl Operation {
                 forbidden("the file was opened WRITE_ONLY"),
                 Some(writer_lock.shared()),
             )
-        } else if locked {
+        } else if self.settings.rewrites_locked() {
             (
                 Plan {
                     read_modify_write: ReadModifyWrite::Locked,

@@ -153,7 +153,7 @@ impl<'a> WindowIo<'a> {
             (None, Sieving::Automatic) => {
                 let pieces = |access: &Access| access.stats_in(useful.clone()).pieces;
                 let pieces: u64 = self.of(members.clone()).map(pieces).sum();
-                (useful.end - useful.start) / pieces.max(1) <= hints.pario_sieve_extent
+                (useful.end - useful.start) / pieces.max(1) <= self.operation.sieve_extent()
             }
         };
         match whole {
@@ -209,7 +209,7 @@ impl<'a> WindowIo<'a> {
         match self.holes {
             Holes::Leave => false,
             Holes::Rewrite => self.rewrites(runs, &(first.start..last.end)),
-            Holes::RewriteLocked => true,
+            Holes::LeaveLocked | Holes::RewriteLocked => true,
         }
     }
 
@@ -224,7 +224,8 @@ impl<'a> WindowIo<'a> {
             return Ok(());
         };
         let span = first.start..last.end;
-        let rewrites = self.holes != Holes::Leave && self.rewrites(runs, &span);
+        let rewrites = matches!(self.holes, Holes::Rewrite | Holes::RewriteLocked)
+            && self.rewrites(runs, &span);
         let staging = match rewrites {
             true => Some(self.operation.buffers().take(span.end - span.start)),
             false => None,
@@ -232,7 +233,7 @@ impl<'a> WindowIo<'a> {
         let staging = staging.transpose().map_err(|error| (span.start, error))?;
         // Staging memory first, then the lock: see `access::Locking`.
         let _lock = match self.holes {
-            Holes::RewriteLocked => {
+            Holes::LeaveLocked | Holes::RewriteLocked => {
                 let lock = self
                     .operation
                     .handle()
@@ -261,13 +262,14 @@ impl<'a> WindowIo<'a> {
         if planning::is_sieve_requested(self.operation.hints(), Direction::Write) {
             return runs.len() > 1;
         }
-        let limit = self.operation.hints().pario_sieve_extent;
-        let block = self.operation.handle().facts().block_size.max(1);
+        let limit = self.operation.sieve_extent();
+        let handle = self.operation.handle();
+        let block = handle.facts().block_size.max(1);
         let is_whole =
             |run: &Range<u64>| run.start.is_multiple_of(block) && run.end.is_multiple_of(block);
         runs.len() > 1
             && (span.end - span.start) / runs.len() as u64 <= limit
-            && !runs.iter().all(is_whole)
+            && (handle.bypasses_cache() || !runs.iter().all(is_whole))
     }
 
     fn write_list(&self, runs: &[PlacedRun], buffer: WindowBuffer<'_>) -> Result<(), Stopped> {

@@ -129,7 +129,7 @@ impl Planning {
 fn packing(operation: &Operation, accesses: &[Access], holes: Holes) -> Packing {
     let takes_gaps = match operation.direction() {
         Direction::Read => true,
-        Direction::Write => holes != Holes::Leave,
+        Direction::Write => !matches!(holes, Holes::Leave | Holes::LeaveLocked),
     };
     let used = || accesses.iter().filter(|access| !access.is_empty());
     let pieces: u64 = used().map(|access| access.stats().pieces).sum();
@@ -138,7 +138,7 @@ fn packing(operation: &Operation, accesses: &[Access], holes: Holes) -> Packing 
         .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
     let span = span.map_or(0, |span| span.end - span.start);
     let hints = operation.hints();
-    let is_close = span / pieces.max(1) <= hints.pario_sieve_extent
+    let is_close = span / pieces.max(1) <= operation.sieve_extent()
         || is_sieve_requested(hints, operation.direction());
     match takes_gaps && is_close {
         true => Packing::Never,
