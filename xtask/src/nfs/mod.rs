@@ -33,7 +33,7 @@ const MORE_PROGRAMS: [&str; 8] = [
 ];
 
 /// For how long files are opened, written and read while the server restarts.
-const RESTARTS_SECONDS: u32 = 60;
+const RESTARTS_SECONDS: u32 = 90;
 
 /// A machine with other load takes minutes for a program.
 const TIME_LIMIT: Duration = Duration::from_secs(1800);
@@ -91,17 +91,19 @@ impl From<String> for Unable {
 }
 
 /// Runs a script for bash where the tests run.
-pub(crate) fn run_script(script: &Path) -> Outcome {
+pub(crate) fn run_script(script: &Path, version: &str, names: &str) -> Outcome {
     let text = fs::read_to_string(script)
         .map_err(|error| format!("cannot read {}: {error}", script.display()))?;
-    print!("{}", Machine::prepare()?.run(&nodes("a b", &text))?);
+    print!(
+        "{}",
+        Machine::prepare()?.run(&nodes(version, names, &text))?
+    );
     Ok(())
 }
 
-/// Nodes with NFS 4.2.
-fn nodes<'a>(names: &'a str, script: &'a str) -> Nodes<'a> {
+fn nodes<'a>(version: &'a str, names: &'a str, script: &'a str) -> Nodes<'a> {
     Nodes {
-        version: "4.2",
+        version,
         export: "ext4",
         mount_options: "",
         names,
@@ -126,7 +128,7 @@ pub(crate) fn count_rpcs() -> Outcome {
              echo \"the MPI's own MPI-IO:\"\n{own} {counter} /nfs/own\n\
              echo pario:\n{pario} {counter} /nfs/pario 2>/dev/null\n"
         );
-        print!("{}", machine.run(&nodes(names, &script))?);
+        print!("{}", machine.run(&nodes("4.2", names, &script))?);
     }
     Ok(())
 }
@@ -245,7 +247,7 @@ impl Tests {
         format!(
             "mkdir /export/restarts\n\
              restart() {{ rpc.nfsd 0; sleep 2; rpc.nfsd 8; }}\n\
-             (while :; do sleep 4; restart; sleep 12; restart; echo Y >/proc/fs/nfsd/v4_end_grace; done) & loop=$!\n\
+             (while :; do sleep 6; restart; sleep 20; restart; echo Y >/proc/fs/nfsd/v4_end_grace; sleep 10; done) & loop=$!\n\
              {} {} /nfs/restarts {RESTARTS_SECONDS} >/run/out 2>&1 || {{ cat /run/out; exit 1; }}\n\
              kill $loop; wait $loop || true; rpc.nfsd 8\n\
              grep 'checks passed' /run/out\n",
