@@ -92,7 +92,7 @@ impl PlanInputs {
         let hints = operation.hints();
         let holes = holes(operation);
         let rewriting = match holes {
-            Holes::Leave | Holes::LeaveLocked => Rewriting::Forbidden,
+            Holes::Leave => Rewriting::Forbidden,
             Holes::Rewrite | Holes::RewriteLocked => Rewriting::Allowed,
         };
         PlanInputs {
@@ -439,8 +439,6 @@ pub fn plan_facts(facts: &pario_driver::Facts, nodes: Vec<u32>) -> Facts {
 pub(super) enum Holes {
     /// Only the ranks' runs are written.
     Leave,
-    /// The same, under a lock.
-    LeaveLocked,
     /// They may be read and written back: there is no other writer.
     Rewrite,
     /// They may be read and written back under a lock.
@@ -485,14 +483,10 @@ pub(super) fn holes(operation: &Operation) -> Holes {
         Some(method) => method != AccessMethod::Sieve,
         None => hints.romio_ds_write == Sieving::Disable,
     };
-    let is_rewritable = !unwanted && mode.can_read();
-    if operation.locks_writes() {
-        match is_rewritable && operation.rewrites_locked() {
-            true => Holes::RewriteLocked,
-            false => Holes::LeaveLocked,
-        }
-    } else if !is_rewritable {
+    if unwanted || !mode.can_read() {
         Holes::Leave
+    } else if operation.rewrites_locked() {
+        Holes::RewriteLocked
     } else if mode.contains(Mode::UNIQUE_OPEN) {
         Holes::Rewrite
     } else {

@@ -145,14 +145,6 @@ impl Ranks<'_> {
         Ok(())
     }
 
-    /// Moves a batch, under a lock if writes need one.
-    fn transfer_locked(&self, batch: &Batch<'_>) -> Outcome {
-        match self.operation.lock_batch(batch) {
-            Ok(_lock) => self.operation.handle().transfer(batch),
-            Err(error) => Outcome::failed(0, error),
-        }
-    }
-
     /// Moves the ranks' packed parts in the order of the file; returns the first byte that was
     /// not moved.
     fn move_parts(
@@ -177,7 +169,7 @@ impl Ranks<'_> {
             let (some, after) = rest.split_at(most.min(rest.len()));
             let mut batch = Batch::new(self.operation.direction());
             some.iter().for_each(|piece| piece.push(&mut batch));
-            let Outcome { bytes, error } = self.transfer_locked(&batch);
+            let Outcome { bytes, error } = self.operation.transfer_list(&batch);
             if bytes == batch.bytes() {
                 rest = after;
                 continue;

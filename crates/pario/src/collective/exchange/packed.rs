@@ -65,13 +65,10 @@ pub(super) fn transfer(
 }
 
 fn carry_out(operation: &Operation, batch: &Batch<'_>) -> Result<(), Stopped> {
-    let Some(first) = batch.pieces().first() else {
+    if batch.pieces().is_empty() {
         return Ok(());
-    };
-    let _lock = operation
-        .lock_batch(batch)
-        .map_err(|error| (first.offset, Some(error)))?;
-    let Outcome { mut bytes, error } = operation.handle().transfer(batch);
+    }
+    let Outcome { mut bytes, error } = operation.transfer_list(batch);
     if bytes == batch.bytes() && error.is_none() {
         return Ok(());
     }
