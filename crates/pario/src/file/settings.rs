@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use pario_driver::{Direction, Placement};
 use pario_hints::{Hints, Rmw};
 
-use super::Atomicity;
+use super::{Atomicity, WriteProtocol};
 use crate::{access, view::FlattenedView};
 
 /// The settings of a call, from its start to its end. By the time a call in the background is
@@ -15,6 +15,7 @@ pub(crate) struct CallSettings {
     pub(crate) view: Arc<FlattenedView>,
     pub(crate) hints: Arc<Hints>,
     pub(crate) atomicity: Atomicity,
+    pub(crate) protocol: WriteProtocol,
     /// Where the program says the bytes of the file are.
     pub(crate) placement: Option<Placement>,
     /// Whether contiguous accesses in each direction go straight to the driver.
@@ -23,11 +24,12 @@ pub(crate) struct CallSettings {
 }
 
 impl CallSettings {
-    fn new(view: Arc<FlattenedView>, hints: Arc<Hints>, atomicity: Atomicity) -> CallSettings {
+    fn new(view: Arc<FlattenedView>, hints: Arc<Hints>, protocol: WriteProtocol) -> CallSettings {
         let mut settings = CallSettings {
             view,
             hints,
-            atomicity,
+            atomicity: Atomicity::NonAtomic,
+            protocol,
             placement: None,
             reads_one_piece: false,
             writes_one_piece: false,
@@ -50,7 +52,18 @@ impl CallSettings {
             && self.view.representation().is_identity();
         let is_free = |direction| is_plain && access::asked(direction, hints).is_none();
         self.reads_one_piece = is_free(Direction::Read);
-        self.writes_one_piece = is_free(Direction::Write) && hints.pario_rmw != Rmw::Locked;
+        let locks = self.locks_writes();
+        self.writes_one_piece = is_free(Direction::Write) && !locks;
+    }
+
+    /// Whether every write locks its range.
+    pub(crate) fn locks_writes(&self) -> bool {
+        self.hints.pario_rmw == Rmw::Locked || self.protocol != WriteProtocol::Unlocked
+    }
+
+    /// Whether writes may write back what they have read under their lock.
+    pub(crate) fn rewrites_locked(&self) -> bool {
+        self.hints.pario_rmw == Rmw::Locked || self.protocol == WriteProtocol::Rewriting
     }
 
     /// Whether contiguous data goes straight to the driver: the view has no holes, no byte is
@@ -69,9 +82,13 @@ impl CallSettings {
 pub(crate) struct CurrentSettings(RwLock<Arc<CallSettings>>);
 
 impl CurrentSettings {
-    pub(super) fn new(view: FlattenedView, hints: Hints) -> CurrentSettings {
+    pub(super) fn new(
+        view: FlattenedView,
+        hints: Hints,
+        protocol: WriteProtocol,
+    ) -> CurrentSettings {
         let (view, hints) = (Arc::new(view), Arc::new(hints));
-        let settings = CallSettings::new(view, hints, Atomicity::NonAtomic);
+        let settings = CallSettings::new(view, hints, protocol);
         CurrentSettings(RwLock::new(Arc::new(settings)))
     }
 
@@ -103,7 +120,7 @@ mod tests {
     #[test]
     fn every_change_decides_again_what_goes_straight_to_the_driver() {
         let view = FlattenedView::bytes(1).unwrap();
-        let settings = CurrentSettings::new(view, Hints::default());
+        let settings = CurrentSettings::new(view, Hints::default(), WriteProtocol::Unlocked);
         let allowed = || {
             [Direction::Read, Direction::Write]
                 .map(|direction| settings.with(|it| it.allow_one_piece(direction)))
@@ -120,6 +137,10 @@ mod tests {
             allowed()
         };
         assert_eq!(with(|it| it.pario_rmw = Rmw::Locked), [true, false]);
+        settings.change(|it| it.hints = Arc::default());
+        settings.change(|it| it.protocol = WriteProtocol::Locked);
+        assert_eq!(allowed(), [true, false]);
+        settings.change(|it| it.protocol = WriteProtocol::Unlocked);
         let list = with(|it| it.pario_write_method = Some(AccessMethod::List));
         assert_eq!(list, [true, false]);
         let sieve = with(|it| it.pario_read_method = Some(AccessMethod::Sieve));
