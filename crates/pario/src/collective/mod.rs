@@ -56,6 +56,7 @@ use crate::{
 };
 use entry::Entry;
 use exchange::Planning;
+pub(crate) use planning::have_persistent_realms;
 pub use planning::plan_facts;
 use planning::{CallPlan, Exchange, Holes};
 use write_guard::CollectiveWriteGuard;
@@ -121,7 +122,7 @@ pub(crate) fn run(
     memory: Memory,
 ) -> Result<Status> {
     let settings = file.settings();
-    file.finish_earlier(&settings.hints);
+    file.finish_earlier(&settings);
     if let Some(result) = run_one_piece(file, context, call, &settings, &memory) {
         return result;
     }
