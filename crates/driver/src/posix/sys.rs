@@ -125,6 +125,7 @@ pub(crate) fn transfer(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> io::Result<us
 ///
 /// # Panics
 /// If the range is not inside the piece.
+#[inline]
 pub(crate) fn transfer_first(
     fd: BorrowedFd<'_>,
     batch: &Batch<'_>,

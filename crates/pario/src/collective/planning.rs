@@ -26,12 +26,16 @@ impl SharedHistory {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether an earlier call may still determine the realms of a later one.
-    pub(super) fn is_open(&self, hints: &Hints) -> bool {
-        let partition = Tuning::from_hints(hints, Direction::Read).partition;
-        let persists = partition.is_some_and(|name| name.starts_with(Persistent::ANY.name()));
-        persists && self.get().persistent.is_none()
+    /// Whether an earlier call may still determine the realms of a later one, if they persist.
+    pub(super) fn is_open(&self) -> bool {
+        self.get().persistent.is_none()
     }
+}
+
+/// Whether the hints request realms that persist from call to call.
+pub(crate) fn have_persistent_realms(hints: &Hints) -> bool {
+    let partition = Tuning::from_hints(hints, Direction::Read).partition;
+    partition.is_some_and(|name| name.starts_with(Persistent::ANY.name()))
 }
 
 /// Plans and decisions kept for later calls of a context. The same on all ranks,
