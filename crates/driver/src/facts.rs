@@ -173,12 +173,21 @@ impl FileSystem {
     /// Whether files are striped over servers.
     pub fn stripes_files(&self) -> bool {
         use FileSystem::*;
-        matches!(self, Lustre | BeeGfs | PanFs | OrangeFs | Ceph)
+        matches!(self, Lustre | BeeGfs | PanFs | OrangeFs) || self.is_ceph()
+    }
+
+    /// Whether it is CephFS, by the kernel's client or by FUSE.
+    pub fn is_ceph(&self) -> bool {
+        match self {
+            FileSystem::Ceph => true,
+            FileSystem::Fuse { subtype } => subtype == "ceph-fuse",
+            _ => false,
+        }
     }
 
     /// Whether pario can set the striping of a new file.
     pub fn sets_stripes(&self) -> bool {
-        matches!(self, FileSystem::Lustre | FileSystem::BeeGfs)
+        matches!(self, FileSystem::Lustre | FileSystem::BeeGfs) || self.is_ceph()
     }
 
     /// Latency of short buffered transfers. On a local file system, a write

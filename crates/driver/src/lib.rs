@@ -82,7 +82,7 @@ pub use identity::{FileComparison, FileIdentity};
 pub use lock::{LockMode, RangeLock};
 pub use mapped::Mapped;
 pub use mem::Memory;
-pub use nfs::Nfs;
+pub use nfs::{FlagState, Nfs, WriterFlag};
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow, ScatteredWrites};
 pub use pario_types::{
     Client, Coherence, Component, Direction, LockProtocol, PlacedPart, Placement, Server, Storage,

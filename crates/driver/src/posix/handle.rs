@@ -107,6 +107,7 @@ impl PosixHandle {
     }
 
     /// A pass for a transfer that ends with the call.
+    #[inline]
     fn visit_to_move(&self, batch: &Batch<'_>) -> io::Result<Visit<'_, Descriptor>> {
         self.locks.check_released(&self.file)?;
         let pass = self.file.visit()?;
@@ -114,6 +115,7 @@ impl PosixHandle {
         Ok(pass)
     }
 
+    #[inline]
     fn check_movable(&self, batch: &Batch<'_>) -> io::Result<()> {
         self.how.access.require(batch.direction())?;
         batch.require_addressable()

@@ -20,6 +20,7 @@ use std::{
 use crate::{
     Advice, Batch, Capabilities, Completion, Creation, Direction, Driver, Facts, FileIdentity,
     FileSystem, Handle, Latency, LockMode, MountView, OpenHow, Outcome, Placement, RangeLock,
+    WriterFlag,
 };
 
 /// An operation of a driver.
@@ -298,6 +299,10 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
 
     fn bypasses_cache(&self) -> bool {
         self.file.inner.bypasses_cache()
+    }
+
+    fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {
+        self.file.inner.writer_flag()
     }
 
     fn node_path(&self) -> Option<PathBuf> {

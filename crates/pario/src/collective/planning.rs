@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pario_driver::Direction;
 use pario_exchange::Packing;
-use pario_hints::{AccessMethod, Hints, Rmw, Sieving};
+use pario_hints::{AccessMethod, Hints, Sieving};
 pub(super) use pario_plan::Exchange;
 use pario_plan::{
     Access, Case, Decision, Facts, History, Members, Placement, Plan, Requested, Rewriting, Rounds,
@@ -26,12 +26,16 @@ impl SharedHistory {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether an earlier call may still determine the realms of a later one.
-    pub(super) fn is_open(&self, hints: &Hints) -> bool {
-        let partition = Tuning::from_hints(hints, Direction::Read).partition;
-        let persists = partition.is_some_and(|name| name.starts_with(Persistent::ANY.name()));
-        persists && self.get().persistent.is_none()
+    /// Whether an earlier call may still determine the realms of a later one, if they persist.
+    pub(super) fn is_open(&self) -> bool {
+        self.get().persistent.is_none()
     }
+}
+
+/// Whether the hints request realms that persist from call to call.
+pub(crate) fn have_persistent_realms(hints: &Hints) -> bool {
+    let partition = Tuning::from_hints(hints, Direction::Read).partition;
+    partition.is_some_and(|name| name.starts_with(Persistent::ANY.name()))
 }
 
 /// Plans and decisions kept for later calls of a context. The same on all ranks,
@@ -77,10 +81,11 @@ pub(super) struct CallPlan<'a> {
     pub(super) number: u64,
 }
 
-/// Input of the planner that depends on the hints only.
+/// Input of the planner that depends on the hints and the write protocol only.
 #[derive(Debug)]
 struct PlanInputs {
     hints: Arc<Hints>,
+    holes: Holes,
     facts: Facts,
     read: Tuning,
     write: Tuning,
@@ -89,12 +94,14 @@ struct PlanInputs {
 impl PlanInputs {
     fn new(operation: &Operation, comm: &dyn Transport) -> PlanInputs {
         let hints = operation.hints();
-        let rewriting = match holes(operation) {
+        let holes = holes(operation);
+        let rewriting = match holes {
             Holes::Leave => Rewriting::Forbidden,
             Holes::Rewrite | Holes::RewriteLocked => Rewriting::Allowed,
         };
         PlanInputs {
             hints: hints.clone(),
+            holes,
             facts: facts(operation, comm),
             read: Tuning::from_hints(hints, Direction::Read),
             write: Tuning {
@@ -106,7 +113,7 @@ impl PlanInputs {
 
     /// Whether it is still valid.
     fn is_of(&self, operation: &Operation) -> bool {
-        Arc::ptr_eq(&self.hints, operation.hints())
+        Arc::ptr_eq(&self.hints, operation.hints()) && self.holes == holes(operation)
     }
 }
 
@@ -549,7 +556,7 @@ pub(super) fn holes(operation: &Operation) -> Holes {
     };
     if unwanted || !mode.can_read() {
         Holes::Leave
-    } else if hints.pario_rmw == Rmw::Locked {
+    } else if operation.rewrites_locked() {
         Holes::RewriteLocked
     } else if mode.contains(Mode::UNIQUE_OPEN) {
         Holes::Rewrite
