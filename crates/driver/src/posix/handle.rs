@@ -21,7 +21,7 @@ use crate::{
     batch::beyond_files,
     closing::{Closing, ResourceGuard, Visit},
     control::Control,
-    creation, detect,
+    creation, detect, gpfs,
     lock::OnConflict,
     lustre::GroupLock,
     mapped::{Copier, Populate, Stores},
@@ -250,8 +250,10 @@ impl Handle for PosixHandle {
     }
 
     fn advise(&self, advice: Advice) {
-        if let Ok(file) = self.file.enter() {
-            sys::advise(file.buffered(), advice);
+        let Ok(file) = self.file.enter() else { return };
+        match self.facts.file_system {
+            FileSystem::Gpfs => gpfs::advise(&self.control, file.buffered(), advice),
+            _ => sys::advise(file.buffered(), advice),
         }
     }
 

@@ -8,6 +8,7 @@
 //! checks that it is the only write (`write_guard.rs`): ranks compute everything
 //! else from the views, which they exchanged when they were set.
 
+mod access_range;
 mod all_to_all;
 mod atomic;
 mod background;
@@ -121,15 +122,25 @@ pub(crate) fn run(
     call: Call,
     memory: Memory,
 ) -> Result<Status> {
-    let settings = file.settings();
-    file.finish_earlier(&settings);
-    if let Some(result) = run_one_piece(file, context, call, &settings, &memory) {
+    run_with(file, context, call, &file.settings(), memory)
+}
+
+/// As [`run`], for a call with these settings.
+pub(crate) fn run_with(
+    file: &Arc<Inner>,
+    context: &CollectiveContext,
+    call: Call,
+    settings: &Arc<CallSettings>,
+    memory: Memory,
+) -> Result<Status> {
+    file.finish_earlier(settings);
+    if let Some(result) = run_one_piece(file, context, call, settings, &memory) {
         return result;
     }
     let prepared = file
         .check_no_split()
-        .and_then(|()| Operation::prepare_on(&settings, file, call, memory));
-    run_prepared(file, context, call, &settings, prepared)
+        .and_then(|()| Operation::prepare_on(settings, file, call, memory));
+    run_prepared(file, context, call, settings, prepared)
 }
 
 /// Carries out an independent call of which this rank moves one piece. `None` if it is another
@@ -225,7 +236,7 @@ fn execute(
             };
             // Held until all ranks are done: one may still rewrite holes when
             // this one has finished.
-            let guard = CollectiveWriteGuard::of_windows(comm, operation, rounds)?;
+            let guard = CollectiveWriteGuard::of_windows(comm, operation, &call, rounds)?;
             let Some(windows) = windows else {
                 let kind = call.exchange;
                 let planning = Planning::new(operation, memory, guard.holes);

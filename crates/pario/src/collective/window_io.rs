@@ -3,7 +3,7 @@
 
 use std::{io, ops::Range, sync::OnceLock};
 
-use pario_driver::{Batch, Direction, LockMode, Outcome};
+use pario_driver::{Batch, Direction, Outcome};
 use pario_hints::{AccessMethod, Sieving};
 use pario_plan::{
     Access, MemberRanks, Window,
@@ -206,11 +206,8 @@ impl<'a> WindowIo<'a> {
         let (Some(first), Some(last)) = (runs.first(), runs.last()) else {
             return false;
         };
-        match self.holes {
-            Holes::Leave => false,
-            Holes::Rewrite => self.rewrites(runs, &(first.start..last.end)),
-            Holes::RewriteLocked => true,
-        }
+        let rewrites = || self.rewrites(runs, &(first.start..last.end));
+        self.operation.locks_writes() || self.holes != Holes::Leave && rewrites()
     }
 
     fn write_runs(
@@ -231,16 +228,8 @@ impl<'a> WindowIo<'a> {
         };
         let staging = staging.transpose().map_err(|error| (span.start, error))?;
         // Staging memory first, then the lock: see `access::Locking`.
-        let _lock = match self.holes {
-            Holes::RewriteLocked => {
-                let lock = self
-                    .operation
-                    .handle()
-                    .lock(span.clone(), LockMode::Exclusive);
-                Some(lock.map_err(|error| (span.start, error))?)
-            }
-            _ => None,
-        };
+        let lock = self.operation.lock_range(span.clone());
+        let _lock = lock.map_err(|error| (span.start, error))?;
         match staging {
             Some(mut staging) => {
                 let len = (span.end - span.start) as usize;

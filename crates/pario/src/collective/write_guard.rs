@@ -1,4 +1,5 @@
-//! The write guards of collective writes.
+//! What a collective call holds while its data moves: the write guards of collective writes, and
+//! the range that an aggregator has announced.
 //!
 //! A rank that excludes its own other writes does not wait for other ranks, unless all ranks
 //! hold their guards. Otherwise a call in the background and one in the foreground could wait
@@ -9,13 +10,17 @@ use pario_driver::Direction;
 use pario_plan::Rounds;
 use pario_transport::Transport;
 
-use super::planning::{self, Holes};
+use super::{
+    access_range::AccessRange,
+    planning::{self, CallPlan, Holes},
+};
 use crate::{Result, operation::Operation, writer_lock::WriteGuard};
 
 /// The guard of a call, and what the call may do under it.
 pub(super) struct CollectiveWriteGuard {
     /// Reads need none.
     _guard: Option<WriteGuard>,
+    _range: Option<AccessRange>,
     pub(super) holes: Holes,
 }
 
@@ -27,6 +32,7 @@ impl CollectiveWriteGuard {
                 Direction::Read => None,
                 Direction::Write => Some(operation.writer_lock().shared()),
             },
+            _range: None,
             holes: Holes::Leave,
         }
     }
@@ -35,6 +41,17 @@ impl CollectiveWriteGuard {
     /// are not if some rank has another write under way. All ranks have made the call when they
     /// get here.
     pub(super) fn of_windows(
+        comm: &dyn Transport,
+        operation: &Operation,
+        call: &CallPlan<'_>,
+        rounds: &Rounds,
+    ) -> Result<CollectiveWriteGuard> {
+        let mut guard = CollectiveWriteGuard::without_range(comm, operation, rounds)?;
+        guard._range = AccessRange::announce(comm.rank(), operation, rounds, call.accesses);
+        Ok(guard)
+    }
+
+    fn without_range(
         comm: &dyn Transport,
         operation: &Operation,
         rounds: &Rounds,
@@ -55,6 +72,7 @@ impl CollectiveWriteGuard {
         if all.iter().all(|alone| alone.as_slice() == [1]) {
             return Ok(CollectiveWriteGuard {
                 _guard: guard,
+                _range: None,
                 holes,
             });
         }
