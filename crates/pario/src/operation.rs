@@ -13,13 +13,13 @@ use pario_datarep::Converter;
 use pario_driver::{
     Batch, Direction, Handle, Latency, LockMode, Outcome, Placement as FilePlacement, RangeLock,
 };
-use pario_hints::{Hints, Rmw};
+use pario_hints::Hints;
 
 use crate::{
     Error, ErrorKind, Mode, Result, Status,
     access::{
         AccessMethod, Buffers, Locking, MemoryData, Moved, ReadModifyWrite, ResolvedAccess,
-        Selection, Transfer,
+        Selection, Transfer, sieve_extent,
     },
     buffer::Memory,
     file::{Atomicity, CallSettings, Inner, LateHandle},
@@ -44,6 +44,13 @@ pub(crate) enum Position {
     Shared,
     /// At an offset that a collective call derived from the shared pointer.
     Ordered(u64),
+}
+
+/// What the other ranks of an atomic collective write do meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    Write,
+    Wait,
 }
 
 /// The arguments of a call, other than its memory.
@@ -176,14 +183,15 @@ impl Operation {
     }
 
     /// Moves the data under a lock that one rank holds for all. The lock does not exclude the
-    /// ranks from each other, so none may write back bytes that it only read.
-    pub(crate) fn run_unlocked(&self) -> Result<Status> {
+    /// ranks from each other: if they write at the same time, none may write back bytes that it
+    /// only read.
+    pub(crate) fn run_unlocked(&self, others: Others) -> Result<Status> {
         let (plan, _guard) = self.plan();
         let mut transfer = Transfer {
             locking: Locking::None,
             ..self.transfer(plan)
         };
-        if self.file.comm.size() > 1 {
+        if self.file.comm.size() > 1 && (others == Others::Write || !self.rewrites_in_turn()) {
             transfer.read_modify_write =
                 ReadModifyWrite::Forbidden("other ranks write under the same lock");
         }
@@ -256,6 +264,22 @@ impl Operation {
         self.settings.placement.as_ref().or(known)
     }
 
+    /// Whether writes may write back what they have read under their lock.
+    pub(crate) fn rewrites_locked(&self) -> bool {
+        self.settings.rewrites_locked()
+    }
+
+    /// Whether ranks under one lock write one after the other, so that each can rewrite gaps:
+    /// where every piece would be a request to the server, that is faster. The same on all ranks.
+    pub(crate) fn rewrites_in_turn(&self) -> bool {
+        self.rewrites_locked() && self.file.sharing.bypasses_caches
+    }
+
+    /// The length up to which a piece with the gap after it is moved as a whole.
+    pub(crate) fn sieve_extent(&self) -> u64 {
+        sieve_extent(&*self.file.handle, self.call.direction, self.hints())
+    }
+
     pub(crate) fn memory(&self) -> &Memory {
         &self.access.memory
     }
@@ -289,7 +313,7 @@ impl Operation {
     /// Whether every write on the handle locks its range, because others may read-modify-write
     /// (semantics rule 1).
     pub(crate) fn locks_writes(&self) -> bool {
-        self.call.direction == Direction::Write && self.hints().pario_rmw == Rmw::Locked
+        self.call.direction == Direction::Write && self.settings.locks_writes()
     }
 
     /// The lock that moving data of a range needs, if any.
@@ -392,7 +416,7 @@ impl Operation {
         let bytes = self.access.memory.bytes();
         bytes <= self.settings.hints.pario_inline_bytes
             && self.settings.atomicity == Atomicity::NonAtomic
-            && self.settings.hints.pario_rmw != Rmw::Locked
+            && !self.settings.locks_writes()
             && self.access.converter.is_none()
             && self.file.buffers.has_room(bytes)
             && (self.access.view.layout().is_dense() || {
@@ -446,8 +470,7 @@ impl Operation {
             };
             return (plan, None);
         }
-        let locked = self.locks_writes();
-        let locking = self.locking(match locked {
+        let locking = self.locking(match self.locks_writes() {
             true => Locking::EachWrite,
             false => Locking::None,
         });
@@ -461,7 +484,7 @@ impl Operation {
                 forbidden("the file was opened WRITE_ONLY"),
                 Some(writer_lock.shared()),
             )
-        } else if locked {
+        } else if self.settings.rewrites_locked() {
             (
                 Plan {
                     read_modify_write: ReadModifyWrite::Locked,

@@ -451,6 +451,21 @@ pub(crate) fn attribute(fd: BorrowedFd<'_>, name: &CStr, limit: usize) -> io::Re
     Ok(value)
 }
 
+/// Sets an extended attribute.
+pub(crate) fn set_attribute(fd: BorrowedFd<'_>, name: &CStr, value: &[u8]) -> io::Result<()> {
+    // SAFETY: the name is terminated, and the value has the given length.
+    let result = unsafe {
+        libc::fsetxattr(
+            fd.as_raw_fd(),
+            name.as_ptr(),
+            value.as_ptr().cast(),
+            value.len(),
+            0,
+        )
+    };
+    checked(result).map(drop)
+}
+
 /// An event counter (eventfd) that starts at zero.
 pub(crate) fn counter() -> io::Result<OwnedFd> {
     // SAFETY: no memory is passed.

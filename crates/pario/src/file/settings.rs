@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use pario_driver::{Direction, Placement};
 use pario_hints::{Hints, Rmw};
 
-use super::Atomicity;
+use super::{Atomicity, WriteProtocol};
 use crate::{
     access, collective,
     view::{ContiguousView, FlattenedView},
@@ -18,6 +18,7 @@ pub(crate) struct CallSettings {
     pub(crate) view: Arc<FlattenedView>,
     pub(crate) hints: Arc<Hints>,
     pub(crate) atomicity: Atomicity,
+    pub(crate) protocol: WriteProtocol,
     /// Where the program says the bytes of the file are.
     pub(crate) placement: Option<Placement>,
     /// The view, if contiguous accesses in each direction go straight to the driver.
@@ -27,11 +28,12 @@ pub(crate) struct CallSettings {
 }
 
 impl CallSettings {
-    fn new(view: Arc<FlattenedView>, hints: Arc<Hints>, atomicity: Atomicity) -> CallSettings {
+    fn new(view: Arc<FlattenedView>, hints: Arc<Hints>, protocol: WriteProtocol) -> CallSettings {
         let mut settings = CallSettings {
             view,
             hints,
-            atomicity,
+            atomicity: Atomicity::NonAtomic,
+            protocol,
             placement: None,
             reads_one_piece: None,
             writes_one_piece: None,
@@ -57,8 +59,17 @@ impl CallSettings {
         };
         let if_free = |direction| view.filter(|_| access::asked(direction, hints).is_none());
         self.reads_one_piece = if_free(Direction::Read);
-        self.writes_one_piece =
-            if_free(Direction::Write).filter(|_| hints.pario_rmw != Rmw::Locked);
+        self.writes_one_piece = if_free(Direction::Write).filter(|_| !self.locks_writes());
+    }
+
+    /// Whether every write locks its range.
+    pub(crate) fn locks_writes(&self) -> bool {
+        self.hints.pario_rmw == Rmw::Locked || self.protocol != WriteProtocol::Unlocked
+    }
+
+    /// Whether writes may write back what they have read under their lock.
+    pub(crate) fn rewrites_locked(&self) -> bool {
+        self.hints.pario_rmw == Rmw::Locked || self.protocol == WriteProtocol::Rewriting
     }
 
     /// Whether the realms of collective calls persist from call to call.
@@ -82,9 +93,13 @@ impl CallSettings {
 pub(crate) struct CurrentSettings(RwLock<Arc<CallSettings>>);
 
 impl CurrentSettings {
-    pub(super) fn new(view: FlattenedView, hints: Hints) -> CurrentSettings {
+    pub(super) fn new(
+        view: FlattenedView,
+        hints: Hints,
+        protocol: WriteProtocol,
+    ) -> CurrentSettings {
         let (view, hints) = (Arc::new(view), Arc::new(hints));
-        let settings = CallSettings::new(view, hints, Atomicity::NonAtomic);
+        let settings = CallSettings::new(view, hints, protocol);
         CurrentSettings(RwLock::new(Arc::new(settings)))
     }
 
@@ -116,7 +131,7 @@ mod tests {
     #[test]
     fn every_change_decides_again_what_goes_straight_to_the_driver() {
         let view = FlattenedView::bytes(1).unwrap();
-        let settings = CurrentSettings::new(view, Hints::default());
+        let settings = CurrentSettings::new(view, Hints::default(), WriteProtocol::Unlocked);
         let allowed = || {
             [Direction::Read, Direction::Write]
                 .map(|direction| settings.with(|it| it.one_piece_view(direction).is_some()))
@@ -133,6 +148,10 @@ mod tests {
             allowed()
         };
         assert_eq!(with(|it| it.pario_rmw = Rmw::Locked), [true, false]);
+        settings.change(|it| it.hints = Arc::default());
+        settings.change(|it| it.protocol = WriteProtocol::Locked);
+        assert_eq!(allowed(), [true, false]);
+        settings.change(|it| it.protocol = WriteProtocol::Unlocked);
         let list = with(|it| it.pario_write_method = Some(AccessMethod::List));
         assert_eq!(list, [true, false]);
         let sieve = with(|it| it.pario_read_method = Some(AccessMethod::Sieve));
