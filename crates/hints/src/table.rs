@@ -113,12 +113,16 @@ hints! {
     pario_sieve_density: u64 = 5, Number(0..=100);
     Noncontiguous, Rank, Always;
 
-    /// Whether writes may read, modify and write back a range. `never`
-    /// restricts this to files opened with `UNIQUE_OPEN`, which have no other
-    /// writers. `locked` allows it everywhere; in return every write on the
-    /// handle, contiguous ones included, locks its range: a lock that only
-    /// one side takes would protect nothing.
-    pario_rmw: Rmw = Rmw::Never, Words::<Rmw>::ANY;
+    /// Whether writes may read, modify and write back a range. `automatic`
+    /// restricts this to files that have no other writers: those opened with
+    /// `UNIQUE_OPEN`, and, for collective writes on one node and writes of a
+    /// single rank to local file systems, those on which the kernel grants a
+    /// lease because nobody else has them open. Whoever opens the file at that
+    /// moment waits for a few milliseconds. `never` does without leases. `locked`
+    /// allows it everywhere; in return every write on the handle, contiguous ones
+    /// included, locks its range: a lock that only one side takes would
+    /// protect nothing.
+    pario_rmw: Rmw = Rmw::Automatic, Words::<Rmw>::ANY;
     Noncontiguous, File, Open;
 
     /// How many small pieces with gaps between them are written where sieving

@@ -6,20 +6,22 @@ use std::{
     ops::Range,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
+    sync::{Mutex, OnceLock},
 };
 
 use super::{
     calls::{Calls, SystemCall},
     descriptor::{Descriptor, ListMethod, access_flags, create_flags},
+    lease::{FileLease, Suspended},
     locks::Locks,
     preallocate, sys, transfer,
 };
 use crate::{
-    Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity, FileSystem,
-    Handle, IoMode, Latency, LockMode, MountView, OpenHow, Outcome, RangeLock, ScatteredWrites,
-    background,
+    Access, Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity,
+    FileSystem, Handle, IoMode, Latency, Lease, LockMode, MountView, OpenHow, Outcome, RangeLock,
+    ScatteredWrites, Suspension, background,
     batch::beyond_files,
-    closing::{Closing, ResourceGuard, Visit},
+    closing::{Closing, ResourceGuard, Visit, lock},
     control::Control,
     creation, detect,
     lock::OnConflict,
@@ -30,14 +32,20 @@ use crate::{
 
 /// One rank's open file.
 pub(crate) struct PosixHandle {
-    file: Closing<Descriptor>,
+    pub(super) file: Closing<Descriptor>,
     how: OpenHow,
     calls: Calls,
-    locks: Locks,
+    pub(super) locks: Locks,
     facts: Facts,
     creation: Option<Creation>,
     control: Control,
     group_lock: GroupLock,
+    /// Whether the file can be leased.
+    is_leasable: bool,
+    /// What was last advised.
+    advice: Mutex<Option<Advice>>,
+    /// Why the file could not be opened again after a suspension.
+    lost: OnceLock<(io::ErrorKind, String)>,
 }
 
 /// What a handle takes over from its driver.
@@ -65,6 +73,7 @@ impl PosixHandle {
             Some(stores) => file.with_stores(stores),
             None => file,
         };
+        let is_leasable = is_leasable(how, assumed.as_ref(), &facts);
         let file = match queues_stripes(how, &facts) {
             true => file.with_queued_stripes(),
             false => file,
@@ -78,14 +87,41 @@ impl PosixHandle {
             creation,
             control,
             group_lock: GroupLock::default(),
+            is_leasable,
+            advice: Mutex::default(),
+            lost: OnceLock::new(),
         })
+    }
+
+    /// Advises a new description as the last one was.
+    pub(super) fn renew_advice(&self, file: &Descriptor) {
+        if let Some(advice) = *lock(&self.advice) {
+            sys::advise(file.buffered(), advice);
+        }
+    }
+
+    /// Notes that the file could not be opened again. It counts as closed from now on.
+    pub(super) fn note_lost(&self, error: &io::Error) {
+        let message = format!(
+            "the file was closed while another rank used it alone, and could not be opened \
+             again: {error}"
+        );
+        let _ = self.lost.set((error.kind(), message));
+    }
+
+    /// The error of a call on a closed file.
+    fn closed(&self, error: io::Error) -> io::Error {
+        match self.lost.get() {
+            Some((kind, message)) => io::Error::new(*kind, message.clone()),
+            None => error,
+        }
     }
 
     /// A pass, unless a lock of this handle's is stuck: someone waits for it,
     /// so the next call of whatever kind reports it.
     pub(crate) fn enter(&self) -> io::Result<ResourceGuard<Descriptor>> {
         self.locks.check_released(&self.file)?;
-        self.file.enter()
+        self.file.enter().map_err(|error| self.closed(error))
     }
 
     /// A pass for a call that changes the file.
@@ -105,7 +141,7 @@ impl PosixHandle {
     /// A pass for a transfer that ends with the call.
     fn visit_to_move(&self, batch: &Batch<'_>) -> io::Result<Visit<'_, Descriptor>> {
         self.locks.check_released(&self.file)?;
-        let pass = self.file.visit()?;
+        let pass = self.file.visit().map_err(|error| self.closed(error))?;
         self.check_movable(batch)?;
         Ok(pass)
     }
@@ -155,6 +191,18 @@ fn stores(
     // Blocks longer than pages are huge pages, which are mapped by other rules.
     let has_plain_pages = facts.block_size <= sys::page_size();
     (is_allowed && has_plain_pages).then(|| Stores::new(copier, populate))
+}
+
+/// Whether leases tell who else has the file open: all accesses go through this kernel, and
+/// those of this handle through one description.
+fn is_leasable(how: &OpenHow, assumed: Option<&FileSystem>, facts: &Facts) -> bool {
+    let is_buffered = [Direction::Read, Direction::Write]
+        .into_iter()
+        .all(|direction| how.mode(direction) == IoMode::Buffered);
+    how.access == Access::ReadWrite
+        && is_buffered
+        && assumed.is_none()
+        && facts.file_system.grants_leases()
 }
 
 /// Whether the stripes of a list go to the kernel together: they are on several
@@ -248,6 +296,7 @@ impl Handle for PosixHandle {
     }
 
     fn advise(&self, advice: Advice) {
+        *lock(&self.advice) = Some(advice);
         if let Ok(file) = self.file.enter() {
             sys::advise(file.buffered(), advice);
         }
@@ -282,6 +331,21 @@ impl Handle for PosixHandle {
         };
         self.group_lock
             .release(&self.control, file.buffered(), flush)
+    }
+
+    fn lease(&self) -> Option<Box<dyn Lease>> {
+        if !self.is_leasable {
+            return None;
+        }
+        let lease = FileLease::take(self.file.enter().ok()?)?;
+        Some(Box::new(lease))
+    }
+
+    fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
+        if !self.is_leasable {
+            return None;
+        }
+        Some(Box::new(Suspended::new(self)?))
     }
 
     fn check(&self) -> io::Result<()> {
@@ -322,7 +386,7 @@ impl Handle for PosixHandle {
     fn close(&self) -> io::Result<()> {
         // Closing releases the lock, but someone may have waited for it.
         let released = self.locks.check_released(&self.file);
-        let file = self.file.close()?;
+        let file = self.file.close().map_err(|error| self.closed(error))?;
         let closed = file.close();
         closed.and(self.file.replaced_outcome()).and(released)
     }
