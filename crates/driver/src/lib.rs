@@ -52,6 +52,7 @@ mod detect;
 pub mod doubles;
 mod driver;
 mod facts;
+mod gpfs;
 mod identity;
 mod lease;
 mod lock;

@@ -91,6 +91,23 @@ pub enum Advice {
     Random,
     /// Once per byte: do not cache the data.
     NoReuse,
+    /// Only this range, until [`Advice::FreeRange`]: a file system that passes tokens
+    /// between nodes can give this one all of them at once.
+    AccessRange {
+        /// Where the range starts.
+        start: u64,
+        /// Where it ends.
+        end: u64,
+        /// What will be done there.
+        direction: Direction,
+    },
+    /// Not this range any more: other nodes may have its tokens.
+    FreeRange {
+        /// Where the range starts.
+        start: u64,
+        /// Where it ends.
+        end: u64,
+    },
 }
 
 /// Permissions of created files, before the umask.

@@ -77,7 +77,7 @@ hints! {
     /// `disable` none, `automatic` those whose pattern suggests it.
     /// `pario_read_method` takes precedence unless it is `automatic`.
     romio_ds_read: Sieving = Sieving::Automatic, Words::<Sieving>::ANY;
-    Noncontiguous, Rank, Always;
+    Noncontiguous, File, Always;
 
     /// Whether writes may be sieved. A sieved write also writes back bytes
     /// that it only read, so whatever the value, writes are sieved only if
@@ -85,18 +85,18 @@ hints! {
     /// write-only file. `pario_write_method` takes precedence unless it is
     /// `automatic`.
     romio_ds_write: Sieving = Sieving::Automatic, Words::<Sieving>::ANY;
-    Noncontiguous, Rank, Always;
+    Noncontiguous, File, Always;
 
     /// Method for non-contiguous reads: one call per piece (`direct`),
     /// vectored or batched calls (`list`), whole extents through a buffer
     /// (`sieve`), or whichever suits the access (`automatic`).
     pario_read_method: Option<AccessMethod> = None, Automatic(Words::<AccessMethod>::ANY);
-    Noncontiguous, Rank, Always, alias "pario_way_read";
+    Noncontiguous, File, Always, alias "pario_way_read";
 
     /// Method for non-contiguous writes, likewise. `sieve` becomes `list`
     /// where sieved writes are not allowed.
     pario_write_method: Option<AccessMethod> = None, Automatic(Words::<AccessMethod>::ANY);
-    Noncontiguous, Rank, Always, alias "pario_way_write";
+    Noncontiguous, File, Always, alias "pario_way_write";
 
     /// Maximum number of pieces per vectored or batched call.
     pario_list_pieces: u64 = 4096, Number(1..=MIB);
@@ -106,7 +106,7 @@ hints! {
     /// are at most this long on average. Beyond that, separate calls are
     /// faster however dense the data.
     pario_sieve_extent: u64 = 16 * KIB, Bytes(0..=BUFFER_MAX);
-    Noncontiguous, Rank, Always, alias "romio_cb_ds_threshold";
+    Noncontiguous, File, Always, alias "romio_cb_ds_threshold";
 
     /// The automatic choice sieves only if at least this percentage of the
     /// bytes between the first and the last is requested.
@@ -367,6 +367,15 @@ hints! {
     pario_group_lock: bool = false, Flag;
     File, File, Open;
 
+    /// Whether aggregators tell GPFS the range of the file that they access in a
+    /// collective call, and at its end that they are done with it (`gpfs_fcntl`'s
+    /// access range and free range), so that nodes get the tokens of their blocks
+    /// together and do not have to take them away from each other. Needs
+    /// `libgpfs.so`; without it, and on other file systems, it has no effect. Not
+    /// tried on a real GPFS.
+    pario_gpfs_ranges: bool = false, Flag;
+    File, File, Always;
+
     /// Permissions of a new file, in octal. If not set, 666 less the process's
     /// umask.
     file_perm: Option<u32> = None, Maybe(Permissions);
@@ -395,6 +404,16 @@ hints! {
     /// the ranks do at the same time. Between nodes, `owner` needs an MPI that is
     /// initialised with `MPI_THREAD_MULTIPLE`; otherwise accesses of other
     /// ranks wait until rank 0 calls the MPI or accesses a file.
+    ///
+    /// `logs` is for files that are opened write-only and only appended to:
+    /// each rank writes what it writes at the shared pointer to a log of its own,
+    /// a file without a name next to the data, and waits for nobody. The next
+    /// collective call that needs the data or the position (close, sync, set_view,
+    /// seek_shared, ordered writes, set_size, preallocate, set_atomicity) writes
+    /// the logs to the file, in the order of the nodes' clocks. Until then the data
+    /// is not in the file, and the position that a rank sees does not include what
+    /// others have written. In other files, and in atomic mode, it means
+    /// `automatic`.
     pario_shared_pointer: SharedPointer = SharedPointer::Automatic, Words::<SharedPointer>::ANY;
     File, File, Open;
 

@@ -96,6 +96,8 @@ words! {
         File = "file",
         /// At rank 0.
         Owner = "owner",
+        /// Each rank has a log, and the logs are merged.
+        Logs = "logs",
     }
     /// Whether collective calls use aggregators (collective buffering).
     Buffering {

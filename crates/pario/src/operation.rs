@@ -3,12 +3,17 @@
 //! who runs it.
 
 use std::{
+    io,
+    ops::Range,
     panic::{self, AssertUnwindSafe},
     sync::Arc,
 };
 
 use pario_datarep::Converter;
-use pario_driver::{Batch, Direction, Handle, Latency, Lease, Placement as FilePlacement};
+use pario_driver::{
+    Batch, Direction, Handle, Latency, Lease, LockMode, Outcome, Placement as FilePlacement,
+    RangeLock,
+};
 use pario_hints::{Hints, Rmw};
 
 use crate::{
@@ -20,6 +25,7 @@ use crate::{
     buffer::Memory,
     file::{Atomicity, CallSettings, Inner, LateHandle},
     request::{Completion, InFlight, KeepAlive, Placement},
+    shared_pointer::Log,
     unreported::Unreported,
     view::{FlattenedView, ViewsEqual},
     writer_lock::{WriteGuard, WriterLock},
@@ -83,6 +89,8 @@ pub(crate) struct Operation {
     call: Call,
     access: ResolvedAccess,
     settings: Arc<CallSettings>,
+    /// The log that the data goes to instead of the file.
+    log: Option<Arc<dyn Handle>>,
 }
 
 impl Operation {
@@ -101,6 +109,9 @@ impl Operation {
     ) -> Result<Operation> {
         let view = &settings.view;
         check_allowed(file, view, call)?;
+        if let Some(log) = Self::log_of(settings, file, call) {
+            return Self::prepare_logged(log, settings, file, call, memory);
+        }
         let data = MemoryData::new(view, memory)?;
         let etypes = view.whole_etypes(data.file_bytes())?;
         let resolve = |offset| ResolvedAccess::new(call.direction, view.clone(), data, offset);
@@ -119,6 +130,38 @@ impl Operation {
             call,
             access,
             settings: settings.clone(),
+            log: None,
+        })
+    }
+
+    /// The log that a write at the shared pointer goes to, if there is one. Atomic ones have to be
+    /// in the file when they return.
+    fn log_of<'f>(settings: &CallSettings, file: &'f Inner, call: Call) -> Option<&'f Log> {
+        let is_logged = call.position == Position::Shared
+            && call.direction == Direction::Write
+            && settings.atomicity == Atomicity::NonAtomic;
+        file.shared_pointer.log().filter(|_| is_logged)
+    }
+
+    /// A write to the end of this rank's log.
+    fn prepare_logged(
+        log: &Log,
+        settings: &Arc<CallSettings>,
+        file: &Arc<Inner>,
+        call: Call,
+        memory: Memory,
+    ) -> Result<Operation> {
+        let view = log.view(&settings.view)?;
+        let data = MemoryData::new(&view, memory)?;
+        settings.view.whole_etypes(data.file_bytes())?;
+        let handle = log.handle()?.clone();
+        let start = log.append(data.file_bytes());
+        Ok(Operation {
+            file: file.clone(),
+            call,
+            access: ResolvedAccess::new(call.direction, view, data, start)?,
+            settings: settings.clone(),
+            log: Some(handle),
         })
     }
 
@@ -246,7 +289,40 @@ impl Operation {
     }
 
     pub(crate) fn handle(&self) -> &dyn Handle {
-        &*self.file.handle
+        &**self.shared_handle()
+    }
+
+    /// Whether every write on the handle locks its range, because others may read-modify-write
+    /// (semantics rule 1).
+    pub(crate) fn locks_writes(&self) -> bool {
+        self.call.direction == Direction::Write && self.hints().pario_rmw == Rmw::Locked
+    }
+
+    /// The lock that moving data of a range needs, if any.
+    pub(crate) fn lock_range(&self, range: Range<u64>) -> io::Result<Option<RangeLock>> {
+        match self.locks_writes() {
+            true => self.handle().lock(range, LockMode::Exclusive).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Moves a list in the order of the file, under the lock that it needs.
+    pub(crate) fn transfer_list(&self, batch: &Batch<'_>) -> Outcome {
+        let pieces = batch.pieces();
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
+            return Outcome::moved(0);
+        };
+        // Pieces of several ranks may overlap, and a longer one may end after the last.
+        let ends = pieces.iter().map(|piece| piece.offset + piece.len as u64);
+        let end = ends.max().unwrap_or(last.offset);
+        match self.lock_range(first.offset..end) {
+            Ok(_lock) => self.handle().transfer(batch),
+            Err(error) => Outcome::failed(0, error),
+        }
+    }
+
+    pub(crate) fn shared_handle(&self) -> &Arc<dyn Handle> {
+        self.log.as_ref().unwrap_or(&self.file.handle)
     }
 
     /// Whether this rank has the file open, so that it can move data of other ranks at no cost.
@@ -281,7 +357,7 @@ impl Operation {
         };
         match self.submission() {
             Some((batch, plan, guard)) => {
-                let handle = self.file.handle.clone();
+                let handle = self.shared_handle().clone();
                 let done = move |outcome| {
                     let moved = self.transfer(plan).moved(outcome);
                     drop(guard);
@@ -307,11 +383,11 @@ impl Operation {
         if !self.is_short() || self.file.writer_lock.is_closed() {
             return None;
         }
-        match self.file.handle.latency(self.call.direction) {
+        match self.handle().latency(self.call.direction) {
             Latency::Unknown => None,
             Latency::WhereCached => {
                 let (batch, plan, _guard) = self.submission()?;
-                let outcome = self.file.handle.transfer_cached(&batch)?;
+                let outcome = self.handle().transfer_cached(&batch)?;
                 Some(self.result(self.transfer(plan).moved(outcome)))
             }
             Latency::Memory => Some(self.run()),
@@ -349,7 +425,7 @@ impl Operation {
 
     fn transfer(&self, plan: Plan) -> Transfer<'_> {
         Transfer {
-            handle: &*self.file.handle,
+            handle: self.handle(),
             access: &self.access,
             hints: &self.settings.hints,
             read_modify_write: plan.read_modify_write,
@@ -377,10 +453,9 @@ impl Operation {
             };
             return (plan, Exclusion::default());
         }
-        let hints = &self.settings.hints;
-        let locking = self.locking(match hints.pario_rmw {
-            Rmw::Locked => Locking::EachWrite,
-            Rmw::Automatic | Rmw::Never => Locking::None,
+        let locking = self.locking(match self.locks_writes() {
+            true => Locking::EachWrite,
+            false => Locking::None,
         });
         let plan = |read_modify_write| Plan {
             read_modify_write,

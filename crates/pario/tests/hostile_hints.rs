@@ -6,10 +6,10 @@ mod common;
 #[path = "common/seeds.rs"]
 mod seeds;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use common::{NEW, byte, directory};
-use pario::{Datatype, File, Info, Result, View, set_warning_handler};
+use pario::{Datatype, File, Info, Mode, Result, View, set_warning_handler};
 use pario_hints::{Hints, Sources};
 use pario_transport::threads;
 
@@ -169,6 +169,9 @@ fn is_rejected(hint: &str, value: &str) -> bool {
     !resolved.warnings.is_empty()
 }
 
+/// Warnings are the process's: one test after the other.
+static TURN: Mutex<()> = Mutex::new(());
+
 fn gather_warnings() -> Arc<Mutex<Vec<String>>> {
     let warnings = Arc::new(Mutex::new(Vec::new()));
     let seen = warnings.clone();
@@ -176,9 +179,59 @@ fn gather_warnings() -> Arc<Mutex<Vec<String>>> {
     warnings
 }
 
-/// One after the other: warnings are the process's.
+/// Writes and reads pieces with gaps, under hints that only the last rank has.
+fn run_with_hints_of_one_rank(pair: (&str, &str), nodes: &[u32]) {
+    let directory = directory();
+    let path = directory.path().join("file");
+    let hints = Info::from_pairs([pair]).unwrap();
+    let ranks = nodes.len();
+    let gaps = |comm: Arc<dyn pario_transport::Transport>| -> Result<()> {
+        let rank = comm.rank().0 as usize;
+        let own = match rank + 1 == ranks {
+            true => &hints,
+            false => &Info::new(),
+        };
+        let file = File::open(&comm, &path, NEW | Mode::UNIQUE_OPEN, own)?;
+        for extent in [2 * PIECE, 40_000] {
+            let piece = Datatype::contiguous(PIECE as u64, &byte())?;
+            let tile = Datatype::resized(&piece, 0, (extent * ranks) as i64)?;
+            file.set_view_with(&View::new((extent * rank) as u64, &byte(), &tile), own)?;
+            let mine = vec![rank as u8 + 1; 20 * PIECE];
+            file.write_at_all(0, &mine)?;
+            let mut back = vec![0; mine.len()];
+            file.read_at_all(0, &mut back)?;
+            assert_eq!(back, mine);
+        }
+        file.close()
+    };
+    for result in threads::World::new(ranks as u32).nodes(nodes).run(gaps) {
+        let result = result.unwrap_or_else(|panic| panic!("{pair:?} on {nodes:?}: {panic:?}"));
+        result.unwrap_or_else(|error| panic!("{pair:?} on {nodes:?}: {error}"));
+    }
+}
+
+/// Ranks that have different hints still make the same plan.
+#[test]
+fn hints_of_one_rank_hang_no_other() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let warnings = gather_warnings();
+    for hint in Hints::DEFINITIONS {
+        let _watchdog = common::watchdog();
+        for value in HOSTILE {
+            if !is_rejected(hint.name, value) {
+                for nodes in PLACEMENTS {
+                    run_with_hints_of_one_rank((hint.name, value), nodes);
+                }
+            }
+        }
+    }
+    let told = warnings.lock().unwrap();
+    assert!(told.iter().any(|it| it.contains("differs between ranks")));
+}
+
 #[test]
 fn whatever_hints_say_the_program_works() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let warnings = gather_warnings();
     for hint in Hints::DEFINITIONS {
         // Values that are rejected are all the same; one is enough.

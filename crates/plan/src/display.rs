@@ -179,7 +179,7 @@ mod tests {
         );
         assert_eq!(
             printed("resonant-timed", "even", &fixture),
-            "every rank moves its own data, 1 set, groups 500 microseconds apart\n  0-1, then [2]"
+            "every rank moves its own data, 1 set, groups one after the other, 500 microseconds apart\n  0-1, then [2]"
         );
         assert!(printed("dynamic-segmentation", "even", &fixture).contains("for ranks 1-2"));
     }

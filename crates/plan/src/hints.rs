@@ -32,9 +32,11 @@ impl Tuning {
                 Rmw::Locked => Rewriting::Allowed,
                 _ => Rewriting::Forbidden,
             },
-            group_locks: match hints.pario_group_lock {
-                true => GroupLocks::Allowed,
-                false => GroupLocks::Forbidden,
+            // The holders' caches are not coherent with each other: a rank that rewrites a range
+            // would write old data of others.
+            group_locks: match (hints.pario_group_lock, hints.pario_rmw) {
+                (true, Rmw::Automatic | Rmw::Never) => GroupLocks::Allowed,
+                _ => GroupLocks::Forbidden,
             },
         }
     }
@@ -123,6 +125,17 @@ mod tests {
         assert_eq!(tuning, Tuning::default());
         let facts = Facts::one_node(3);
         assert_eq!(facts.clone().with_assumptions(&hints(&[])), facts);
+    }
+
+    #[test]
+    fn nothing_is_rewritten_under_a_group_lock() {
+        let group_locks = |pairs: &[(&str, &str)]| {
+            Tuning::from_hints(&hints(pairs), Direction::Write).group_locks
+        };
+        let wanted = ("pario_group_lock", "true");
+        assert_eq!(group_locks(&[wanted]), GroupLocks::Allowed);
+        let both = [wanted, ("pario_rmw", "locked")];
+        assert_eq!(group_locks(&both), GroupLocks::Forbidden);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The kernel's calls.
+//! The kernel's calls, and that of GPFS's library.
 //!
 //! This file may contain `unsafe`: libc calls.
 #![allow(unsafe_code)]
@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{FileControl, IoctlArgument};
-use crate::posix::sys;
+use crate::{gpfs::library, posix::sys};
 
 /// The calls of the kernel.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,6 +38,10 @@ impl FileControl for KernelControl {
                 ioctl(file, request, structure.as_mut_ptr() as u64)
             }
         }
+    }
+
+    fn gpfs_fcntl(&self, file: BorrowedFd<'_>, argument: &mut [u8]) -> io::Result<()> {
+        library::fcntl(file, argument)
     }
 }
 

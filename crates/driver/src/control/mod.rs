@@ -1,5 +1,5 @@
 //! Calls by which programs ask file systems for properties of their own:
-//! extended attributes and `ioctl`. Tests replace them by doubles that answer
+//! extended attributes, `ioctl` and `gpfs_fcntl`. Tests replace them by doubles that answer
 //! as a file system would that is not at hand.
 
 mod kernel;
@@ -37,6 +37,12 @@ pub trait FileControl: Send + Sync + Debug {
         request: u64,
         argument: IoctlArgument<'_>,
     ) -> io::Result<()>;
+
+    /// `gpfs_fcntl` of GPFS's library. By default there is none.
+    fn gpfs_fcntl(&self, file: BorrowedFd<'_>, argument: &mut [u8]) -> io::Result<()> {
+        let _ = (file, argument);
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// Who makes the calls.

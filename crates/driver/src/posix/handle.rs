@@ -23,7 +23,7 @@ use crate::{
     batch::beyond_files,
     closing::{Closing, ResourceGuard, Visit, lock},
     control::Control,
-    creation, detect,
+    creation, detect, gpfs,
     lock::OnConflict,
     lustre::GroupLock,
     mapped::{Copier, Populate, Stores},
@@ -297,8 +297,10 @@ impl Handle for PosixHandle {
 
     fn advise(&self, advice: Advice) {
         *lock(&self.advice) = Some(advice);
-        if let Ok(file) = self.file.enter() {
-            sys::advise(file.buffered(), advice);
+        let Ok(file) = self.file.enter() else { return };
+        match self.facts.file_system {
+            FileSystem::Gpfs => gpfs::advise(&self.control, file.buffered(), advice),
+            _ => sys::advise(file.buffered(), advice),
         }
     }
 

@@ -230,6 +230,7 @@ pub(crate) fn advise(fd: BorrowedFd<'_>, advice: Advice) {
         Advice::Sequential => libc::POSIX_FADV_SEQUENTIAL,
         Advice::Random => libc::POSIX_FADV_RANDOM,
         Advice::NoReuse => libc::POSIX_FADV_NOREUSE,
+        Advice::AccessRange { .. } | Advice::FreeRange { .. } => return,
     };
     // SAFETY: no memory is passed.
     unsafe { libc::posix_fadvise64(fd.as_raw_fd(), 0, 0, advice) };

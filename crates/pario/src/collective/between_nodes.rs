@@ -150,7 +150,7 @@ impl Planner<'_> {
         };
         match call.plan {
             Plan::Rounds(rounds) => {
-                let guard = CollectiveWriteGuard::of_windows(self.comm, operation, rounds, &call)?;
+                let guard = CollectiveWriteGuard::of_windows(self.comm, operation, &call, rounds)?;
                 if exchange.is_by_all_to_all(self.comm, operation.hints()) {
                     let work = Work {
                         comm: self.comm,

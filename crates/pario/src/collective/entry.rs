@@ -5,7 +5,7 @@ use pario_exchange::{Failure, Table};
 use pario_plan::Access;
 use pario_transport::Transport;
 
-use super::{PlanResult, planning};
+use super::PlanResult;
 use crate::{
     Error, ErrorKind, Result, Status,
     agree::{self, GatherBuffers},
@@ -27,8 +27,6 @@ pub(super) struct Entry {
 const PLAIN: u8 = 1;
 /// The access must be atomic.
 const ATOMIC: u8 = 2;
-/// A hint of this rank's excludes that holes between pieces are written. Not sent between nodes.
-const KEEPS_HOLES: u8 = 128;
 
 /// The code of the call is in the bits from here on.
 const CALL_SHIFT: u32 = 2;
@@ -39,15 +37,10 @@ impl Entry {
     pub(super) fn new(operation: &Operation) -> Entry {
         let plain = if operation.is_plain() { PLAIN } else { 0 };
         let atomic = if operation.is_atomic() { ATOMIC } else { 0 };
-        let keeps_holes = if planning::keeps_holes(operation) {
-            KEEPS_HOLES
-        } else {
-            0
-        };
         Entry {
             first: operation.first(),
             len: operation.file_bytes(),
-            flags: plain | atomic | keeps_holes,
+            flags: plain | atomic,
         }
     }
 
@@ -65,7 +58,7 @@ impl Entry {
         pario_exchange::Entry {
             first: self.first,
             len: self.len,
-            flags: self.flags & (PLAIN | ATOMIC) | call.code() << CALL_SHIFT | not_eager,
+            flags: self.flags | call.code() << CALL_SHIFT | not_eager,
             failure: None,
         }
     }
@@ -78,11 +71,6 @@ impl Entry {
     /// Whether the access must be atomic.
     pub(super) fn is_atomic(&self) -> bool {
         self.flags & ATOMIC != 0
-    }
-
-    /// Whether holes between pieces must not be written.
-    pub(super) fn keeps_holes(&self) -> bool {
-        self.flags & KEEPS_HOLES != 0
     }
 
     fn to_wire(self) -> [u8; ENTRY_BYTES] {

@@ -8,6 +8,7 @@
 //! checks that it is the only write (`write_guard.rs`): ranks compute everything
 //! else from the views, which they exchanged when they were set.
 
+mod access_range;
 mod all_to_all;
 mod atomic;
 mod background;
@@ -126,15 +127,25 @@ pub(crate) fn run(
     call: Call,
     memory: Memory,
 ) -> Result<Status> {
-    let settings = file.settings();
+    run_with(file, context, call, &file.settings(), memory)
+}
+
+/// As [`run`], for a call with these settings.
+pub(crate) fn run_with(
+    file: &Arc<Inner>,
+    context: &CollectiveContext,
+    call: Call,
+    settings: &Arc<CallSettings>,
+    memory: Memory,
+) -> Result<Status> {
     file.finish_earlier(&settings.hints);
-    if let Some(result) = run_one_piece(file, context, call, &settings, &memory) {
+    if let Some(result) = run_one_piece(file, context, call, settings, &memory) {
         return result;
     }
     let prepared = file
         .check_no_split()
-        .and_then(|()| Operation::prepare_on(&settings, file, call, memory));
-    run_prepared(file, context, call, &settings, prepared)
+        .and_then(|()| Operation::prepare_on(settings, file, call, memory));
+    run_prepared(file, context, call, settings, prepared)
 }
 
 /// Carries out an independent call of which this rank moves one piece. `None` if it is another
@@ -232,12 +243,12 @@ fn execute(
             // Held until all ranks are done: one may still rewrite holes when
             // this one has finished.
             let mut guard = match windows {
-                None => CollectiveWriteGuard::of_windows(comm, operation, rounds, &call)?,
+                None => CollectiveWriteGuard::of_windows(comm, operation, &call, rounds)?,
                 Some(_) => CollectiveWriteGuard::of_shared_windows(
                     comm,
                     operation,
-                    rounds,
                     &call,
+                    rounds,
                     lease_attempts,
                 )?,
             };

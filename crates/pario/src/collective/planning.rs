@@ -73,8 +73,6 @@ pub(super) struct CallPlan<'a> {
     pub(super) proof: &'a Arc<OnceLock<Proof>>,
     /// Whether all ranks hold a lock on the file together.
     pub(super) group_locked: bool,
-    /// Whether a rank's hints exclude that holes are written.
-    pub(super) keeps_holes: bool,
     /// Whether a lease on the file would pay off, so that holes can be written.
     pub(super) is_worth_lease: bool,
     /// Which planned call of the context it is, the same on all ranks.
@@ -88,28 +86,24 @@ struct PlanInputs {
     facts: Facts,
     read: Tuning,
     write: Tuning,
-    /// The same if some rank's hints exclude that holes are written.
-    write_keeping_holes: Tuning,
 }
 
 impl PlanInputs {
     fn new(operation: &Operation, comm: &dyn Transport) -> PlanInputs {
         let hints = operation.hints();
-        let rewriting = match holes(operation, false) {
-            Holes::Leave | Holes::LeaveLocked => Rewriting::Forbidden,
+        let rewriting = match holes(operation) {
+            Holes::Leave => Rewriting::Forbidden,
             Holes::Rewrite | Holes::RewriteLocked => Rewriting::Allowed,
             Holes::RewriteLeased => Rewriting::WithLease,
-        };
-        let write = |rewriting| Tuning {
-            rewriting,
-            ..Tuning::from_hints(hints, Direction::Write)
         };
         PlanInputs {
             hints: hints.clone(),
             facts: facts(operation, comm),
             read: Tuning::from_hints(hints, Direction::Read),
-            write: write(rewriting),
-            write_keeping_holes: write(Rewriting::Forbidden),
+            write: Tuning {
+                rewriting,
+                ..Tuning::from_hints(hints, Direction::Write)
+            },
         }
     }
 
@@ -125,21 +119,16 @@ struct Decided {
     direction: Direction,
     views: u64,
     lengths: Vec<u64>,
-    keeps_holes: bool,
     decision: Decision,
     /// Whether every rank moves its own data, so that no plan need be made.
     is_individual: bool,
 }
 
 impl Decided {
-    fn is_of(&self, operation: &Operation, entries: &[Entry]) -> bool {
-        (self.direction, self.views, self.keeps_holes)
-            == (
-                operation.direction(),
-                operation.view().rank_views().family,
-                keep_holes(operation, entries),
-            )
-            && (self.lengths.iter().copied()).eq(entries.iter().map(|entry| entry.len))
+    fn is_of(&self, operation: &Operation, lengths: impl Iterator<Item = u64>) -> bool {
+        (self.direction, self.views)
+            == (operation.direction(), operation.view().rank_views().family)
+            && self.lengths.iter().copied().eq(lengths)
     }
 }
 
@@ -188,7 +177,7 @@ impl PlanMemory {
             (Some(inputs), Some(decided)) if inputs.is_of(operation) => decided,
             _ => return false,
         };
-        known.is_individual && known.is_of(operation, entries)
+        known.is_individual && known.is_of(operation, entries.iter().map(|entry| entry.len))
     }
 }
 
@@ -199,7 +188,6 @@ struct Planned {
     plan: Plan,
     exchange: Exchange,
     group_locked: bool,
-    keeps_holes: bool,
     is_worth_lease: bool,
 }
 
@@ -258,7 +246,6 @@ impl PlanMemory {
             accesses: &self.last.accesses,
             proof: &self.last.proof,
             group_locked: false,
-            keeps_holes: true,
             is_worth_lease: false,
             number: self.calls,
         }
@@ -291,7 +278,6 @@ impl PlanMemory {
             plan,
             exchange,
             group_locked,
-            keeps_holes,
             is_worth_lease,
             ..
         } = kept.insert(planned);
@@ -301,7 +287,6 @@ impl PlanMemory {
             accesses,
             proof,
             group_locked: *group_locked,
-            keeps_holes: *keeps_holes,
             is_worth_lease: *is_worth_lease,
             number: self.calls,
         }
@@ -355,19 +340,17 @@ impl PlanMemory {
             .as_ref()
             .expect("they were made before the plan");
         let direction = operation.direction();
-        let keeps_holes = keep_holes(operation, &self.last.entries);
         let tuning = match direction {
             Direction::Read => &inputs.read,
-            Direction::Write if keeps_holes => &inputs.write_keeping_holes,
             Direction::Write => &inputs.write,
         };
         let accesses = &self.last.accesses;
         let history = self.history.get().clone();
         let case = Case::new(direction, accesses, &inputs.facts, tuning, &history);
-        let entries = &self.last.entries;
+        let lengths = || accesses.iter().map(Access::len);
         let views = operation.view().rank_views().family;
         let decided = match self.decided.take() {
-            Some(known) if known.is_of(operation, entries) => known,
+            Some(known) if known.is_of(operation, lengths()) => known,
             old => {
                 let decision = pario_plan::decide(&case);
                 if comm.rank() == Rank(0) && self.warned != Some(views) {
@@ -376,12 +359,11 @@ impl PlanMemory {
                 }
                 let mut kept = old.map_or_else(Vec::new, |old| old.lengths);
                 kept.clear();
-                kept.extend(entries.iter().map(|entry| entry.len));
+                kept.extend(lengths());
                 Decided {
                     direction,
                     views,
                     lengths: kept,
-                    keeps_holes,
                     decision,
                     is_individual: false,
                 }
@@ -408,7 +390,6 @@ impl PlanMemory {
             plan,
             exchange,
             group_locked,
-            keeps_holes,
             is_worth_lease,
         }
     }
@@ -464,8 +445,6 @@ pub fn plan_facts(facts: &pario_driver::Facts, nodes: Vec<u32>) -> Facts {
 pub(super) enum Holes {
     /// Only the ranks' runs are written.
     Leave,
-    /// The same under a lock, because others may read and write back what is between theirs.
-    LeaveLocked,
     /// They may be read and written back: there is no other writer.
     Rewrite,
     /// They may be read and written back under a lock.
@@ -503,33 +482,26 @@ pub(super) fn is_sieve_requested(hints: &Hints, direction: Direction) -> bool {
     }
 }
 
-/// Whether this rank's hints exclude that holes are written.
-pub(super) fn keeps_holes(operation: &Operation) -> bool {
+/// Semantics rule 1, for a call that all ranks take part in. `Rewrite` holds
+/// only if no rank has another write under way.
+pub(super) fn holes(operation: &Operation) -> Holes {
+    let mode = operation.mode();
     let hints = operation.hints();
-    match hints.pario_write_method {
+    let unwanted = match hints.pario_write_method {
         Some(method) => method != AccessMethod::Sieve,
         None => hints.romio_ds_write == Sieving::Disable,
-    }
-}
-
-/// Whether some rank's hints do. Ranks on other nodes count as if they had this rank's.
-fn keep_holes(operation: &Operation, entries: &[Entry]) -> bool {
-    keeps_holes(operation) || entries.iter().any(Entry::keeps_holes)
-}
-
-/// Semantics rule 1, for a call that all ranks take part in; the same on all of them.
-/// `Rewrite` holds only if no rank has another write under way.
-pub(super) fn holes(operation: &Operation, keeps_holes: bool) -> Holes {
-    let mode = operation.mode();
-    let can_rewrite = mode.can_read() && !keeps_holes;
-    match operation.hints().pario_rmw {
-        Rmw::Locked if can_rewrite => Holes::RewriteLocked,
-        Rmw::Locked => Holes::LeaveLocked,
-        _ if !can_rewrite => Holes::Leave,
-        _ if mode.contains(Mode::UNIQUE_OPEN) => Holes::Rewrite,
-        Rmw::Automatic if operation.handle().facts().file_system.grants_leases() => {
-            Holes::RewriteLeased
-        }
-        Rmw::Automatic | Rmw::Never => Holes::Leave,
+    };
+    if unwanted || !mode.can_read() {
+        Holes::Leave
+    } else if hints.pario_rmw == Rmw::Locked {
+        Holes::RewriteLocked
+    } else if mode.contains(Mode::UNIQUE_OPEN) {
+        Holes::Rewrite
+    } else if hints.pario_rmw == Rmw::Automatic
+        && operation.handle().facts().file_system.grants_leases()
+    {
+        Holes::RewriteLeased
+    } else {
+        Holes::Leave
     }
 }

@@ -169,7 +169,7 @@ impl Ranks<'_> {
             let (some, after) = rest.split_at(most.min(rest.len()));
             let mut batch = Batch::new(self.operation.direction());
             some.iter().for_each(|piece| piece.push(&mut batch));
-            let Outcome { bytes, error } = self.operation.handle().transfer(&batch);
+            let Outcome { bytes, error } = self.operation.transfer_list(&batch);
             if bytes == batch.bytes() {
                 rest = after;
                 continue;

@@ -45,7 +45,7 @@ fn writers(work: &Work<'_>, slots: u32) -> u32 {
     }
     match (operation.handle().facts().file_system.writers(), work.holes) {
         _ if operation.hints().direct_write => slots,
-        (Writers::One, Holes::Leave | Holes::LeaveLocked) => 1,
+        (Writers::One, Holes::Leave) => 1,
         (Writers::One, _) => slots.min(2),
         (Writers::Many, _) => slots,
     }

@@ -2,7 +2,7 @@
 //! start one after the other, so that each server gets requests in ascending order without any
 //! exchange of data.
 
-use std::{thread, time::Duration};
+use std::{sync::mpsc, thread, time::Duration};
 
 use pario_plan::{Signal, Timed};
 use pario_transport::{Rank, Tag, Transport};
@@ -37,13 +37,24 @@ pub(super) fn run(comm: &dyn Transport, operation: &Operation, timed: &Timed) ->
             return signal_next(comm, groups, group).and(result);
         }
     };
+    if !signals(comm, groups, group) {
+        return operation.run();
+    }
+    let (moving, moved) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        let moved = scope.spawn(|| operation.run());
-        if signals(comm, groups, group) {
-            thread::sleep(delay);
-        }
+        let run = move || {
+            let result = operation.run();
+            drop(moving);
+            result
+        };
+        let Ok(moving) = thread::Builder::new().spawn_scoped(scope, run) else {
+            let result = operation.run();
+            return signal_next(comm, groups, group).and(result);
+        };
+        // Ends when the data has been moved, if that is earlier.
+        let _ = moved.recv_timeout(delay);
         let signalled = signal_next(comm, groups, group);
-        let result = match moved.join() {
+        let result = match moving.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
         };

@@ -7,7 +7,7 @@
 //! because another's transfer failed or takes long, goes on without it.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -104,12 +104,15 @@ impl Turns {
         let pass = || self.pass(comm, rounds, aggregator, next);
         match turn.signal {
             Signal::StartedUs(delay_us) => thread::scope(|scope| {
-                let delayed = || {
-                    thread::sleep(Duration::from_micros(delay_us));
+                let (moving, moved) = mpsc::channel::<()>();
+                let delayed = move || {
+                    // Ends when the data has been moved, if that is earlier.
+                    let _ = moved.recv_timeout(Duration::from_micros(delay_us));
                     pass();
                 };
                 let signal = thread::Builder::new().spawn_scoped(scope, delayed);
                 let result = transfer();
+                drop(moving);
                 if signal.is_err() {
                     pass();
                 }

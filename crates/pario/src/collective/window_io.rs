@@ -3,7 +3,7 @@
 
 use std::{io, ops::Range, sync::OnceLock};
 
-use pario_driver::{Batch, Direction, LockMode, Outcome};
+use pario_driver::{Batch, Direction, Outcome};
 use pario_hints::{AccessMethod, Sieving};
 use pario_plan::{
     Access, MemberRanks, Window,
@@ -213,13 +213,8 @@ impl<'a> WindowIo<'a> {
         let (Some(first), Some(last)) = (runs.first(), runs.last()) else {
             return false;
         };
-        match self.holes {
-            Holes::Leave => false,
-            Holes::Rewrite | Holes::RewriteLeased => {
-                self.is_alone() && self.rewrites(runs, &(first.start..last.end))
-            }
-            Holes::LeaveLocked | Holes::RewriteLocked => true,
-        }
+        let rewrites = || self.rewrites(runs, &(first.start..last.end));
+        self.operation.locks_writes() || self.holes != Holes::Leave && self.is_alone() && rewrites()
     }
 
     fn write_runs(
@@ -233,28 +228,15 @@ impl<'a> WindowIo<'a> {
             return Ok(());
         };
         let span = first.start..last.end;
-        let rewrites = match self.holes {
-            Holes::Leave | Holes::LeaveLocked => false,
-            Holes::Rewrite | Holes::RewriteLeased | Holes::RewriteLocked => {
-                self.rewrites(runs, &span)
-            }
-        };
+        let rewrites = self.holes != Holes::Leave && self.rewrites(runs, &span);
         let staging = match rewrites {
             true => Some(self.operation.buffers().take(span.end - span.start)),
             false => None,
         };
         let staging = staging.transpose().map_err(|error| (span.start, error))?;
         // Staging memory first, then the lock: see `access::Locking`.
-        let _lock = match self.holes {
-            Holes::LeaveLocked | Holes::RewriteLocked => {
-                let lock = self
-                    .operation
-                    .handle()
-                    .lock(span.clone(), LockMode::Exclusive);
-                Some(lock.map_err(|error| (span.start, error))?)
-            }
-            _ => None,
-        };
+        let lock = self.operation.lock_range(span.clone());
+        let _lock = lock.map_err(|error| (span.start, error))?;
         match staging {
             Some(mut staging) => {
                 let len = (span.end - span.start) as usize;

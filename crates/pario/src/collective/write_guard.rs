@@ -1,4 +1,5 @@
-//! The write guards of collective writes.
+//! What a collective call holds while its data moves: the write guards of collective writes, and
+//! the range that an aggregator has announced.
 //!
 //! A rank that excludes its own other writes does not wait for other ranks, unless all ranks
 //! hold their guards. Otherwise a call in the background and one in the foreground could wait
@@ -10,6 +11,7 @@ use pario_plan::Rounds;
 use pario_transport::Transport;
 
 use super::{
+    access_range::AccessRange,
     leased::{CallLease, LeaseAttempts, SoleUse},
     planning::{self, CallPlan, Holes},
 };
@@ -21,6 +23,7 @@ pub(super) struct CollectiveWriteGuard<'a> {
     suspension: Option<Box<dyn Suspension + 'a>>,
     /// Reads need none.
     _guard: Option<WriteGuard>,
+    _range: Option<AccessRange>,
     pub(super) holes: Holes,
     /// What shows that the holes may be written back, unless that is known for the whole call.
     pub(super) lease: Option<CallLease>,
@@ -40,6 +43,7 @@ impl<'a> CollectiveWriteGuard<'a> {
         CollectiveWriteGuard {
             suspension: None,
             _guard: guard,
+            _range: None,
             holes,
             lease: None,
         }
@@ -56,37 +60,28 @@ impl<'a> CollectiveWriteGuard<'a> {
     pub(super) fn of_windows(
         comm: &dyn Transport,
         operation: &'a Operation,
-        rounds: &Rounds,
         call: &CallPlan<'_>,
+        rounds: &Rounds,
     ) -> Result<Self> {
-        if operation.direction() == Direction::Read {
-            return Ok(Self::ordinary(operation));
-        }
-        let holes = planning::holes(operation, call.keeps_holes).between(rounds);
-        match holes {
-            Holes::Leave | Holes::LeaveLocked | Holes::RewriteLocked => Ok(CollectiveWriteGuard {
-                holes,
-                ..Self::ordinary(operation)
-            }),
-            Holes::Rewrite => Self::exclusive(comm, operation),
-            Holes::RewriteLeased => Ok(Self::ordinary(operation)),
-        }
+        let mut guard = Self::without_range(comm, operation, rounds)?;
+        guard._range = AccessRange::announce(comm.rank(), operation, rounds, call.accesses);
+        Ok(guard)
     }
 
-    /// The same for windows in shared memory, which rank 0 can write for all.
+    /// The same for windows in shared memory, which rank 0 can write for all if it has a lease.
     pub(super) fn of_shared_windows(
         comm: &dyn Transport,
         operation: &'a Operation,
-        rounds: &Rounds,
         call: &CallPlan<'_>,
+        rounds: &Rounds,
         attempts: &mut LeaseAttempts,
     ) -> Result<Self> {
-        let holes = planning::holes(operation, call.keeps_holes).between(rounds);
+        let holes = planning::holes(operation).between(rounds);
         let wants_lease = operation.direction() == Direction::Write
             && holes == Holes::RewriteLeased
             && call.is_worth_lease;
         if !wants_lease || !attempts.is_due() {
-            return Self::of_windows(comm, operation, rounds, call);
+            return Self::of_windows(comm, operation, call, rounds);
         }
         let sole_use = SoleUse::try_take(comm, operation)?;
         attempts.note(sole_use.is_some());
@@ -98,11 +93,29 @@ impl<'a> CollectiveWriteGuard<'a> {
                 guard,
             }) => CollectiveWriteGuard {
                 suspension,
-                _guard: Some(guard),
-                holes,
                 lease: Some(lease),
+                ..Self::of(Some(guard), holes)
             },
         })
+    }
+
+    fn without_range(
+        comm: &dyn Transport,
+        operation: &'a Operation,
+        rounds: &Rounds,
+    ) -> Result<Self> {
+        if operation.direction() == Direction::Read {
+            return Ok(Self::ordinary(operation));
+        }
+        let holes = planning::holes(operation).between(rounds);
+        match holes {
+            Holes::Leave | Holes::RewriteLocked => Ok(CollectiveWriteGuard {
+                holes,
+                ..Self::ordinary(operation)
+            }),
+            Holes::Rewrite => Self::exclusive(comm, operation),
+            Holes::RewriteLeased => Ok(Self::ordinary(operation)),
+        }
     }
 
     /// For a file that is known to have no other writers.

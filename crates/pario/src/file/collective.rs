@@ -11,6 +11,7 @@ use std::{
 use super::File;
 use crate::{
     Element, Error, Owned, Request, Result, Status, collective,
+    collective_call::CollectiveCall,
     operation::{Call, Position, check_agreed},
 };
 
@@ -196,6 +197,9 @@ impl File {
     fn begin<T: Element>(&self, call: Call, owned: Owned<T>) -> Result<Split<T>> {
         let inner = &self.inner;
         let name = |error: Error| inner.name_error(error, call.name);
+        if let Position::Ordered(_) = call.position {
+            inner.merge_logs(CollectiveCall::of(call))?;
+        }
         if inner.split.swap(true, Ordering::AcqRel) {
             return Err(name(Error::new(
                 crate::ErrorKind::FileInUse,

@@ -269,6 +269,7 @@ impl File {
 
     fn run_ordered(&self, call: Call, memory: Memory) -> Result<Status> {
         let inner = &self.inner;
+        inner.merge_logs(CollectiveCall::of(call))?;
         inner.collectively(CollectiveCall::of(call), || {
             inner.finish_earlier(&inner.hints());
             collective::run_ordered(inner, &inner.context, call, memory, inner.check_no_split())

@@ -11,7 +11,7 @@ use std::{
 
 use pario_driver::{Driver, Handle};
 use pario_hints::Hints;
-use pario_transport::Transport;
+use pario_transport::{Rank, Transport};
 
 use super::{
     Atomicity,
@@ -214,7 +214,15 @@ impl Inner {
         if was_open {
             // There is nowhere to report an error.
             let _ = self.handle.close();
+            if self.shared_pointer.is_used() && self.has_lost_ranks() {
+                let _ = self.shared_pointer.remove();
+            }
         }
         was_open
+    }
+
+    /// Whether a rank is gone, so that the ranks cannot close the file together.
+    fn has_lost_ranks(&self) -> bool {
+        (0..self.comm.size()).any(|rank| self.comm.check(Rank(rank)).is_err())
     }
 }

@@ -251,10 +251,18 @@ impl Handle for LateHandle {
     }
 
     fn advise(&self, advice: Advice) {
+        if let Advice::AccessRange { .. } = advice {
+            // The access follows, and reports if the file cannot be opened.
+            let _ = self.0.open();
+        }
         let mut state = self.0.state();
         match self.0.opened.get() {
             Some(handle) => handle.advise(advice),
             None if state.advice.last() == Some(&advice) => {}
+            None if matches!(
+                advice,
+                Advice::AccessRange { .. } | Advice::FreeRange { .. }
+            ) => {}
             None => state.advice.push(advice),
         }
     }

@@ -71,6 +71,7 @@ impl File {
     /// *Collective*.
     pub fn sync(&self) -> Result<()> {
         let inner = &self.inner;
+        inner.merge_logs(CollectiveCall::Sync)?;
         let synced = inner
             .check_open()
             .and_then(|()| inner.check_idle())
@@ -90,6 +91,7 @@ impl File {
     /// ranks.
     pub fn set_atomicity(&self, atomicity: Atomicity) -> Result<()> {
         let inner = &self.inner;
+        inner.merge_logs(CollectiveCall::SetAtomicity)?;
         let mine = inner.check_open().and_then(|()| {
             if atomicity == Atomicity::Atomic && !inner.driver.capabilities().locks {
                 return Err(Error::new(
@@ -237,6 +239,7 @@ impl Inner {
         bytes: u64,
         change: impl FnOnce(&dyn Handle) -> std::io::Result<()>,
     ) -> Result<()> {
+        self.merge_logs(call)?;
         let mine = self
             .check_resize(bytes)
             .map(|()| bytes.to_le_bytes().to_vec());

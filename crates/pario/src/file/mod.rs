@@ -9,6 +9,7 @@ mod inner;
 mod late_handle;
 mod lock_probe;
 mod manage;
+mod merge;
 mod open;
 mod placement;
 mod placement_wire;

@@ -37,6 +37,7 @@ use crate::{
     shared_pointer::{Beside, Preference, SharedPointer},
     unreported::Unreported,
     view::FlattenedView,
+    warning::warn,
     writer_lock::{Pending, WriterLock},
 };
 
@@ -124,12 +125,13 @@ impl File {
     /// were dropped are waited for.
     pub fn close(&self) -> Result<()> {
         let inner = &self.inner;
+        let merged = inner.merge_logs(CollectiveCall::Close);
         let ready = inner.check_not_closed().and_then(|()| inner.check_idle());
         inner.collectively(CollectiveCall::Close, || {
             inner
                 .begin(CollectiveCall::Close, ready)
                 .map_err(|error| inner.name_error(error, "close"))?;
-            inner.close_together()
+            inner.close_together().and(merged)
         })
     }
 
@@ -139,8 +141,14 @@ impl File {
     pub fn close_alone(&self) {
         let inner = &self.inner;
         let deletes = inner.mode.contains(Mode::DELETE_ON_CLOSE) && inner.comm.rank() == ROOT;
-        if inner.close_locally() && deletes {
-            // There is nowhere to report an error.
+        if !inner.close_locally() {
+            return;
+        }
+        // There is nowhere to report an error.
+        if inner.shared_pointer.is_used() {
+            let _ = inner.shared_pointer.remove();
+        }
+        if deletes {
             let _ = inner.driver.delete(&inner.driver_path);
         }
     }
@@ -155,7 +163,24 @@ impl Inner {
         };
         let closed = self.handle.close();
         let closed = synced.and(closed).map_err(Error::from);
-        let closed = self.agree("close", self.unreported.take().and(closed));
+        let closed = self.unreported.take().and(closed);
+        let is_used = closed.map(|()| vec![u8::from(self.shared_pointer.is_used())]);
+        let closed = agree::gather(&*self.comm, is_used);
+        let is_used = match &closed {
+            Ok(all) => all.iter().any(|used| used.as_slice() == [1]),
+            Err(_) => true,
+        };
+        let removed = match self.comm.rank() == ROOT && is_used {
+            true => self.shared_pointer.remove(),
+            false => Ok(()),
+        };
+        let closed = closed
+            .map(drop)
+            .map_err(|error| self.name_error(error, "close"));
+        if let Err(error) = removed {
+            // The data is where it should be.
+            warn(&format!("{}: {error}", self.path.display()));
+        }
         if !self.mode.contains(Mode::DELETE_ON_CLOSE) {
             return closed;
         }
@@ -247,7 +272,7 @@ fn open_together(
         late,
         sharing,
     } = open_everywhere(&*comm, &resolved, &how, names, &mut deferral)?;
-    let hints = usable_with(hints, &sharing, &*comm);
+    let hints = usable_with(hints, mode, &*handle, &sharing, &*comm);
     let Resolved {
         driver,
         path: driver_path,
@@ -641,9 +666,10 @@ fn prepare(
         pario_hints::SharedPointer::Memory => Preference::Memory,
         pario_hints::SharedPointer::File => Preference::SideFile,
         pario_hints::SharedPointer::Owner => Preference::Owner,
+        pario_hints::SharedPointer::Logs if mode.can_read() => Preference::Automatic,
+        pario_hints::SharedPointer::Logs => Preference::Logs,
     };
-    let opener = |rank| deferral.opener(rank);
-    let shared_pointer = SharedPointer::new(&**comm, preference, beside, &opener)?;
+    let shared_pointer = SharedPointer::new(&**comm, preference, beside)?;
     let view = FlattenedView::bytes(comm.size())?;
     if !mode.contains(Mode::APPEND) {
         return Ok((shared_pointer, view, 0));
@@ -656,10 +682,6 @@ fn prepare(
     };
     let all = agree::gather(&**comm, end.map(|end| end.to_le_bytes().to_vec()))?;
     let end = all[0].as_slice().try_into().map_or(0, u64::from_le_bytes);
-    let stored = match comm.rank() {
-        ROOT => shared_pointer.store(end),
-        _ => Ok(()),
-    };
-    agree::agree(&**comm, stored)?;
+    agree::agree(&**comm, shared_pointer.start_at(comm.rank(), end))?;
     Ok((shared_pointer, view, end))
 }

@@ -3,7 +3,7 @@
 use pario_transport::{Rank, Transport};
 
 use super::{File, Inner, Seek};
-use crate::{Error, Result, agree, collective_call::CollectiveCall};
+use crate::{Error, Result, agree, collective_call::CollectiveCall, shared_pointer::Log};
 
 /// # File pointers
 ///
@@ -59,6 +59,7 @@ impl File {
     /// ranks.
     pub fn seek_shared(&self, offset: i64, from: Seek) -> Result<()> {
         let inner = &self.inner;
+        inner.merge_logs(CollectiveCall::SeekShared)?;
         inner
             .collectively(CollectiveCall::SeekShared, || {
                 inner.seek_shared(offset, from)
@@ -72,7 +73,7 @@ impl File {
         inner
             .check_open()
             .and_then(|()| inner.check_not_sequential())
-            .and_then(|()| inner.shared_pointer.load())
+            .and_then(|()| inner.position_shared())
             .map_err(|error| inner.name_error(error, "position_shared"))
     }
 }
@@ -84,6 +85,13 @@ impl Inner {
             Seek::End => Ok(self.view().etypes_below(self.handle.size()?)),
             Seek::Set | Seek::Current => Ok(0),
         }
+    }
+
+    /// What is in this rank's log comes after the position that all ranks see.
+    fn position_shared(&self) -> Result<u64> {
+        let position = self.shared_pointer.load()?;
+        let logged = self.shared_pointer.log().map_or(0, Log::bytes);
+        Ok(position.saturating_add(self.view().whole_etypes(logged)?))
     }
 
     /// Advances the shared pointer once for all ranks, which have all arrived, and returns the

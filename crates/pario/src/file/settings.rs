@@ -36,6 +36,12 @@ impl CallSettings {
         settings
     }
 
+    /// For a call with another view.
+    pub(super) fn set_view(&mut self, view: Arc<FlattenedView>) {
+        self.view = view;
+        self.derive();
+    }
+
     /// Derives the rest from the settings that calls change.
     fn derive(&mut self) {
         let hints = &*self.hints;

@@ -44,6 +44,7 @@ impl File {
             true => Hinting::None,
             false => Hinting::Some,
         };
+        inner.merge_logs(CollectiveCall::SetView)?;
         let any = inner
             .collectively(CollectiveCall::SetView, || inner.set_view(view, hinting))
             .map_err(|error| inner.name_error(error, "set_view"))?;

@@ -167,69 +167,6 @@ fn the_test_of_holes_can_fail() {
     assert!(losing, "without locks, read-modify-write must lose bytes");
 }
 
-/// The holes of a rank.
-fn gaps(rank: u64) -> Result<View> {
-    let byte = Datatype::basic(Basic::Byte);
-    let gap = Datatype::contiguous(HOLE, &byte)?;
-    let tile = Datatype::resized(&gap, 0, STRIDE as i64)?;
-    Ok(View::new(rank * (PIECE + HOLE) + PIECE, &byte, &tile))
-}
-
-/// Collective writes by a handle whose hints exclude that holes are written, while another
-/// handle writes the holes and rewrites the pieces between them. Returns the first byte of the
-/// collective writes that was undone.
-fn lost_between_gaps(
-    comm: &Arc<dyn Transport>,
-    driver: &Arc<dyn Driver>,
-    method: &str,
-) -> Result<Option<u64>> {
-    let open = |method| {
-        let mut info = info("two-phase", "shared", "locked");
-        info.set("pario_write_method", method).unwrap();
-        File::open_with(comm, driver.clone(), "file", NEW, &info)
-    };
-    let (file, beside) = (open(method)?, open("sieve")?);
-    let rank = u64::from(comm.rank().0);
-    file.set_view(&pieces(rank)?)?;
-    beside.set_view(&gaps(rank)?)?;
-    let stop = AtomicBool::new(false);
-    let lost = thread::scope(|scope| {
-        let writer = scope.spawn(|| -> Result<()> {
-            while !stop.load(Ordering::Acquire) {
-                beside.write_at(0, &[7; (PIECES * HOLE) as usize])?;
-            }
-            Ok(())
-        });
-        let mut lost = None;
-        let mut found = vec![0; (PIECES * PIECE) as usize];
-        for round in 1..=20 {
-            file.write_at_all(0, &vec![round; found.len()])?;
-            file.read_at(0, &mut found)?;
-            let undone = found.iter().position(|byte| *byte != round);
-            lost = lost.or(undone.map(|at| at as u64));
-        }
-        stop.store(true, Ordering::Release);
-        writer.join().unwrap()?;
-        Ok(lost)
-    });
-    file.close()?;
-    beside.close()?;
-    lost
-}
-
-#[test]
-fn windows_are_locked_even_if_their_holes_are_not_written() {
-    let _watchdog = Watchdog::new(STEP_MAX);
-    for method in ["list", "direct"] {
-        let driver = driver(Locks::Kept);
-        let work = |comm| lost_between_gaps(&comm, &driver, method).unwrap();
-        let results = threads::run(RANKS, work);
-        for result in results {
-            assert_eq!(result.unwrap(), None, "{method}");
-        }
-    }
-}
-
 /// In a file that is the ranks' own, holes may be rewritten without locks:
 /// other threads of the same handles must be kept out meanwhile.
 #[test]

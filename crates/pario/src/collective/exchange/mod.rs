@@ -129,7 +129,7 @@ impl Planning {
 fn packing(operation: &Operation, accesses: &[Access], holes: Holes) -> Packing {
     let takes_gaps = match operation.direction() {
         Direction::Read => true,
-        Direction::Write => !matches!(holes, Holes::Leave | Holes::LeaveLocked),
+        Direction::Write => holes != Holes::Leave,
     };
     let used = || accesses.iter().filter(|access| !access.is_empty());
     let pieces: u64 = used().map(|access| access.stats().pieces).sum();

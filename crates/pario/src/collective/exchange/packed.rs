@@ -3,12 +3,15 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, io, ops::Range};
 
-use pario_driver::{Batch, Direction, Handle, Outcome};
+use pario_driver::{Batch, Outcome};
 use pario_layout::Layout;
 use pario_plan::Access;
 
 use super::super::window_io;
-use crate::access::{MemorySpan, Pieces, Shared, WindowBuffer};
+use crate::{
+    access::{MemorySpan, Pieces, Shared, WindowBuffer},
+    operation::Operation,
+};
 
 /// Consecutive data bytes of one rank, in a buffer of that length.
 pub(super) struct PackedPart<'a> {
@@ -24,8 +27,7 @@ pub(super) type Stopped = (u64, Option<io::Error>);
 /// Moves parts, `list_pieces` pieces per call of the driver, in ascending order:
 /// everything below a stop has been moved.
 pub(super) fn transfer(
-    handle: &dyn Handle,
-    direction: Direction,
+    operation: &Operation,
     list_pieces: usize,
     parts: &[PackedPart<'_>],
 ) -> Result<(), Stopped> {
@@ -45,7 +47,7 @@ pub(super) fn transfer(
         .enumerate()
         .filter_map(|(index, piece)| Some(Reverse((piece.as_ref()?.offset, index))))
         .collect();
-    let mut batch = Batch::new(direction);
+    let mut batch = Batch::new(operation.direction());
     while let Some(Reverse((_, index))) = order.pop() {
         if let Some(piece) = next[index].take() {
             piece.push(&mut batch);
@@ -55,18 +57,18 @@ pub(super) fn transfer(
             order.push(Reverse((piece.offset, index)));
         }
         if batch.pieces().len() == list_pieces {
-            carry_out(handle, &batch)?;
+            carry_out(operation, &batch)?;
             batch.clear();
         }
     }
-    carry_out(handle, &batch)
+    carry_out(operation, &batch)
 }
 
-fn carry_out(handle: &dyn Handle, batch: &Batch<'_>) -> Result<(), Stopped> {
+fn carry_out(operation: &Operation, batch: &Batch<'_>) -> Result<(), Stopped> {
     if batch.pieces().is_empty() {
         return Ok(());
     }
-    let Outcome { mut bytes, error } = handle.transfer(batch);
+    let Outcome { mut bytes, error } = operation.transfer_list(batch);
     if bytes == batch.bytes() && error.is_none() {
         return Ok(());
     }

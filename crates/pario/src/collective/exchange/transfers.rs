@@ -131,8 +131,7 @@ pub(super) fn transfer_packed(
     list_pieces: usize,
     parts: &[PackedPart<'_>],
 ) -> Outcome {
-    let (handle, direction) = (operation.handle(), operation.direction());
-    match packed::transfer(handle, direction, list_pieces, parts) {
+    match packed::transfer(operation, list_pieces, parts) {
         Ok(()) => Outcome::ALL,
         Err(stopped) => stopped_at(stopped),
     }
