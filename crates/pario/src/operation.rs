@@ -493,7 +493,9 @@ impl Operation {
             return Ok(Exclusion::on_handle(writer_lock.shared()));
         }
         if !is_unique && !transfer.is_worth_lease() {
-            return forbidden("others may write, and a lease on the file would take too long");
+            return forbidden(
+                "others may write: the file is not opened with UNIQUE_OPEN, and a lease on it would take too long",
+            );
         }
         let Some(guard) = writer_lock.try_exclusive() else {
             return forbidden("another write on this handle is under way");
@@ -507,7 +509,7 @@ impl Operation {
                 ..Exclusion::on_handle(guard)
             }),
             None => forbidden(
-                "others may write: the kernel grants no lease on the file, which somebody else may have open",
+                "others may write: the file is not opened with UNIQUE_OPEN, and the kernel grants no lease on it",
             ),
         }
     }
