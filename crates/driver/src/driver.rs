@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     Advice, Batch, Capabilities, Creation, Direction, Facts, FileIdentity, FileSystem, Lease,
-    LockMode, MountView, OpenHow, RangeLock, Suspension, detect,
+    LockMode, MountView, OpenHow, RangeLock, Suspension, WriterFlag, detect,
 };
 
 /// Access to one kind of file system.
@@ -174,6 +174,12 @@ pub trait Handle: Send + Sync + Debug {
     /// completed writes are on the server, and reads get what is there.
     fn bypasses_cache(&self) -> bool {
         false
+    }
+
+    /// The flag by which handles of other NFS clients know whether this one writes
+    /// without locks; `None` if there is none.
+    fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {
+        Ok(None)
     }
 
     /// A path by which processes of this node can open the same file while the

@@ -69,6 +69,7 @@ mod sharing;
 mod uring;
 mod vector;
 mod wrap;
+mod write_back;
 
 pub use background::{THREADS_MAX, spawn};
 pub use batch::{Batch, Piece};
@@ -82,7 +83,7 @@ pub use lease::{Lease, Suspension};
 pub use lock::{LockMode, RangeLock};
 pub use mapped::Mapped;
 pub use mem::Memory;
-pub use nfs::Nfs;
+pub use nfs::{FlagState, Nfs, WriterFlag};
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow, ScatteredWrites};
 pub use pario_types::{
     Client, Coherence, Component, Direction, LockProtocol, PlacedPart, Placement, Server, Storage,

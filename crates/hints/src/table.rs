@@ -113,15 +113,17 @@ hints! {
     pario_sieve_density: u64 = 5, Number(0..=100);
     Noncontiguous, Rank, Always;
 
-    /// Whether writes may read, modify and write back a range. `automatic`
-    /// restricts this to files that have no other writers: those opened with
-    /// `UNIQUE_OPEN`, and, for collective writes on one node and writes of a
-    /// single rank to local file systems, those on which the kernel grants a
-    /// lease because nobody else has them open. Whoever opens the file at that
-    /// moment waits for a few milliseconds. `never` does without leases. `locked`
-    /// allows it everywhere; in return every write on the handle, contiguous ones
-    /// included, locks its range: a lock that only one side takes would
-    /// protect nothing.
+    /// Whether writes may read, modify and write back a range. `never`
+    /// restricts this to files opened with `UNIQUE_OPEN`, which have no other
+    /// writers. `locked` allows it everywhere; in return every write on the
+    /// handle, contiguous ones included, locks its range: a lock that only
+    /// one side takes would protect nothing. `automatic` is `never`, except that
+    /// on NFS seen through several clients it is `locked` while the view of any
+    /// rank has small pieces with gaps: every piece would be a request to the
+    /// server otherwise; and that collective writes on one node and writes of a
+    /// single rank to local file systems do so if the kernel grants a lease,
+    /// because nobody else has the file open. Whoever opens the file at that
+    /// moment waits for a few milliseconds.
     pario_rmw: Rmw = Rmw::Automatic, Words::<Rmw>::ANY;
     Noncontiguous, File, Open;
 
@@ -320,7 +322,7 @@ hints! {
     File, File, Open;
 
     /// Number of servers over which a new file is striped; 0 leaves it to the
-    /// file system. Honoured on Lustre and BeeGFS. If the file system refuses,
+    /// file system. Honoured on Lustre, BeeGFS and CephFS. If the file system refuses,
     /// or on other file systems that stripe files, the file has the default and
     /// open prints a warning. Existing files keep their striping.
     /// `MPI_File_get_info` reports the actual striping if the file system
@@ -328,8 +330,8 @@ hints! {
     striping_factor: Option<i64> = None, Maybe(Servers);
     File, File, Open;
 
-    /// Stripe length of a new file; 0 leaves it to the file system. Lustre has
-    /// multiples of 64 KiB, BeeGFS powers of two from 64 KiB on. Honoured like
+    /// Stripe length of a new file; 0 leaves it to the file system. Lustre and
+    /// CephFS have multiples of 64 KiB, BeeGFS powers of two from 64 KiB on. Honoured like
     /// `striping_factor`.
     striping_unit: Option<u64> = None, Maybe(Bytes(0..=BUFFER_MAX));
     File, File, Open;
@@ -339,8 +341,20 @@ hints! {
     start_iodevice: Option<i64> = None, Maybe(FirstServer);
     File, File, Open, alias "romio_lustre_start_iodevice";
 
-    /// The pool of servers for a new file, on Lustre.
+    /// The pool of servers for a new file, on Lustre and CephFS.
     pario_pool: Option<String> = None, Maybe(Text);
+    File, File, Open;
+
+    /// The configuration file of the Ceph cluster, for the driver `cephfs`. By
+    /// default that of `CEPH_CONF`, else `/etc/ceph/ceph.conf`.
+    pario_ceph_conf: Option<String> = None, Maybe(Text);
+    File, File, Open;
+
+    /// The user of the Ceph cluster as which files are accessed, for the driver
+    /// `cephfs`, such as `admin` for `client.admin`. By default that of the mount
+    /// for names on a mounted CephFS, else the one that `CEPH_ARGS` names, else
+    /// `admin`. Permissions of files are those of the process's own user.
+    pario_ceph_user: Option<String> = None, Maybe(Text);
     File, File, Open;
 
     /// Stripes per server of a new file, on Lustre (overstriping): the file has

@@ -53,10 +53,10 @@ words! {
     }
     /// When a write may read, modify and write back bytes other than its own.
     Rmw {
-        /// Where there can be no other writer: the file is opened with `UNIQUE_OPEN`, or a
-        /// lease shows that nobody else has it open.
+        /// Between NFS clients, through views with small pieces and gaps, and on local file
+        /// systems where a lease shows that nobody else has the file open; elsewhere as `Never`.
         Automatic = "automatic" | "auto",
-        /// Only in files opened with `UNIQUE_OPEN`.
+        /// Only where there can be no other writer (`UNIQUE_OPEN`).
         Never = "never",
         /// Whenever it is faster; in return every write on the handle locks its range.
         Locked = "locked",

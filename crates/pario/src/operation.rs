@@ -20,7 +20,7 @@ use crate::{
     Error, ErrorKind, Mode, Result, Status,
     access::{
         AccessMethod, Buffers, Locking, MemoryData, Moved, ReadModifyWrite, ResolvedAccess,
-        Selection, Transfer,
+        Selection, Transfer, sieve_extent,
     },
     buffer::Memory,
     file::{Atomicity, CallSettings, Inner, LateHandle},
@@ -45,6 +45,13 @@ pub(crate) enum Position {
     Shared,
     /// At an offset that a collective call derived from the shared pointer.
     Ordered(u64),
+}
+
+/// What the other ranks of an atomic collective write do meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    Write,
+    Wait,
 }
 
 /// The arguments of a call, other than its memory.
@@ -181,15 +188,16 @@ impl Operation {
     }
 
     /// Moves the data under a lock that one rank holds for all. The lock does not exclude the
-    /// ranks from each other, so none may write back bytes that it only read.
-    pub(crate) fn run_unlocked(&self) -> Result<Status> {
+    /// ranks from each other: if they write at the same time, none may write back bytes that it
+    /// only read.
+    pub(crate) fn run_unlocked(&self, others: Others) -> Result<Status> {
         let (plan, exclusion) = self.plan();
         let mut transfer = Transfer {
             lease: exclusion.lease(),
             locking: Locking::None,
             ..self.transfer(plan)
         };
-        if self.file.comm.size() > 1 {
+        if self.file.comm.size() > 1 && (others == Others::Write || !self.rewrites_in_turn()) {
             transfer.read_modify_write =
                 ReadModifyWrite::Forbidden("other ranks write under the same lock");
         }
@@ -262,6 +270,22 @@ impl Operation {
         self.settings.placement.as_ref().or(known)
     }
 
+    /// Whether writes may write back what they have read under their lock.
+    pub(crate) fn rewrites_locked(&self) -> bool {
+        self.settings.rewrites_locked()
+    }
+
+    /// Whether ranks under one lock write one after the other, so that each can rewrite gaps:
+    /// where every piece would be a request to the server, that is faster. The same on all ranks.
+    pub(crate) fn rewrites_in_turn(&self) -> bool {
+        self.rewrites_locked() && self.file.sharing.bypasses_caches
+    }
+
+    /// The length up to which a piece with the gap after it is moved as a whole.
+    pub(crate) fn sieve_extent(&self) -> u64 {
+        sieve_extent(&*self.file.handle, self.call.direction, self.hints())
+    }
+
     pub(crate) fn memory(&self) -> &Memory {
         &self.access.memory
     }
@@ -295,7 +319,7 @@ impl Operation {
     /// Whether every write on the handle locks its range, because others may read-modify-write
     /// (semantics rule 1).
     pub(crate) fn locks_writes(&self) -> bool {
-        self.call.direction == Direction::Write && self.hints().pario_rmw == Rmw::Locked
+        self.call.direction == Direction::Write && self.settings.locks_writes()
     }
 
     /// The lock that moving data of a range needs, if any.
@@ -398,7 +422,7 @@ impl Operation {
         let bytes = self.access.memory.bytes();
         bytes <= self.settings.hints.pario_inline_bytes
             && self.settings.atomicity == Atomicity::NonAtomic
-            && self.settings.hints.pario_rmw != Rmw::Locked
+            && !self.settings.locks_writes()
             && self.access.converter.is_none()
             && self.file.buffers.has_room(bytes)
             && (self.access.view.layout().is_dense() || {
@@ -480,7 +504,7 @@ impl Operation {
         if !self.file.mode.can_read() {
             return forbidden("the file was opened WRITE_ONLY");
         }
-        if rmw == Rmw::Locked {
+        if self.settings.rewrites_locked() {
             return Err(ReadModifyWrite::Locked);
         }
         if self.file.comm.size() > 1 || !is_unique && rmw == Rmw::Never {

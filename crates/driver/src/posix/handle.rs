@@ -14,7 +14,8 @@ use super::{
     descriptor::{Descriptor, ListMethod, access_flags, create_flags},
     lease::{FileLease, Suspended},
     locks::Locks,
-    preallocate, sys, transfer,
+    preallocate::{self, Filling},
+    sys, transfer,
 };
 use crate::{
     Access, Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity,
@@ -28,6 +29,7 @@ use crate::{
     lustre::GroupLock,
     mapped::{Copier, Populate, Stores},
     uring,
+    write_back::WriteBack,
 };
 
 /// One rank's open file.
@@ -46,6 +48,7 @@ pub(crate) struct PosixHandle {
     advice: Mutex<Option<Advice>>,
     /// Why the file could not be opened again after a suspension.
     lost: OnceLock<(io::ErrorKind, String)>,
+    written: WriteBack,
 }
 
 /// What a handle takes over from its driver.
@@ -90,6 +93,7 @@ impl PosixHandle {
             is_leasable,
             advice: Mutex::default(),
             lost: OnceLock::new(),
+            written: WriteBack::default(),
         })
     }
 
@@ -139,6 +143,7 @@ impl PosixHandle {
     }
 
     /// A pass for a transfer that ends with the call.
+    #[inline]
     fn visit_to_move(&self, batch: &Batch<'_>) -> io::Result<Visit<'_, Descriptor>> {
         self.locks.check_released(&self.file)?;
         let pass = self.file.visit().map_err(|error| self.closed(error))?;
@@ -146,9 +151,18 @@ impl PosixHandle {
         Ok(pass)
     }
 
+    #[inline]
     fn check_movable(&self, batch: &Batch<'_>) -> io::Result<()> {
         self.how.access.require(batch.direction())?;
         batch.require_addressable()
+    }
+
+    /// Puts written data on storage.
+    fn flush(&self, file: &Descriptor) -> io::Result<()> {
+        let synced = self
+            .calls
+            .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()));
+        self.written.settle(synced)
     }
 
     /// Whether the ring takes this batch.
@@ -286,13 +300,13 @@ impl Handle for PosixHandle {
 
     fn preallocate(&self, bytes: u64) -> io::Result<()> {
         let file = self.enter_to_change()?;
-        preallocate::run(&self.calls, file.buffered(), bytes)
+        let filling = Filling::on(self.facts.client);
+        preallocate::run(&self.calls, file.buffered(), bytes, filling)
     }
 
     fn sync(&self) -> io::Result<()> {
         let file = self.enter()?;
-        self.calls
-            .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()))
+        self.flush(&file)
     }
 
     fn advise(&self, advice: Advice) {
@@ -327,12 +341,8 @@ impl Handle for PosixHandle {
 
     fn unlock_group(&self) -> io::Result<()> {
         let file = self.file.enter()?;
-        let flush = || {
-            self.calls
-                .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()))
-        };
         self.group_lock
-            .release(&self.control, file.buffered(), flush)
+            .release(&self.control, file.buffered(), || self.flush(&file))
     }
 
     fn lease(&self) -> Option<Box<dyn Lease>> {
@@ -389,7 +399,7 @@ impl Handle for PosixHandle {
         // Closing releases the lock, but someone may have waited for it.
         let released = self.locks.check_released(&self.file);
         let file = self.file.close().map_err(|error| self.closed(error))?;
-        let closed = file.close();
+        let closed = self.written.settle(file.close());
         closed.and(self.file.replaced_outcome()).and(released)
     }
 }

@@ -20,7 +20,7 @@ use std::{
 use crate::{
     Advice, Batch, Capabilities, Completion, Creation, Direction, Driver, Facts, FileIdentity,
     FileSystem, Handle, Latency, Lease, LockMode, MountView, OpenHow, Outcome, RangeLock,
-    Suspension,
+    Suspension, WriterFlag,
 };
 
 /// An operation of a driver.
@@ -303,6 +303,10 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
 
     fn bypasses_cache(&self) -> bool {
         self.file.inner.bypasses_cache()
+    }
+
+    fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {
+        self.file.inner.writer_flag()
     }
 
     fn node_path(&self) -> Option<PathBuf> {

@@ -85,7 +85,7 @@ fn entry(
             let entry = Entry::new(operation);
             let is_eager = entry.is_plain()
                 && operation.view().layout().order() == Monotonicity::Increasing
-                && operation.hints().pario_rmw != pario_hints::Rmw::Locked
+                && !operation.locks_writes()
                 && leaves_choice;
             let mut entry = entry.between_nodes(CollectiveCall::of(call), is_eager);
             if operation.view().layout().size() == 0 {

@@ -160,7 +160,7 @@ impl<'a> WindowIo<'a> {
             (None, Sieving::Automatic) => {
                 let pieces = |access: &Access| access.stats_in(useful.clone()).pieces;
                 let pieces: u64 = self.of(members.clone()).map(pieces).sum();
-                (useful.end - useful.start) / pieces.max(1) <= hints.pario_sieve_extent
+                (useful.end - useful.start) / pieces.max(1) <= self.operation.sieve_extent()
             }
         };
         match whole {
@@ -262,13 +262,14 @@ impl<'a> WindowIo<'a> {
         if planning::is_sieve_requested(self.operation.hints(), Direction::Write) {
             return runs.len() > 1;
         }
-        let limit = self.operation.hints().pario_sieve_extent;
-        let block = self.operation.handle().facts().block_size.max(1);
+        let limit = self.operation.sieve_extent();
+        let handle = self.operation.handle();
+        let block = handle.facts().block_size.max(1);
         let is_whole =
             |run: &Range<u64>| run.start.is_multiple_of(block) && run.end.is_multiple_of(block);
         runs.len() > 1
             && (span.end - span.start) / runs.len() as u64 <= limit
-            && !runs.iter().all(is_whole)
+            && (handle.bypasses_cache() || !runs.iter().all(is_whole))
     }
 
     fn write_list(&self, runs: &[PlacedRun], buffer: WindowBuffer<'_>) -> Result<(), Stopped> {

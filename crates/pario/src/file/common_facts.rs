@@ -11,7 +11,7 @@ use std::{io, num::NonZeroU32, ops::Range, path::PathBuf, sync::Arc};
 use pario_driver::{
     Advice, Batch, Client, Coherence, Completion, Creation, Direction, Facts, FileIdentity,
     FileSystem, Handle, Latency, Lease, LockMode, LockReach, MountView, Outcome, Placement,
-    RangeLock, Striping, Suspension,
+    RangeLock, Striping, Suspension, WriterFlag,
 };
 
 /// The name of the file system if ranks see several kinds of it.
@@ -264,6 +264,10 @@ impl Handle for WithFacts {
 
     fn bypasses_cache(&self) -> bool {
         self.handle.bypasses_cache()
+    }
+
+    fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {
+        self.handle.writer_flag()
     }
 
     fn node_path(&self) -> Option<PathBuf> {

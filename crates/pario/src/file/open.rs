@@ -11,8 +11,8 @@ use std::{
 };
 
 use pario_driver::{
-    Advice, AsyncMethod, Create, Driver, Facts, FileSystem, Handle, IoMode, OpenHow, Resolved,
-    ScatteredWrites,
+    Advice, AsyncMethod, CephFs, Create, Driver, Facts, FileSystem, Handle, IoMode, OpenHow,
+    Resolved, ScatteredWrites,
 };
 use pario_hints::{Hints, Info, Sources};
 use pario_transport::{Rank, Transport};
@@ -27,6 +27,7 @@ use super::{
     settings::CurrentSettings,
     sharing::{self, FileSharing},
     usable::{usable, usable_alone, usable_with},
+    write_protocol::Writers,
 };
 use crate::{
     Comm, Error, ErrorKind, Mode, Result,
@@ -161,6 +162,7 @@ impl Inner {
             true => self.handle.sync(),
             false => Ok(()),
         };
+        self.writers.leave();
         let closed = self.handle.close();
         let closed = synced.and(closed).map_err(Error::from);
         let closed = self.unreported.take().and(closed);
@@ -194,12 +196,28 @@ impl Inner {
     }
 }
 
+/// The name of the driver that hints can give another account.
+const CEPHFS: &str = "cephfs";
+
 fn resolve(path: &Path, hints: &Hints, sharing: &FileSharing) -> Result<Resolved> {
     let resolved = pario_driver::resolve(path.as_os_str(), hints.pario_driver.as_deref());
     let resolved = resolved.map_err(|error| {
         Error::new(ErrorKind::BadFile, "no driver for the file").with_source(error)
     })?;
-    Ok(sharing.select(resolved))
+    Ok(sharing.select(with_ceph_access(resolved, hints)?))
+}
+
+/// The same driver with the configuration and the user that hints name, if it is CephFS's library.
+fn with_ceph_access(resolved: Resolved, hints: &Hints) -> Result<Resolved> {
+    let (configuration, user) = (&hints.pario_ceph_conf, &hints.pario_ceph_user);
+    if resolved.driver.name() != CEPHFS || configuration.is_none() && user.is_none() {
+        return Ok(resolved);
+    }
+    let driver = CephFs::with_access(configuration.as_deref(), user.as_deref());
+    Ok(Resolved {
+        driver: Arc::new(driver.map_err(Error::from)?),
+        ..resolved
+    })
 }
 
 /// The name under which the file can be found until it is closed: the program may
@@ -281,7 +299,7 @@ fn open_together(
     let driver_path = lasting(driver_path, &*driver);
     advise(&*handle, &hints);
     hints::report_striping(&*comm, mode, &hints, &*handle);
-    let checked = match sharing == expected {
+    let checked = match sharing.sharing == expected.sharing {
         true => Ok(()),
         false => sharing.check(mode, &*comm, path),
     };
@@ -291,9 +309,11 @@ fn open_together(
             path: &driver_path,
             sharing: &sharing,
         };
-        prepare(&comm, mode, &hints, &*handle, beside, &deferral)
+        let prepared = prepare(&comm, mode, &hints, &*handle, beside, &deferral)?;
+        let writers = Writers::meet(&*comm, &*handle, mode, &sharing, &hints)?;
+        Ok((prepared, writers))
     });
-    let (shared_pointer, view, start) = match ready {
+    let ((shared_pointer, view, start), (writers, protocol)) = match ready {
         Ok(ready) => ready,
         Err(error) => {
             let _ = handle.close();
@@ -317,12 +337,13 @@ fn open_together(
             handle,
             sharing,
             shared_pointer,
+            writers,
             buffers: Buffers::new(hints.pario_inflight_bytes),
             writer_lock: Arc::new(WriterLock::default()),
             pending: Pending::default(),
             unreported: Unreported::default(),
             state: State {
-                settings: CurrentSettings::new(view, hints),
+                settings: CurrentSettings::new(view, hints, protocol),
                 pointer: Mutex::new(start),
                 closed: AtomicBool::new(false),
             },
@@ -612,7 +633,7 @@ fn open_everywhere(
     let facts: Vec<_> = seen.iter().map(|it| it.facts).collect();
     let files: Vec<_> = seen.iter().map(|it| it.file).collect();
     let mounts: Vec<_> = seen.iter().map(|it| it.mount).collect();
-    let (sharing, all_bypass) = sharing::of_handles(&mounts);
+    let sharing = sharing::of_handles(&mounts);
     let check = same_file::Check {
         comm,
         handle: &*handle,
@@ -621,7 +642,7 @@ fn open_everywhere(
         path: &resolved.path,
     };
     let shared = check.run(&files).and_then(|()| {
-        sharing.check_handles(all_bypass)?;
+        sharing.check_handles()?;
         let shared = common_facts::share(handle.clone(), &facts);
         if let Some(late) = &late {
             deferral.settle(comm, late, &*shared)?;

@@ -140,9 +140,13 @@ impl Inner {
     ) -> Result<Hinting> {
         self.meet(CollectiveCall::SetView, mine.as_ref().err())?;
         let (rank_views, hinting) = rank_views::exchange(&*self.comm, &mine, hinting, before)?;
+        let protocol = self.write_protocol(&rank_views)?;
         let view = Arc::new(mine?.with_rank_views(rank_views));
         let mut pointer = self.pointer();
-        self.state.settings.change(|it| it.view = view);
+        self.state.settings.change(|it| {
+            it.view = view;
+            it.protocol = protocol;
+        });
         *pointer = 0;
         self.shared_pointer.advance_generation();
         Ok(hinting)
