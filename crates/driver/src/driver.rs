@@ -10,8 +10,8 @@ use std::{
 };
 
 use crate::{
-    Advice, Batch, Capabilities, Creation, Direction, Facts, FileIdentity, FileSystem, LockMode,
-    MountView, OpenHow, Placement, RangeLock, WriterFlag, detect,
+    Advice, Batch, Capabilities, Creation, Direction, Facts, FileIdentity, FileSystem, Lease,
+    LockMode, MountView, OpenHow, Placement, RangeLock, Suspension, WriterFlag, detect,
 };
 
 /// Access to one kind of file system.
@@ -127,6 +127,19 @@ pub trait Handle: Send + Sync + Debug {
     /// [`lock_group`](Handle::lock_group)'s lock, even if the former fails.
     fn unlock_group(&self) -> io::Result<()> {
         Ok(())
+    }
+
+    /// Excludes everyone else from the file. `None` if others have it open, or where
+    /// that cannot be known: only the kernel's own file systems can tell.
+    fn lease(&self) -> Option<Box<dyn Lease>> {
+        None
+    }
+
+    /// Closes the file until the returned value is dropped, so that another handle can
+    /// have a [`lease`](Handle::lease). `None` if the file is in use, locked, or could
+    /// not be opened again.
+    fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
+        None
     }
 
     /// Reports an earlier failure that no call could return, such as a lock that

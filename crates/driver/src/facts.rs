@@ -125,6 +125,13 @@ impl FileSystem {
         self.keeps_stores() || *self == FileSystem::Btrfs
     }
 
+    /// Whether a lease on a file excludes everyone else: the kernel of this node counts who has
+    /// the file open, and no other node can have.
+    pub fn grants_leases(&self) -> bool {
+        use FileSystem::*;
+        matches!(self, Ext | Xfs | Btrfs | F2fs | Tmpfs)
+    }
+
     /// The file system that is displayed as `name`.
     #[must_use]
     pub fn named(name: &str) -> FileSystem {

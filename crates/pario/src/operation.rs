@@ -11,9 +11,10 @@ use std::{
 
 use pario_datarep::Converter;
 use pario_driver::{
-    Batch, Direction, Handle, Latency, LockMode, Outcome, Placement as FilePlacement, RangeLock,
+    Batch, Direction, Handle, Latency, Lease, LockMode, Outcome, Placement as FilePlacement,
+    RangeLock,
 };
-use pario_hints::Hints;
+use pario_hints::{Hints, Rmw};
 
 use crate::{
     Error, ErrorKind, Mode, Result, Status,
@@ -178,16 +179,21 @@ impl Operation {
     }
 
     fn run_unnamed(&self) -> Result<Status> {
-        let (plan, _guard) = self.plan();
-        self.result(self.transfer(plan).run())
+        let (plan, exclusion) = self.plan();
+        let transfer = Transfer {
+            lease: exclusion.lease(),
+            ..self.transfer(plan)
+        };
+        self.result(transfer.run())
     }
 
     /// Moves the data under a lock that one rank holds for all. The lock does not exclude the
     /// ranks from each other: if they write at the same time, none may write back bytes that it
     /// only read.
     pub(crate) fn run_unlocked(&self, others: Others) -> Result<Status> {
-        let (plan, _guard) = self.plan();
+        let (plan, exclusion) = self.plan();
         let mut transfer = Transfer {
+            lease: exclusion.lease(),
             locking: Locking::None,
             ..self.transfer(plan)
         };
@@ -429,7 +435,7 @@ impl Operation {
 
     /// A batch that the driver can carry out by itself: pieces of memory without conversion,
     /// locks or intermediate steps.
-    fn submission(&self) -> Option<(Batch<'static>, Plan, Option<WriteGuard>)> {
+    fn submission(&self) -> Option<(Batch<'static>, Plan, Exclusion)> {
         if self.settings.atomicity == Atomicity::Atomic || self.file.writer_lock.is_closed() {
             return None;
         }
@@ -449,6 +455,7 @@ impl Operation {
             access: &self.access,
             hints: &self.settings.hints,
             read_modify_write: plan.read_modify_write,
+            lease: None,
             locking: plan.locking,
             buffers: &self.file.buffers,
         }
@@ -462,57 +469,97 @@ impl Operation {
         }
     }
 
-    /// Whether it may read-modify-write and must lock, by semantics rule 1, and its write
-    /// guard.
-    fn plan(&self) -> (Plan, Option<WriteGuard>) {
+    /// Whether it may read-modify-write and must lock, by semantics rule 1, and what keeps
+    /// that true.
+    fn plan(&self) -> (Plan, Exclusion) {
         if self.call.direction == Direction::Read {
             let plan = Plan {
                 read_modify_write: ReadModifyWrite::Alone,
                 locking: self.locking(Locking::None),
             };
-            return (plan, None);
+            return (plan, Exclusion::default());
         }
         let locking = self.locking(match self.locks_writes() {
             true => Locking::EachWrite,
             false => Locking::None,
         });
-        let forbidden = |why| Plan {
-            read_modify_write: ReadModifyWrite::Forbidden(why),
+        let plan = |read_modify_write| Plan {
+            read_modify_write,
             locking,
         };
-        let writer_lock = &self.file.writer_lock;
-        if !self.file.mode.can_read() {
-            (
-                forbidden("the file was opened WRITE_ONLY"),
-                Some(writer_lock.shared()),
-            )
-        } else if self.settings.rewrites_locked() {
-            (
-                Plan {
-                    read_modify_write: ReadModifyWrite::Locked,
-                    locking,
-                },
-                Some(writer_lock.shared()),
-            )
-        } else if !self.file.mode.contains(Mode::UNIQUE_OPEN) || self.file.comm.size() > 1 {
-            let why = "others may write: the file is not opened by a single rank with UNIQUE_OPEN, and the hint pario_rmw is not locked";
-            (forbidden(why), Some(writer_lock.shared()))
-        } else {
-            let alone = Plan {
-                read_modify_write: ReadModifyWrite::Alone,
-                locking,
-            };
-            if self.transfer(alone).method() != AccessMethod::Sieve {
-                return (alone, Some(writer_lock.shared()));
-            }
-            match writer_lock.try_exclusive() {
-                Some(guard) => (alone, Some(guard)),
-                None => (
-                    forbidden("another write on this handle is under way"),
-                    Some(writer_lock.shared()),
-                ),
+        match self.try_be_alone(plan(ReadModifyWrite::Alone)) {
+            Ok(exclusion) => (plan(ReadModifyWrite::Alone), exclusion),
+            Err(refusal) => {
+                let guard = self.file.writer_lock.shared();
+                (plan(refusal), Exclusion::on_handle(guard))
             }
         }
+    }
+
+    /// What shows that nobody else writes to the file, otherwise what may be done instead. An
+    /// access that does not need to be alone gets an ordinary guard.
+    fn try_be_alone(&self, alone: Plan) -> std::result::Result<Exclusion, ReadModifyWrite> {
+        let forbidden = |why| Err(ReadModifyWrite::Forbidden(why));
+        let writer_lock = &self.file.writer_lock;
+        let rmw = self.settings.hints.pario_rmw;
+        let is_unique = self.file.mode.contains(Mode::UNIQUE_OPEN);
+        if !self.file.mode.can_read() {
+            return forbidden("the file was opened WRITE_ONLY");
+        }
+        if self.settings.rewrites_locked() {
+            return Err(ReadModifyWrite::Locked);
+        }
+        if self.file.comm.size() > 1 || !is_unique && rmw == Rmw::Never {
+            return forbidden(
+                "others may write: the file is not opened by a single rank with UNIQUE_OPEN, and the hint pario_rmw is not locked",
+            );
+        }
+        let transfer = self.transfer(alone);
+        if transfer.method() != AccessMethod::Sieve {
+            return Ok(Exclusion::on_handle(writer_lock.shared()));
+        }
+        if !is_unique && !transfer.is_worth_lease() {
+            return forbidden(
+                "others may write: the file is not opened with UNIQUE_OPEN, and a lease on it would take too long",
+            );
+        }
+        let Some(guard) = writer_lock.try_exclusive() else {
+            return forbidden("another write on this handle is under way");
+        };
+        if is_unique {
+            return Ok(Exclusion::on_handle(guard));
+        }
+        match self.file.handle.lease() {
+            Some(lease) => Ok(Exclusion {
+                lease: Some(lease),
+                ..Exclusion::on_handle(guard)
+            }),
+            None => forbidden(
+                "others may write: the file is not opened with UNIQUE_OPEN, and the kernel grants no lease on it",
+            ),
+        }
+    }
+}
+
+/// Keeps others from writing while an access is carried out.
+#[derive(Debug, Default)]
+struct Exclusion {
+    /// Excludes everyone. It ends before other writes on the handle go on.
+    lease: Option<Box<dyn Lease>>,
+    /// Excludes writes on the same handle that would conflict.
+    _guard: Option<WriteGuard>,
+}
+
+impl Exclusion {
+    fn on_handle(guard: WriteGuard) -> Exclusion {
+        Exclusion {
+            lease: None,
+            _guard: Some(guard),
+        }
+    }
+
+    fn lease(&self) -> Option<&dyn Lease> {
+        self.lease.as_deref()
     }
 }
 

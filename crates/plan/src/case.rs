@@ -16,11 +16,21 @@ const CACHED_WINDOW_BYTES: u64 = 2 << 20;
 /// part of each window, which costs as much as copying some kilobytes.
 const CACHED_BYTES_PER_RANK: u64 = 32 << 10;
 
+/// The amount of data from which a lease pays off: it takes some 20 microseconds, in which a few
+/// hundred small pieces could be written.
+const LEASE_BYTES_MIN: u64 = 256 << 10;
+
+/// The same per rank: each of them closes and opens the file, and cores may be scarce.
+const LEASE_BYTES_PER_RANK: u64 = 64 << 10;
+
 /// Whether holes between the ranks' pieces may be read and written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rewriting {
     /// Holes may be written back.
     Allowed,
+    /// Holes may be written back once a lease shows that nobody else has the file
+    /// open, which takes longer than a small write.
+    WithLease,
     /// Holes are left alone: windows are written piece by piece.
     Forbidden,
 }
@@ -241,6 +251,23 @@ impl<'a> Case<'a> {
             _ => (WindowWriter::Aggregator, self.tuning.buffer_bytes),
         };
         (writer, bytes.max(1))
+    }
+
+    /// Whether the holes of a write may be written back, and a lease is worth its time if
+    /// that takes one.
+    pub fn can_rewrite_holes(&self) -> bool {
+        match self.tuning.rewriting {
+            Rewriting::Allowed => true,
+            Rewriting::WithLease => self.is_worth_lease(),
+            Rewriting::Forbidden => false,
+        }
+    }
+
+    /// Whether a write is large enough for a lease, and has holes.
+    pub fn is_worth_lease(&self) -> bool {
+        let pattern = self.pattern();
+        let enough = LEASE_BYTES_MIN.max(u64::from(self.ranks()) * LEASE_BYTES_PER_RANK);
+        pattern.nodes == 1 && pattern.bytes >= enough && pattern.bytes < pattern.region_bytes
     }
 
     /// Whether windows can be used at all, that is, whether every rank's bytes

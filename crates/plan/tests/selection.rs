@@ -220,6 +220,24 @@ fn writes_with_rewritable_holes_are_aggregated() {
     assert_eq!(decision.algorithm.name(), "two-phase", "{decision}");
 }
 
+/// A lease takes as long as writing some hundred pieces.
+#[test]
+fn a_lease_is_worth_its_time_in_large_writes_with_holes() {
+    let facts = facts(Local, 4);
+    let tuning = Tuning {
+        rewriting: Rewriting::WithLease,
+        ..Tuning::default()
+    };
+    let history = History::default();
+    let algorithm = |accesses: &[Access]| {
+        let case = Case::new(Write, accesses, &facts, &tuning, &history);
+        (decide(&case).algorithm.name(), case.is_worth_lease())
+    };
+    assert_eq!(algorithm(&accesses(Holed(2048), 4)), ("two-phase", true));
+    assert_eq!(algorithm(&accesses(Holed(256), 4)), ("individual", false));
+    assert!(!algorithm(&accesses(Interleaved(2048), 4)).1, "no holes");
+}
+
 /// Methods for long pieces, where an exchange does not pay off.
 #[test]
 fn stripe_sized_pieces_need_no_merging() {

@@ -98,6 +98,12 @@ impl RangeTable {
         self.released.notify_all();
     }
 
+    /// Whether nothing is held, or left over from what was.
+    pub(crate) fn is_empty(&self) -> bool {
+        let held = lock(&self.held);
+        held.entries.is_empty() && held.stuck.is_empty()
+    }
+
     /// Whether some range could not be unlocked when it was released.
     pub(crate) fn is_stuck(&self) -> bool {
         self.stuck.load(Ordering::Acquire)

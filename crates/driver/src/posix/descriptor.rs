@@ -9,7 +9,7 @@ use std::{
 use super::{
     calls::{Calls, SystemCall},
     direct::{self, Descriptors, Direct},
-    sys,
+    lease, sys,
     transfer::{self, step},
 };
 use crate::{
@@ -124,6 +124,30 @@ impl Descriptor {
         })
     }
 
+    /// Closes the file in such a way that it can be opened again; returned unchanged if it
+    /// could not be.
+    pub(super) fn park(self) -> Result<Parked, Box<Self>> {
+        let way = match &self.direct {
+            None => lease::way_back(&self),
+            Some(_) => Err(io::ErrorKind::Unsupported.into()),
+        };
+        let Ok(way) = way else {
+            return Err(Box::new(self));
+        };
+        if let Some(stores) = &self.stores {
+            stores.forget_mapping();
+        }
+        Ok(Parked(Descriptor {
+            buffered: way,
+            ..self
+        }))
+    }
+
+    /// The accesses that the file was opened for.
+    pub(super) fn opened_for(&self) -> Access {
+        self.how.access
+    }
+
     /// Stores dense lists in mappings of the file from now on.
     pub(super) fn with_stores(self, stores: Stores) -> Self {
         Descriptor {
@@ -208,6 +232,21 @@ impl Descriptor {
             .direct
             .map_or(Ok(()), |direct| sys::close(direct.into_descriptor()));
         sys::close(self.buffered).and(direct)
+    }
+}
+
+/// What remains of a descriptor whose file is closed: its descriptor is only a way to the
+/// file.
+#[derive(Debug)]
+pub(super) struct Parked(Descriptor);
+
+impl Parked {
+    /// Opens the file again.
+    pub(super) fn unpark(self) -> Result<Descriptor, (Box<Self>, io::Error)> {
+        match self.0.reopen() {
+            Ok(descriptor) => Ok(descriptor),
+            Err(error) => Err((Box::new(self), error)),
+        }
     }
 }
 

@@ -6,21 +6,23 @@ use std::{
     ops::Range,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
+    sync::{Mutex, OnceLock},
 };
 
 use super::{
     calls::{Calls, SystemCall},
     descriptor::{Descriptor, ListMethod, Means, Striped, access_flags, create_flags},
+    lease::{FileLease, Suspended},
     locks::Locks,
     preallocate::{self, Filling},
     sys, transfer,
 };
 use crate::{
-    Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity, FileSystem,
-    Handle, IoMode, Latency, LockMode, MountView, OpenHow, Outcome, Placement, RangeLock,
-    ScatteredWrites, background,
+    Access, Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity,
+    FileSystem, Handle, IoMode, Latency, Lease, LockMode, MountView, OpenHow, Outcome, Placement,
+    RangeLock, ScatteredWrites, Suspension, background,
     batch::beyond_files,
-    closing::{Closing, ResourceGuard, Visit},
+    closing::{Closing, ResourceGuard, Visit, lock},
     control::Control,
     creation, detect, gpfs,
     lock::OnConflict,
@@ -32,14 +34,20 @@ use crate::{
 
 /// One rank's open file.
 pub(crate) struct PosixHandle {
-    file: Closing<Descriptor>,
+    pub(super) file: Closing<Descriptor>,
     how: OpenHow,
     calls: Calls,
-    locks: Locks,
+    pub(super) locks: Locks,
     facts: Facts,
     creation: Option<Creation>,
     control: Control,
     group_lock: GroupLock,
+    /// Whether the file can be leased.
+    is_leasable: bool,
+    /// What was last advised.
+    advice: Mutex<Option<Advice>>,
+    /// Why the file could not be opened again after a suspension.
+    lost: OnceLock<(io::ErrorKind, String)>,
     written: WriteBack,
 }
 
@@ -68,6 +76,7 @@ impl PosixHandle {
             Some(stores) => file.with_stores(stores),
             None => file,
         };
+        let is_leasable = is_leasable(how, assumed.as_ref(), &facts);
         let file = match stripes(how, &facts) {
             Some(striped) => file.with_stripes(striped),
             None => file,
@@ -81,15 +90,42 @@ impl PosixHandle {
             creation,
             control,
             group_lock: GroupLock::default(),
+            is_leasable,
+            advice: Mutex::default(),
+            lost: OnceLock::new(),
             written: WriteBack::default(),
         })
+    }
+
+    /// Advises a new description as the last one was.
+    pub(super) fn renew_advice(&self, file: &Descriptor) {
+        if let Some(advice) = *lock(&self.advice) {
+            sys::advise(file.buffered(), advice);
+        }
+    }
+
+    /// Notes that the file could not be opened again. It counts as closed from now on.
+    pub(super) fn note_lost(&self, error: &io::Error) {
+        let message = format!(
+            "the file was closed while another rank used it alone, and could not be opened \
+             again: {error}"
+        );
+        let _ = self.lost.set((error.kind(), message));
+    }
+
+    /// The error of a call on a closed file.
+    fn closed(&self, error: io::Error) -> io::Error {
+        match self.lost.get() {
+            Some((kind, message)) => io::Error::new(*kind, message.clone()),
+            None => error,
+        }
     }
 
     /// A pass, unless a lock of this handle's is stuck: someone waits for it,
     /// so the next call of whatever kind reports it.
     pub(crate) fn enter(&self) -> io::Result<ResourceGuard<Descriptor>> {
         self.locks.check_released(&self.file)?;
-        self.file.enter()
+        self.file.enter().map_err(|error| self.closed(error))
     }
 
     /// A pass for a call that changes the file.
@@ -110,7 +146,7 @@ impl PosixHandle {
     #[inline]
     fn visit_to_move(&self, batch: &Batch<'_>) -> io::Result<Visit<'_, Descriptor>> {
         self.locks.check_released(&self.file)?;
-        let pass = self.file.visit()?;
+        let pass = self.file.visit().map_err(|error| self.closed(error))?;
         self.check_movable(batch)?;
         Ok(pass)
     }
@@ -169,6 +205,18 @@ fn stores(
     // Blocks longer than pages are huge pages, which are mapped by other rules.
     let has_plain_pages = facts.block_size <= sys::page_size();
     (is_allowed && has_plain_pages).then(|| Stores::new(copier, populate))
+}
+
+/// Whether leases tell who else has the file open: all accesses go through this kernel, and
+/// those of this handle through one description.
+fn is_leasable(how: &OpenHow, assumed: Option<&FileSystem>, facts: &Facts) -> bool {
+    let is_buffered = [Direction::Read, Direction::Write]
+        .into_iter()
+        .all(|direction| how.mode(direction) == IoMode::Buffered);
+    how.access == Access::ReadWrite
+        && is_buffered
+        && assumed.is_none()
+        && facts.file_system.grants_leases()
 }
 
 /// How lists of stripes are moved: those on several servers at the same time.
@@ -267,6 +315,7 @@ impl Handle for PosixHandle {
     }
 
     fn advise(&self, advice: Advice) {
+        *lock(&self.advice) = Some(advice);
         let Ok(file) = self.file.enter() else { return };
         match self.facts.file_system {
             FileSystem::Gpfs => gpfs::advise(&self.control, file.buffered(), advice),
@@ -299,6 +348,21 @@ impl Handle for PosixHandle {
         let file = self.file.enter()?;
         self.group_lock
             .release(&self.control, file.buffered(), || self.flush(&file))
+    }
+
+    fn lease(&self) -> Option<Box<dyn Lease>> {
+        if !self.is_leasable {
+            return None;
+        }
+        let lease = FileLease::take(self.file.enter().ok()?)?;
+        Some(Box::new(lease))
+    }
+
+    fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
+        if !self.is_leasable {
+            return None;
+        }
+        Some(Box::new(Suspended::new(self)?))
     }
 
     fn check(&self) -> io::Result<()> {
@@ -344,7 +408,7 @@ impl Handle for PosixHandle {
     fn close(&self) -> io::Result<()> {
         // Closing releases the lock, but someone may have waited for it.
         let released = self.locks.check_released(&self.file);
-        let file = self.file.close()?;
+        let file = self.file.close().map_err(|error| self.closed(error))?;
         let closed = self.written.settle(file.close());
         closed.and(self.file.replaced_outcome()).and(released)
     }

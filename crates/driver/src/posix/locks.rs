@@ -88,6 +88,11 @@ impl Locks {
         }
     }
 
+    /// Whether this handle has no locks.
+    pub(super) fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
     fn releaser(&self, file: &Closing<Descriptor>) -> Releaser {
         Releaser {
             calls: self.calls.clone(),

@@ -19,8 +19,8 @@ use std::{
 
 use crate::{
     Advice, Batch, Capabilities, Completion, Creation, Direction, Driver, Facts, FileIdentity,
-    FileSystem, Handle, Latency, LockMode, MountView, OpenHow, Outcome, Placement, RangeLock,
-    WriterFlag,
+    FileSystem, Handle, Latency, Lease, LockMode, MountView, OpenHow, Outcome, Placement,
+    RangeLock, Suspension, WriterFlag,
 };
 
 /// An operation of a driver.
@@ -229,6 +229,14 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
 
     fn stores_list(&self, pieces: u64, span: u64) -> bool {
         self.file.inner.stores_list(pieces, span)
+    }
+
+    fn lease(&self) -> Option<Box<dyn Lease>> {
+        self.file.inner.lease()
+    }
+
+    fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
+        self.file.inner.suspend()
     }
 
     fn size(&self) -> io::Result<u64> {

@@ -9,6 +9,7 @@ use super::{
     entry::Entry,
     exchange::{ExchangeState, Overlap},
     independent::{self, IndependentPath},
+    leased::LeaseAttempts,
     planning::{PlanMemory, SharedHistory},
     windows::Windows,
 };
@@ -35,6 +36,7 @@ pub(super) struct ContextState {
     pub(super) windows: SharedWindows,
     pub(super) exchange: ExchangeState,
     pub(super) memory: PlanMemory,
+    pub(super) lease_attempts: LeaseAttempts,
     pub(super) independent_path: IndependentPath,
     /// Whether the last call was independent.
     pub(super) was_independent: bool,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pario_driver::Direction;
 use pario_exchange::Packing;
-use pario_hints::{AccessMethod, Hints, Sieving};
+use pario_hints::{AccessMethod, Hints, Rmw, Sieving};
 pub(super) use pario_plan::Exchange;
 use pario_plan::{
     Access, Case, Decision, Facts, History, Members, Placement, Plan, Requested, Rewriting, Rounds,
@@ -77,6 +77,8 @@ pub(super) struct CallPlan<'a> {
     pub(super) proof: &'a Arc<OnceLock<Proof>>,
     /// Whether all ranks hold a lock on the file together.
     pub(super) group_locked: bool,
+    /// Whether a lease on the file would pay off, so that holes can be written.
+    pub(super) is_worth_lease: bool,
     /// Which planned call of the context it is, the same on all ranks.
     pub(super) number: u64,
 }
@@ -98,6 +100,7 @@ impl PlanInputs {
         let rewriting = match holes {
             Holes::Leave => Rewriting::Forbidden,
             Holes::Rewrite | Holes::RewriteLocked => Rewriting::Allowed,
+            Holes::RewriteLeased => Rewriting::WithLease,
         };
         PlanInputs {
             hints: hints.clone(),
@@ -256,6 +259,7 @@ struct Planned {
     plan: Plan,
     exchange: Exchange,
     group_locked: bool,
+    is_worth_lease: bool,
 }
 
 impl LastCall {
@@ -313,6 +317,7 @@ impl PlanMemory {
             accesses: &self.last.accesses,
             proof: &self.last.proof,
             group_locked: false,
+            is_worth_lease: false,
             number: self.calls,
         }
     }
@@ -345,6 +350,7 @@ impl PlanMemory {
             plan,
             exchange,
             group_locked,
+            is_worth_lease,
             ..
         } = kept.insert(planned);
         CallPlan {
@@ -353,6 +359,7 @@ impl PlanMemory {
             accesses,
             proof,
             group_locked: *group_locked,
+            is_worth_lease: *is_worth_lease,
             number: self.calls,
         }
     }
@@ -444,6 +451,7 @@ impl PlanMemory {
             Some(_) => None,
         };
         let exchange = decided.decision.exchange;
+        let is_worth_lease = direction == Direction::Write && case.is_worth_lease();
         self.decided = Some(Decided {
             is_individual: matches!(plan, Plan::Individual),
             ..decided
@@ -456,6 +464,7 @@ impl PlanMemory {
             plan,
             exchange,
             group_locked,
+            is_worth_lease,
         }
     }
 }
@@ -514,6 +523,8 @@ pub(super) enum Holes {
     Rewrite,
     /// They may be read and written back under a lock.
     RewriteLocked,
+    /// They may be read and written back once a lease shows that there is no other writer.
+    RewriteLeased,
 }
 
 impl Holes {
@@ -526,7 +537,7 @@ impl Holes {
                 .iter()
                 .all(|aggregator| aggregator.members == Members::All);
         match self {
-            Holes::Rewrite if !alone => Holes::Leave,
+            Holes::Rewrite | Holes::RewriteLeased if !alone => Holes::Leave,
             holes => holes,
         }
     }
@@ -560,6 +571,10 @@ pub(super) fn holes(operation: &Operation) -> Holes {
         Holes::RewriteLocked
     } else if mode.contains(Mode::UNIQUE_OPEN) {
         Holes::Rewrite
+    } else if hints.pario_rmw == Rmw::Automatic
+        && operation.handle().facts().file_system.grants_leases()
+    {
+        Holes::RewriteLeased
     } else {
         Holes::Leave
     }

@@ -14,6 +14,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{
     PlanResult, Work,
+    leased::CallLease,
     planning::{self, Holes},
 };
 use crate::{
@@ -27,6 +28,8 @@ pub(super) struct WindowIo<'a> {
     operation: &'a Operation,
     accesses: &'a [Access],
     holes: Holes,
+    /// What shows that holes may be written back, where it can be lost.
+    lease: Option<&'a CallLease>,
     /// Whether byte sums prove coverage; computed on first use.
     proof: &'a OnceLock<Proof>,
 }
@@ -46,7 +49,10 @@ type PlacedRuns = SmallVec<[PlacedRun; 1]>;
 
 impl<'a> WindowIo<'a> {
     pub(super) fn new(work: &Work<'a>) -> Self {
-        Self::of_call(work.operation, work.accesses, work.holes, work.proof)
+        WindowIo {
+            lease: work.lease,
+            ..Self::of_call(work.operation, work.accesses, work.holes, work.proof)
+        }
     }
 
     pub(super) fn of_call(
@@ -59,6 +65,7 @@ impl<'a> WindowIo<'a> {
             operation,
             accesses,
             holes,
+            lease: None,
             proof,
         }
     }
@@ -207,7 +214,7 @@ impl<'a> WindowIo<'a> {
             return false;
         };
         let rewrites = || self.rewrites(runs, &(first.start..last.end));
-        self.operation.locks_writes() || self.holes != Holes::Leave && rewrites()
+        self.operation.locks_writes() || self.holes != Holes::Leave && self.is_alone() && rewrites()
     }
 
     fn write_runs(
@@ -241,6 +248,11 @@ impl<'a> WindowIo<'a> {
                 self.write_list(&list, buffer)
             }
         }
+    }
+
+    /// Whether there is still no other writer, if a lease was to show that.
+    fn is_alone(&self) -> bool {
+        self.lease.is_none_or(CallLease::is_intact)
     }
 
     /// Whether to rewrite holes (Coloma 2006): if a run and the gap after it are short
@@ -294,6 +306,11 @@ impl<'a> WindowIo<'a> {
             within(buffer, extent, &kept).copy_from(there.part(place));
             // Past the end of the file, holes are zeros once it grows.
             within(buffer, extent, &(kept.end..hole.end)).clear();
+        }
+        if !self.is_alone() {
+            // Others may have written to the holes since they were read.
+            let list: PlacedRuns = placed(extent, 0, runs.iter().cloned()).collect();
+            return self.write_list(&list, buffer);
         }
         let mut whole = Batch::new(Direction::Write);
         within(buffer, extent, &span).push(&mut whole, span.start);

@@ -10,8 +10,8 @@ use std::{io, num::NonZeroU32, ops::Range, path::PathBuf, sync::Arc};
 
 use pario_driver::{
     Advice, Batch, Client, Coherence, Completion, Creation, Direction, Facts, FileIdentity,
-    FileSystem, Handle, Latency, LockMode, LockReach, MountView, Outcome, Placement, RangeLock,
-    Striping, WriterFlag,
+    FileSystem, Handle, Latency, Lease, LockMode, LockReach, MountView, Outcome, Placement,
+    RangeLock, Striping, Suspension, WriterFlag,
 };
 
 /// The name of the file system if ranks see several kinds of it.
@@ -228,6 +228,14 @@ impl Handle for WithFacts {
 
     fn stores_list(&self, pieces: u64, span: u64) -> bool {
         self.handle.stores_list(pieces, span)
+    }
+
+    fn lease(&self) -> Option<Box<dyn Lease>> {
+        self.handle.lease()
+    }
+
+    fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
+        self.handle.suspend()
     }
 
     fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {

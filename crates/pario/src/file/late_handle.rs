@@ -18,7 +18,8 @@ use std::{
 
 use pario_driver::{
     Advice, Batch, Completion, Create, Creation, Direction, Driver, Facts, FileComparison,
-    FileIdentity, Handle, Latency, LockMode, OpenHow, Outcome, Placement, RangeLock,
+    FileIdentity, Handle, Latency, Lease, LockMode, OpenHow, Outcome, Placement, RangeLock,
+    Suspension,
 };
 
 /// How the file is opened.
@@ -185,6 +186,14 @@ impl Late {
     }
 }
 
+/// Keeps a file from being opened.
+#[derive(Debug)]
+struct Unopened<'a> {
+    _state: MutexGuard<'a, State>,
+}
+
+impl Suspension for Unopened<'_> {}
+
 impl Handle for LateHandle {
     fn transfer(&self, batch: &Batch<'_>) -> Outcome {
         match self.0.open_to_move(batch) {
@@ -269,6 +278,19 @@ impl Handle for LateHandle {
 
     fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {
         self.0.open()?.lock_group(group)
+    }
+
+    fn lease(&self) -> Option<Box<dyn Lease>> {
+        self.0.opened.get()?.lease()
+    }
+
+    /// A file that is not open yet cannot be opened during the suspension.
+    fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
+        let state = self.0.state();
+        match self.0.opened.get() {
+            Some(handle) => handle.suspend(),
+            None => Some(Box::new(Unopened { _state: state })),
+        }
     }
 
     fn unlock_group(&self) -> io::Result<()> {

@@ -1,9 +1,7 @@
 //! Individual: every rank moves its own data, as in an independent call.
 
 use super::{Algorithm, Decisions};
-use crate::{
-    Access, Case, Client, Direction, Fitness, LockProtocol, Plan, Rewriting, coverage, locks,
-};
+use crate::{Access, Case, Client, Direction, Fitness, LockProtocol, Plan, coverage, locks};
 
 /// Every rank moves its own data.
 #[derive(Debug)]
@@ -157,7 +155,7 @@ fn is_sparse(case: &Case<'_>) -> bool {
 /// Whether windows would be written in about as many pieces as the ranks have.
 /// Sampled where all ranks have data.
 fn has_isolated_pieces(case: &Case<'_>) -> bool {
-    if case.direction == Direction::Read || case.tuning.rewriting == Rewriting::Allowed {
+    if case.direction == Direction::Read || case.can_rewrite_holes() {
         return false;
     }
     let region = case.region();
