@@ -1,4 +1,4 @@
-//! The project's development tasks: `cargo xtask test`, `fuzz-mpi`, `ceph`, `nfs`, `lint`, `docs`, `hosts`,
+//! The project's development tasks: `cargo xtask test`, `fuzz-mpi`, `ceph`, `fuse`, `nfs`, `lint`, `docs`, `hosts`,
 //! `install`.
 //!
 //! No dependencies, so that it builds in a second and on a machine with only Rust.
@@ -6,6 +6,7 @@
 mod ceph;
 mod dependencies;
 mod docs;
+mod fuse;
 mod hosts;
 mod install;
 mod licence;
@@ -32,6 +33,7 @@ Commands:
   ceph          tests on a CephFS with four OSDs, which is started for them (Debian's packages)
   ceph -- COMMAND
                 a command with CEPH_CONF set, for such a CephFS
+  fuse          tests on GlusterFS and sshfs, each mounted twice through FUSE (Debian's packages)
   nfs           programs on two nodes of an NFS server in a virtual machine (Debian's user-mode Linux)
   nfs --long    the same with more programs, rounds, nodes and mount options
   nfs --run FILE [VERSION NODE...]
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
             ceph::Unable::NoCluster(reason) | ceph::Unable::Failed(reason) => reason,
         }),
         ["ceph", "--", command @ ..] => ceph::run(command),
+        ["fuse"] => fuse::run(),
         ["nfs"] => run_nfs(nfs::Effort::Normal),
         ["nfs", "--run", script] => nfs::run_script(script.as_ref(), "4.2", "a b"),
         ["nfs", "--run", script, version, names @ ..] => {

@@ -1,6 +1,7 @@
 //! Running other programs.
 
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -119,4 +120,12 @@ pub(crate) fn run_inspected(mut command: Command, mut inspect: impl FnMut(&str))
     } else {
         Err(format!("`{text}` failed ({status})"))
     }
+}
+
+/// A port that nobody listens to now.
+pub(crate) fn free_port() -> Outcome<u16> {
+    let listener = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+    listener
+        .map(|address| address.port())
+        .map_err(|error| format!("cannot find a free port: {error}"))
 }

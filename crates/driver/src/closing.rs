@@ -94,6 +94,7 @@ impl<T> Closing<T> {
     /// As [`enter`](Self::enter), for a call that ends soon and is on one thread:
     /// replacing and closing the resource wait for it. It must not visit or enter
     /// again while the visit lives.
+    #[inline]
     pub(crate) fn visit(&self) -> io::Result<Visit<'_, T>> {
         let current = self.shared.current();
         match current.is_some() {

@@ -11,7 +11,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Create, FileSystem, OpenHow, beegfs, control::Control, detect, lustre, posix::sys};
+use crate::{
+    Create, FileSystem, OpenHow, beegfs, cephfs::attribute, control::Control, detect, lustre,
+    posix::sys,
+};
 
 /// The placement requested for a new file. By default nothing is requested, and
 /// the file system decides.
@@ -128,6 +131,7 @@ pub(crate) fn open(
     let created = match kind {
         Ok(FileSystem::Lustre) => lustre::create(&file)?,
         Ok(FileSystem::BeeGfs) => beegfs::create(&file)?,
+        Ok(kind) if kind.is_ceph() => attribute::create(&file)?,
         _ => None,
     };
     match created {

@@ -163,7 +163,8 @@ impl FileSystem {
         }
     }
 
-    /// Whether several nodes can mount it and see each other's completed writes.
+    /// Whether it is made for many nodes that access a file at the same time, so
+    /// that every open is a request to a server.
     pub fn is_parallel(&self) -> bool {
         use FileSystem::*;
         matches!(self, Lustre | Gpfs | Ceph | BeeGfs | PanFs | OrangeFs)
@@ -172,12 +173,21 @@ impl FileSystem {
     /// Whether files are striped over servers.
     pub fn stripes_files(&self) -> bool {
         use FileSystem::*;
-        matches!(self, Lustre | BeeGfs | PanFs | OrangeFs | Ceph)
+        matches!(self, Lustre | BeeGfs | PanFs | OrangeFs) || self.is_ceph()
+    }
+
+    /// Whether it is CephFS, by the kernel's client or by FUSE.
+    pub fn is_ceph(&self) -> bool {
+        match self {
+            FileSystem::Ceph => true,
+            FileSystem::Fuse { subtype } => subtype == "ceph-fuse",
+            _ => false,
+        }
     }
 
     /// Whether pario can set the striping of a new file.
     pub fn sets_stripes(&self) -> bool {
-        matches!(self, FileSystem::Lustre | FileSystem::BeeGfs)
+        matches!(self, FileSystem::Lustre | FileSystem::BeeGfs) || self.is_ceph()
     }
 
     /// Latency of short buffered transfers. On a local file system, a write
@@ -225,7 +235,8 @@ impl FileSystem {
         }
     }
 
-    /// Who sees a completed write without further steps.
+    /// Who sees a completed write without further steps, whatever the mount's
+    /// options.
     ///
     /// Local file systems count as coherent everywhere, since no other node can
     /// mount them at the same time.
@@ -233,8 +244,12 @@ impl FileSystem {
         use FileSystem::*;
         match self {
             Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs => Coherence::Everywhere,
-            Lustre | Gpfs | Ceph | BeeGfs | PanFs | OrangeFs => Coherence::Everywhere,
-            Nfs | Smb | HostShare | Memory => Coherence::WithinNode,
+            Lustre | Gpfs | Ceph => Coherence::Everywhere,
+            // BeeGFS's clients have caches of their own unless they are switched off: see
+            // `beegfs::ClientSettings`.
+            Nfs | Smb | BeeGfs | HostShare | Memory => Coherence::WithinNode,
+            // OrangeFS's client keeps what was written in the page cache since Linux 5.2.
+            PanFs | OrangeFs => Coherence::Unknown,
             Gluster | Fuse { .. } | Overlay | Other(_) => Coherence::Unknown,
         }
     }

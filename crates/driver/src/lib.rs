@@ -68,6 +68,7 @@ mod sharing;
 mod uring;
 mod vector;
 mod wrap;
+mod write_back;
 
 pub use background::{THREADS_MAX, spawn};
 pub use batch::{Batch, Piece};

@@ -7,8 +7,8 @@ use std::{
 };
 
 use pario_driver::{
-    Access, Batch, CephFs, Client, Create, Creation, Direction, Driver, OpenHow, ServerCount,
-    Storage, StripingRequest, conformance,
+    Access, Batch, CephFs, Client, Create, Creation, Direction, Driver, OpenHow, Posix,
+    ServerCount, Storage, StripingRequest, conformance,
 };
 
 /// A path that no other test uses.
@@ -99,4 +99,58 @@ fn lists_over_several_servers() {
     other.close().unwrap();
     file.close().unwrap();
     driver.delete(&path).unwrap();
+}
+
+/// The first directory in which FUSE has mounted the file system, unless it cannot here.
+fn mount() -> Option<PathBuf> {
+    let both = std::env::var("PARIO_CEPHFS_MOUNTS").ok()?;
+    Some(both.split_once(':').expect("two directories").0.into())
+}
+
+/// Striping hints also set the layout of files that are created through a mount, which is reported.
+#[test]
+#[ignore = "needs a CephFS: cargo xtask ceph"]
+fn files_on_a_mount_have_the_layout_that_hints_request() {
+    let Some(mount) = mount() else { return };
+    let (driver, path) = (Posix::new(), mount.join("layout"));
+    let file = driver.open(&path, &striped(4, 1 << 16)).unwrap();
+    let is_set = matches!(file.creation(), Some(Creation::Set { .. }));
+    assert!(is_set, "{:?}", file.creation());
+    let striping = file.facts().striping.unwrap();
+    assert_eq!((striping.unit, striping.count), (1 << 16, 4));
+    assert_eq!(file.facts().client, Client::Kernel);
+    // An existing file keeps its layout.
+    let how = striped(2, 1 << 20).create(Create::IfMissing);
+    let again = driver.open(&path, &how).unwrap();
+    assert_eq!(again.creation(), None);
+    assert_eq!(again.facts().striping, Some(striping));
+    again.close().unwrap();
+    file.close().unwrap();
+    driver.delete(&path).unwrap();
+    let refused = driver.open(&path, &striped(4, 1000)).unwrap();
+    let Some(Creation::Refused { reason }) = refused.creation() else {
+        panic!("{:?}", refused.creation());
+    };
+    assert!(reason.contains("1000"), "{reason}");
+    refused.close().unwrap();
+    driver.delete(&path).unwrap();
+}
+
+/// A name on a mount leads to the same file with the library as without.
+#[test]
+#[ignore = "needs a CephFS: cargo xtask ceph"]
+fn names_on_a_mount_lead_to_the_same_file() {
+    let Some(mount) = mount() else { return };
+    let (library, path) = (CephFs::new(), mount.join("name"));
+    let file = library.open(&path, &striped(2, 1 << 16)).unwrap();
+    let batch = Batch::write(5, b"by the library");
+    assert_eq!(file.transfer(&batch).into_result().unwrap(), 14);
+    file.close().unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"\0\0\0\0\0by the library");
+    let mounted = Posix::new().open(&path, &OpenHow::new(Access::Read));
+    let mounted = mounted.unwrap();
+    assert_eq!(mounted.facts().striping.unwrap().count, 2);
+    mounted.close().unwrap();
+    library.delete(&path).unwrap();
+    assert!(!path.exists());
 }

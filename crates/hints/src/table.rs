@@ -319,7 +319,7 @@ hints! {
     File, File, Open;
 
     /// Number of servers over which a new file is striped; 0 leaves it to the
-    /// file system. Honoured on Lustre and BeeGFS. If the file system refuses,
+    /// file system. Honoured on Lustre, BeeGFS and CephFS. If the file system refuses,
     /// or on other file systems that stripe files, the file has the default and
     /// open prints a warning. Existing files keep their striping.
     /// `MPI_File_get_info` reports the actual striping if the file system
@@ -327,8 +327,8 @@ hints! {
     striping_factor: Option<i64> = None, Maybe(Servers);
     File, File, Open;
 
-    /// Stripe length of a new file; 0 leaves it to the file system. Lustre has
-    /// multiples of 64 KiB, BeeGFS powers of two from 64 KiB on. Honoured like
+    /// Stripe length of a new file; 0 leaves it to the file system. Lustre and
+    /// CephFS have multiples of 64 KiB, BeeGFS powers of two from 64 KiB on. Honoured like
     /// `striping_factor`.
     striping_unit: Option<u64> = None, Maybe(Bytes(0..=BUFFER_MAX));
     File, File, Open;
@@ -338,8 +338,20 @@ hints! {
     start_iodevice: Option<i64> = None, Maybe(FirstServer);
     File, File, Open, alias "romio_lustre_start_iodevice";
 
-    /// The pool of servers for a new file, on Lustre.
+    /// The pool of servers for a new file, on Lustre and CephFS.
     pario_pool: Option<String> = None, Maybe(Text);
+    File, File, Open;
+
+    /// The configuration file of the Ceph cluster, for the driver `cephfs`. By
+    /// default that of `CEPH_CONF`, else `/etc/ceph/ceph.conf`.
+    pario_ceph_conf: Option<String> = None, Maybe(Text);
+    File, File, Open;
+
+    /// The user of the Ceph cluster as which files are accessed, for the driver
+    /// `cephfs`, such as `admin` for `client.admin`. By default that of the mount
+    /// for names on a mounted CephFS, else the one that `CEPH_ARGS` names, else
+    /// `admin`. Permissions of files are those of the process's own user.
+    pario_ceph_user: Option<String> = None, Maybe(Text);
     File, File, Open;
 
     /// Stripes per server of a new file, on Lustre (overstriping): the file has

@@ -4,7 +4,7 @@ use std::{cell::OnceCell, ops::Range};
 
 use pario_hints::ConfigList;
 
-use crate::{Access, Direction, Facts, LockProtocol, Pattern, Striping, WindowWriter};
+use crate::{Access, Direction, Facts, Fitness, LockProtocol, Pattern, Striping, WindowWriter};
 
 /// The size of a window between nodes if the aggregators' kernels cache the file
 /// and there are no stripes to fill. A system call of this size costs next to
@@ -191,7 +191,8 @@ impl<'a> Case<'a> {
         match (&self.facts.placement, self.tuning.realm_alignment) {
             (Some(placement), None) if self.facts.lock_protocol != LockProtocol::Token => {
                 let here = placement.sections(file_byte..file_byte.saturating_add(1));
-                here.first().map_or(self.boundary(), |(_, it)| it.unit)
+                let known = here.first().and_then(|(_, striping)| *striping);
+                known.map_or(self.boundary(), |it| it.unit)
             }
             _ => self.boundary(),
         }
@@ -199,14 +200,26 @@ impl<'a> Case<'a> {
 
     /// The striping of the largest part of the region, if known.
     pub fn striping(&self) -> Option<Striping> {
-        let Some(placement) = &self.facts.placement else {
-            return self.facts.striping;
-        };
-        let sections = placement.sections(self.region());
+        let sections = self.facts.sections(self.region());
         let largest = sections
             .into_iter()
             .max_by_key(|(file, _)| file.end - file.start);
-        largest.map(|it| it.1).or(self.facts.striping)
+        largest.map_or(self.facts.striping, |it| it.1)
+    }
+
+    /// The striping of the whole region, for methods that assign servers to
+    /// ranks; if there is none, the reason why they cannot be used.
+    pub(crate) fn one_striping(&self) -> Result<Striping, Fitness> {
+        match self.facts.sections(self.region()).as_slice() {
+            [] => self.facts.striping,
+            [(_, striping)] => *striping,
+            _ => {
+                return Err(Fitness::unfit(
+                    "the striping changes within the accessed part of the file",
+                ));
+            }
+        }
+        .ok_or_else(|| Fitness::unfit("the striping of the file is unknown"))
     }
 
     /// Who moves windows, and their size: cache-sized where ranks share memory,

@@ -5,23 +5,23 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::shell::Outcome;
+use crate::shell::{Outcome, free_port};
 use crate::{shell, tools};
 
 const OSDS: usize = 4;
 
 /// Commands of the cluster, and the packages that have them.
-const PACKAGES: [(&str, &str); 4] = [
+const PACKAGES: [(&str, &str); 5] = [
     ("ceph-mon", "ceph-mon"),
     ("ceph-osd", "ceph-osd"),
     ("ceph-mds", "ceph-mds"),
     ("ceph", "ceph-common"),
+    ("ceph-fuse", "ceph-fuse"),
 ];
 
 /// The library that the driver loads.
@@ -119,6 +119,15 @@ impl Cluster {
             thread::sleep(Duration::from_millis(100));
         }
         Ok(())
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Where the daemons have their admin sockets.
+    pub(crate) fn sockets(&self) -> PathBuf {
+        self.directory.join("run")
     }
 
     /// The configuration, for `CEPH_CONF`.
@@ -222,14 +231,6 @@ fn identifier() -> Outcome<String> {
         .map_err(|error| format!("cannot get an identifier: {error}"))?
         .trim()
         .to_owned())
-}
-
-/// A port that nobody listens to now.
-fn free_port() -> Outcome<u16> {
-    let listener = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-    listener
-        .map(|address| address.port())
-        .map_err(|error| format!("cannot find a free port: {error}"))
 }
 
 fn configuration(directory: &Path, id: &str, address: &str) -> String {

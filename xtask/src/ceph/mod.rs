@@ -2,17 +2,26 @@
 
 mod cluster;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::fuse::{self, mount::Mount};
 use crate::shell::{self, Outcome, cargo, program};
 use cluster::Cluster;
 
-/// Tests that need a CephFS: package and program. They are ignored otherwise.
-const TESTS: [(&str, &str); 2] = [("pario-driver", "cephfs"), ("pario", "cephfs")];
+/// Tests that need a CephFS: package, program and filter. They are ignored otherwise.
+const TESTS: [(&str, &str, &str); 3] = [
+    ("pario-driver", "cephfs", ""),
+    ("pario", "oracle", "cephfs"),
+    ("pario", "faults", "cephfs"),
+];
 
-/// Prints a table for the documentation, which takes minutes.
-const TABLE: &str = "order_of_requests";
+/// One of these has the cluster evict all clients, so that mounts cannot be used any more.
+const LAST_TESTS: (&str, &str, &str) = ("pario", "cephfs", "");
+
+/// The cases of the oracle are few: most of what they do is a request to a server.
+const ORACLE_CASES: &str = "24";
 
 /// Why the tests did not succeed.
 pub(crate) enum Unable {
@@ -30,13 +39,75 @@ impl From<String> for Unable {
 /// Runs all tests that need a CephFS, and shows their output to `inspect`.
 pub(crate) fn test(mut inspect: impl FnMut(&str)) -> Result<(), Unable> {
     let cluster = start()?;
-    for (package, program) in TESTS {
-        let mut test = cargo(&["test", "--package", package, "--test", program]);
-        test.args(["--", "--ignored", "--test-threads=1", "--skip", TABLE]);
+    let mounts = match File::open("/dev/fuse") {
+        Ok(_) => Some(mounts(&cluster)?),
+        Err(error) => {
+            println!("no tests on mounts: cannot open /dev/fuse: {error}");
+            None
+        }
+    };
+    let mut run = |mut test: Command| {
         in_cluster(&mut test, &cluster);
-        shell::run_inspected(test, &mut inspect)?;
+        if let Some(mounts) = &mounts {
+            test.env("PARIO_CEPHFS_MOUNTS", fuse::both(mounts));
+        }
+        shell::run_inspected(test, &mut inspect)
+    };
+    for of in TESTS {
+        run(tests(of))?;
     }
+    run(server_order(&cluster))?;
+    run(programs()?)?;
+    if let Some(mounts) = &mounts {
+        run(fuse::tests_of_two_mounts(mounts))?;
+    }
+    run(tests(LAST_TESTS))?;
     Ok(())
+}
+
+fn tests((package, program, filter): (&str, &str, &str)) -> Command {
+    let mut test = cargo(&["test", "--package", package, "--test", program]);
+    test.args(["--", "--ignored", "--test-threads=1", filter]);
+    test.env("PARIO_CASES", ORACLE_CASES);
+    test
+}
+
+/// Requests as the OSDs received them, by some methods: the command fails if any are missing.
+fn server_order(cluster: &Cluster) -> Command {
+    let mut bench = cargo(&[
+        "run",
+        "--package",
+        "pario-cli",
+        "--",
+        "bench",
+        "server-order",
+    ]);
+    bench.args(["--dir", "cephfs:/", "--nodes", "2", "--method", "by-server"]);
+    bench.args(["--method", "resonant", "--osd-sockets"]);
+    bench.arg(cluster.sockets());
+    bench
+}
+
+/// Programs under real MPIs.
+fn programs() -> Outcome<Command> {
+    shell::run(cargo(&["build", "--release", "--package", "pario-dropin"]))?;
+    let arguments = ["test", "--package", "pario-dropin", "--test", "hosts"];
+    let mut test = cargo(&arguments);
+    test.args(["--", "/cephfs/"]).env("PARIO_CEPHFS", "1");
+    Ok(test)
+}
+
+/// Mounts the file system twice through FUSE.
+fn mounts(cluster: &Cluster) -> Outcome<[Mount; 2]> {
+    let mount = |name: &str| {
+        let point = cluster.directory().join(name);
+        let mut client = program("ceph-fuse", &["-f"]);
+        // Programs also look at files through the mount that other clients change.
+        client.arg("--fuse_disable_pagecache=true").arg(&point);
+        in_cluster(&mut client, cluster);
+        Mount::start(&point, client)
+    };
+    Ok([mount("mount-a")?, mount("mount-b")?])
 }
 
 /// Runs a command with `CEPH_CONF` set.

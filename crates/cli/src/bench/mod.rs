@@ -58,6 +58,8 @@ enum Benchmark {
     Plan,
     /// Print which methods are chosen on which file systems for which access patterns
     Methods(methods::Arguments),
+    /// Count the requests that each server of a striped file gets from each method, and their order
+    ServerOrder(crate::servers::Arguments),
     /// Measure how fast the machine itself writes and reads one file, without MPI-IO
     Limits(crate::limits::Arguments),
     /// List the workloads and their parameters
@@ -90,6 +92,7 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         Some(Benchmark::Methods(arguments)) => {
             methods::run(arguments, out).map_err(Failure::Output)
         }
+        Some(Benchmark::ServerOrder(arguments)) => crate::servers::run(arguments, out),
         Some(Benchmark::Limits(arguments)) => crate::limits::run(arguments, out),
         Some(Benchmark::Workloads) => list_workloads(out).map_err(Failure::Output),
         Some(Benchmark::Compare(arguments)) => crate::compare::run(arguments, out),

@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::library::{Inode, User};
+use super::{
+    attribute,
+    library::{Inode, User},
+};
 use crate::{Component, Creation, Placement, ServerCount, Storage, Striping, StripingRequest};
 
 /// A layout: stripe units go round-robin to a set of objects until these have
@@ -32,7 +35,7 @@ const MAP_POLL: Duration = Duration::from_millis(1);
 
 impl Layout {
     /// The stripes; `None` if the numbers contradict each other.
-    fn striping(self) -> Option<Striping> {
+    pub(super) fn striping(self) -> Option<Striping> {
         let is_valid = self.stripe_unit > 0
             && self.stripe_count > 0
             && self.object_size > 0
@@ -110,13 +113,8 @@ pub(super) fn set(file: &Inode, request: &StripingRequest, user: &User) -> Optio
     if !request.is_explicit() {
         return None;
     }
-    Some(match attributes(file, request) {
-        Ok(value) => {
-            let set = file.set_attribute(c"ceph.file.layout", value.as_bytes(), user);
-            Creation::attempted(format!("ceph.file.layout: {value}"), true, set)
-        }
-        Err(error) => Creation::attempted("the layout of the file".to_owned(), true, Err(error)),
-    })
+    let set = |value: &str| file.set_attribute(attribute::LAYOUT, value.as_bytes(), user);
+    Some(attribute::attempt(attributes(file, request), set))
 }
 
 /// The value of `ceph.file.layout` for a request.
@@ -125,7 +123,8 @@ fn attributes(file: &Inode, request: &StripingRequest) -> io::Result<String> {
     requested(file.layout()?, request, osds)
 }
 
-fn requested(
+/// The same, for a file that would have the default layout.
+pub(super) fn requested(
     default: Layout,
     request: &StripingRequest,
     osds: impl FnOnce() -> io::Result<u32>,

@@ -5,6 +5,7 @@
 //! process that has files open is a client of the cluster; a forked child becomes
 //! one of its own.
 
+pub(crate) mod attribute;
 mod clients;
 mod handle;
 mod layout;
@@ -14,7 +15,7 @@ mod mounted;
 mod names;
 mod transfer;
 
-use std::{fmt, fs, io, path::Path, sync::Arc};
+use std::{ffi::CString, fmt, fs, io, path::Path, sync::Arc};
 
 use crate::{
     Access, Background, Capabilities, Create, Creation, Driver, FileSystem, Handle, IoMode, OpenHow,
@@ -29,12 +30,42 @@ use names::Name;
 #[derive(Default)]
 pub struct CephFs {
     clients: KeptClients,
+    /// What was set explicitly.
+    account: Account,
 }
 
 impl CephFs {
     /// The driver; nothing is loaded yet.
     pub fn new() -> Self {
         CephFs::default()
+    }
+
+    /// The same with a configuration file and a user of the cluster; `None` for the
+    /// usual ones.
+    ///
+    /// # Errors
+    /// If one of them contains a NUL byte.
+    pub fn with_access(configuration: Option<&str>, user: Option<&str>) -> io::Result<Self> {
+        let terminated = |text: Option<&str>| text.map(CString::new).transpose();
+        Ok(CephFs {
+            clients: KeptClients::default(),
+            account: Account {
+                configuration: terminated(configuration)?,
+                user: terminated(user)?,
+                file_system: None,
+            },
+        })
+    }
+
+    /// The client for a file: what was set takes precedence over how the kernel has
+    /// mounted it.
+    fn client(&self, name: &Name) -> io::Result<Arc<Client>> {
+        let mounted = name.account();
+        self.clients.get(&Account {
+            configuration: self.account.configuration.clone(),
+            user: self.account.user.clone().or_else(|| mounted.user.clone()),
+            file_system: mounted.file_system.clone(),
+        })
     }
 }
 
@@ -68,7 +99,7 @@ impl Driver for CephFs {
 
     fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {
         let name = Name::new(path)?;
-        let client = self.clients.get(name.account())?;
+        let client = self.client(&name)?;
         let user = Arc::new(User::of_process()?);
         let (file, creation) = match how.create {
             Create::Never => (name.open(&client, access_flags(how), &user)?, None),
@@ -88,7 +119,7 @@ impl Driver for CephFs {
 
     fn delete(&self, path: &Path) -> io::Result<()> {
         let name = Name::new(path)?;
-        let client = self.clients.get(name.account())?;
+        let client = self.client(&name)?;
         name.unlink(&client, &User::of_process()?)
     }
 

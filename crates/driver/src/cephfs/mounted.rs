@@ -9,10 +9,7 @@ use std::{
 };
 
 use super::library::Account;
-use crate::{
-    FileSystem,
-    detect::{self, Mount},
-};
+use crate::detect::{self, Mount};
 
 /// Where a file is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,20 +41,12 @@ pub(super) fn locate(path: &Path) -> io::Result<Location> {
         return Ok(given());
     };
     match detect::mount_of(&parent) {
-        Ok((kind, Some(mount))) if is_ceph(&kind) => Ok(Location {
+        Ok((kind, Some(mount))) if kind.is_ceph() => Ok(Location {
             path: path_in(&mount, &parent).join(name),
             account: account(&mount)?,
             directory: Some(fs::metadata(&parent)?.ino()),
         }),
         _ => Ok(given()),
-    }
-}
-
-fn is_ceph(kind: &FileSystem) -> bool {
-    match kind {
-        FileSystem::Ceph => true,
-        FileSystem::Fuse { subtype } => subtype == "ceph-fuse",
-        _ => false,
     }
 }
 
@@ -86,6 +75,7 @@ fn account(mount: &Mount) -> io::Result<Account> {
         found.map(|(_, value)| CString::new(value)).transpose()
     };
     Ok(Account {
+        configuration: None,
         user: option(&["name"])?,
         file_system: option(&["fs", "mds_namespace"])?,
     })

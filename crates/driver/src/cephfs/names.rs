@@ -34,6 +34,7 @@ pub(super) enum Name {
 }
 
 static DEFAULT_ACCOUNT: Account = Account {
+    configuration: None,
     user: None,
     file_system: None,
 };
@@ -67,8 +68,8 @@ impl Name {
         })
     }
 
-    /// As whom, and in which file system, the file is accessed. Files of other
-    /// accounts cannot be opened by their number.
+    /// As whom, and in which file system, the kernel has mounted the file. Files of
+    /// such mounts cannot be opened by their number.
     pub(super) fn account(&self) -> &Account {
         match self {
             Name::Path { account, .. } => account,

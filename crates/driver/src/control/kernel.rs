@@ -21,6 +21,10 @@ impl FileControl for KernelControl {
         sys::attribute(file, name, limit)
     }
 
+    fn set_attribute(&self, file: BorrowedFd<'_>, name: &CStr, value: &[u8]) -> io::Result<()> {
+        sys::set_attribute(file, name, value)
+    }
+
     fn ioctl(
         &self,
         file: BorrowedFd<'_>,

@@ -30,6 +30,11 @@ pub trait FileControl: Send + Sync + Debug {
     /// The value of an extended attribute, up to `limit` bytes.
     fn attribute(&self, file: BorrowedFd<'_>, name: &CStr, limit: usize) -> io::Result<Vec<u8>>;
 
+    /// Sets an extended attribute. Not every file system has any that can be set.
+    fn set_attribute(&self, _file: BorrowedFd<'_>, _name: &CStr, _value: &[u8]) -> io::Result<()> {
+        Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
+    }
+
     /// `ioctl`.
     fn ioctl(
         &self,

@@ -9,9 +9,15 @@ use std::{
     io,
     os::fd::{AsFd, BorrowedFd},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use crate::{Facts, FileSystem, LockReach, MountView, Placement, control::Control, posix::sys};
+use crate::{
+    Facts, FileSystem, MountView, Placement,
+    control::{Control, KernelControl},
+    posix::sys,
+};
+use locks::Guarantees;
 pub(crate) use mounts::Mount;
 
 /// Facts about an open file; `assumed` overrides the detected kind.
@@ -28,8 +34,9 @@ pub(crate) fn facts(
     };
     let placement = placement::find(fd, &file_system, control);
     let striping = placement.as_ref().map(Placement::striping);
+    let guarantees = found.guarantees(&file_system, fd, control);
     Ok(Facts {
-        locks: found.locks(&file_system),
+        locks: guarantees.locks,
         source: found.source(),
         mount_point: found.mount.map(|mount| mount.point),
         block_size,
@@ -41,16 +48,16 @@ pub(crate) fn facts(
             FileSystem::Gpfs => Some(block_size),
             _ => None,
         },
-        coherence: file_system.coherence(),
+        coherence: guarantees.coherence,
         client: file_system.client(),
         file_system,
     })
 }
 
-/// The file system of a directory, as far as its magic number tells.
+/// The file system of a directory.
 pub(crate) fn of_directory(path: &Path) -> io::Result<FileSystem> {
     let directory = sys::open(path, libc::O_PATH, 0)?;
-    Ok(kind::classify(sys::magic(directory.as_fd())?, ""))
+    Ok(find(directory.as_fd())?.file_system)
 }
 
 /// The file system of a path. If the path does not exist, that of its nearest
@@ -120,8 +127,11 @@ struct Found {
 
 impl Found {
     fn into_view(self, fd: BorrowedFd<'_>) -> io::Result<MountView> {
-        let (source, locks) = (self.source(), self.locks(&self.file_system));
-        MountView::new(fd, self.file_system, source, locks)
+        let control: Control = Arc::new(KernelControl);
+        let guarantees = self.guarantees(&self.file_system, fd, &control);
+        let source = self.source();
+        let Guarantees { coherence, locks } = guarantees;
+        MountView::new(fd, &self.file_system, coherence, locks, source)
     }
 
     fn source(&self) -> String {
@@ -129,9 +139,14 @@ impl Found {
         mount.map_or_else(String::new, |mount| mount.source.clone())
     }
 
-    fn locks(&self, file_system: &FileSystem) -> LockReach {
+    fn guarantees(
+        &self,
+        file_system: &FileSystem,
+        fd: BorrowedFd<'_>,
+        control: &Control,
+    ) -> Guarantees {
         let options = self.mount.as_ref().map_or("", |mount| &mount.options);
-        locks::reach(file_system, options)
+        locks::guarantees(file_system, options, fd, control)
     }
 }
 

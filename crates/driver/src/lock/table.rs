@@ -116,10 +116,16 @@ impl RangeTable {
 
     /// An error if a lock that was let go is still there, after trying once more to
     /// release it: other ranks wait for it.
+    #[inline]
     pub(crate) fn check_released<U: Unlock>(&self, unlock: impl FnOnce() -> U) -> io::Result<()> {
-        if !self.is_stuck() {
-            return Ok(());
+        match self.is_stuck() {
+            false => Ok(()),
+            true => self.release_stuck(unlock),
         }
+    }
+
+    #[cold]
+    fn release_stuck<U: Unlock>(&self, unlock: impl FnOnce() -> U) -> io::Result<()> {
         let unlocked = self.retry(unlock());
         unlocked.map_err(|(Range { start, end }, cause)| {
             let message = format!(

@@ -12,7 +12,8 @@ use super::{
     calls::{Calls, SystemCall},
     descriptor::{Descriptor, ListMethod, access_flags, create_flags},
     locks::Locks,
-    preallocate, sys, transfer,
+    preallocate::{self, Filling},
+    sys, transfer,
 };
 use crate::{
     Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity, FileSystem,
@@ -26,6 +27,7 @@ use crate::{
     lustre::GroupLock,
     mapped::{Copier, Populate, Stores},
     uring,
+    write_back::WriteBack,
 };
 
 /// One rank's open file.
@@ -38,6 +40,7 @@ pub(crate) struct PosixHandle {
     creation: Option<Creation>,
     control: Control,
     group_lock: GroupLock,
+    written: WriteBack,
 }
 
 /// What a handle takes over from its driver.
@@ -78,6 +81,7 @@ impl PosixHandle {
             creation,
             control,
             group_lock: GroupLock::default(),
+            written: WriteBack::default(),
         })
     }
 
@@ -103,6 +107,7 @@ impl PosixHandle {
     }
 
     /// A pass for a transfer that ends with the call.
+    #[inline]
     fn visit_to_move(&self, batch: &Batch<'_>) -> io::Result<Visit<'_, Descriptor>> {
         self.locks.check_released(&self.file)?;
         let pass = self.file.visit()?;
@@ -110,9 +115,18 @@ impl PosixHandle {
         Ok(pass)
     }
 
+    #[inline]
     fn check_movable(&self, batch: &Batch<'_>) -> io::Result<()> {
         self.how.access.require(batch.direction())?;
         batch.require_addressable()
+    }
+
+    /// Puts written data on storage.
+    fn flush(&self, file: &Descriptor) -> io::Result<()> {
+        let synced = self
+            .calls
+            .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()));
+        self.written.settle(synced)
     }
 
     /// Whether the ring takes this batch.
@@ -238,13 +252,13 @@ impl Handle for PosixHandle {
 
     fn preallocate(&self, bytes: u64) -> io::Result<()> {
         let file = self.enter_to_change()?;
-        preallocate::run(&self.calls, file.buffered(), bytes)
+        let filling = Filling::on(self.facts.client);
+        preallocate::run(&self.calls, file.buffered(), bytes, filling)
     }
 
     fn sync(&self) -> io::Result<()> {
         let file = self.enter()?;
-        self.calls
-            .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()))
+        self.flush(&file)
     }
 
     fn advise(&self, advice: Advice) {
@@ -278,12 +292,8 @@ impl Handle for PosixHandle {
 
     fn unlock_group(&self) -> io::Result<()> {
         let file = self.file.enter()?;
-        let flush = || {
-            self.calls
-                .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()))
-        };
         self.group_lock
-            .release(&self.control, file.buffered(), flush)
+            .release(&self.control, file.buffered(), || self.flush(&file))
     }
 
     fn check(&self) -> io::Result<()> {
@@ -325,7 +335,7 @@ impl Handle for PosixHandle {
         // Closing releases the lock, but someone may have waited for it.
         let released = self.locks.check_released(&self.file);
         let file = self.file.close()?;
-        let closed = file.close();
+        let closed = self.written.settle(file.close());
         closed.and(self.file.replaced_outcome()).and(released)
     }
 }

@@ -97,6 +97,7 @@ impl Locks {
 
     /// An error if a lock that was let go is still there, after trying once
     /// more to release it: other ranks wait for it.
+    #[inline]
     pub(super) fn check_released(&self, file: &Closing<Descriptor>) -> io::Result<()> {
         self.table.check_released(|| self.releaser(file))
     }

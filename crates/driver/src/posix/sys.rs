@@ -125,6 +125,7 @@ pub(crate) fn transfer(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> io::Result<us
 ///
 /// # Panics
 /// If the range is not inside the piece.
+#[inline]
 pub(crate) fn transfer_first(
     fd: BorrowedFd<'_>,
     batch: &Batch<'_>,
@@ -448,6 +449,21 @@ pub(crate) fn attribute(fd: BorrowedFd<'_>, name: &CStr, limit: usize) -> io::Re
     })?;
     value.truncate(bytes);
     Ok(value)
+}
+
+/// Sets an extended attribute.
+pub(crate) fn set_attribute(fd: BorrowedFd<'_>, name: &CStr, value: &[u8]) -> io::Result<()> {
+    // SAFETY: the name is terminated, and the value has the given length.
+    let result = unsafe {
+        libc::fsetxattr(
+            fd.as_raw_fd(),
+            name.as_ptr(),
+            value.as_ptr().cast(),
+            value.len(),
+            0,
+        )
+    };
+    checked(result).map(drop)
 }
 
 /// An event counter (eventfd) that starts at zero.

@@ -597,7 +597,7 @@ static void expect_file(const pattern *pattern, const char *path, mode how) {
     sink compare = {.take = compare_file};
     int descriptor = open(path, O_RDONLY);
     compare.mapped_length = check_size(path);
-    void *mapped = compare.mapped_length > 0 ? mmap(NULL, (size_t)compare.mapped_length, PROT_READ, MAP_SHARED, descriptor, 0) : NULL;
+    void *mapped = compare.mapped_length > 0 ? mmap(NULL, (size_t)compare.mapped_length, PROT_READ, MAP_PRIVATE, descriptor, 0) : NULL;
     compare.mapped = mapped;
     for (int call = 0; call < calls_of(pattern); call++) pattern->pieces(call, &compare);
     CHECK(compare.wrong == 0, "%s %s: %lld pieces of the file are wrong", pattern->name, mode_names[how], compare.wrong);

@@ -20,7 +20,7 @@ mod transfer;
 pub use copy_speed::CopySpeed;
 pub(crate) use page_aliasing::is_staged;
 pub use pario_hints::AccessMethod;
-pub(crate) use resolved::{MemoryData, ResolvedAccess, file_range};
+pub(crate) use resolved::{MemoryData, ResolvedAccess};
 pub use select::Selection;
 pub(crate) use select::{ReadModifyWrite, asked, sieve_extent};
 pub(crate) use staging::Buffers;

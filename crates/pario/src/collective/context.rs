@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pario_hints::Hints;
 use pario_transport::Transport;
 
 use super::{
@@ -13,7 +12,7 @@ use super::{
     planning::{PlanMemory, SharedHistory},
     windows::Windows,
 };
-use crate::{Result, agree::GatherBuffers};
+use crate::{Result, agree::GatherBuffers, file::CallSettings};
 
 /// Windows in flight: exchange of some overlaps the transfer of others.
 pub(super) const SLOTS: usize = 4;
@@ -81,8 +80,8 @@ impl CollectiveContext {
 
     /// Whether the plan of a call depends on calls that were made before it but may be planned
     /// after it, because they run in the background.
-    pub(super) fn depends_on_earlier(&self, hints: &Hints) -> bool {
-        self.history.is_open(hints)
+    pub(super) fn depends_on_earlier(&self, settings: &CallSettings) -> bool {
+        settings.has_persistent_realms() && self.history.is_open()
     }
 
     /// How its last call was carried out, and why.

@@ -57,6 +57,7 @@ use crate::{
 };
 use entry::Entry;
 use exchange::Planning;
+pub(crate) use planning::have_persistent_realms;
 pub use planning::plan_facts;
 use planning::{CallPlan, Exchange, Holes};
 use write_guard::CollectiveWriteGuard;
@@ -132,7 +133,7 @@ pub(crate) fn run_with(
     settings: &Arc<CallSettings>,
     memory: Memory,
 ) -> Result<Status> {
-    file.finish_earlier(&settings.hints);
+    file.finish_earlier(settings);
     if let Some(result) = run_one_piece(file, context, call, settings, &memory) {
         return result;
     }

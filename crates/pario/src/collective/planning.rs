@@ -26,12 +26,16 @@ impl SharedHistory {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether an earlier call may still determine the realms of a later one.
-    pub(super) fn is_open(&self, hints: &Hints) -> bool {
-        let partition = Tuning::from_hints(hints, Direction::Read).partition;
-        let persists = partition.is_some_and(|name| name.starts_with(Persistent::ANY.name()));
-        persists && self.get().persistent.is_none()
+    /// Whether an earlier call may still determine the realms of a later one, if they persist.
+    pub(super) fn is_open(&self) -> bool {
+        self.get().persistent.is_none()
     }
+}
+
+/// Whether the hints request realms that persist from call to call.
+pub(crate) fn have_persistent_realms(hints: &Hints) -> bool {
+    let partition = Tuning::from_hints(hints, Direction::Read).partition;
+    partition.is_some_and(|name| name.starts_with(Persistent::ANY.name()))
 }
 
 /// Plans and decisions kept for later calls of a context. The same on all ranks,
@@ -119,15 +123,76 @@ struct Decided {
     direction: Direction,
     views: u64,
     lengths: Vec<u64>,
+    place: Place,
     decision: Decision,
     /// Whether every rank moves its own data, so that no plan need be made.
     is_individual: bool,
 }
 
+/// What decisions depend on besides the amounts: which part of a file with several stripings is
+/// accessed, and whether the ranks' data is cut by locks. The same for all calls where neither
+/// stripes nor locks are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place {
+    /// The components of the first and the last rank's data.
+    components: [usize; 2],
+    /// Whether the data of the first rank starts at a lock or stripe.
+    is_aligned: bool,
+}
+
+impl Place {
+    fn of(operation: &Operation, entries: &[Entry], facts: &Facts) -> Place {
+        let placement = facts.placement.as_ref();
+        if placement.is_none() && facts.lock_granularity.is_none() {
+            return Place::default();
+        }
+        let RankViews {
+            shapes,
+            displacements,
+            ..
+        } = operation.view().rank_views();
+        let last = entries.len().saturating_sub(1);
+        let [first, last] = [0, last].map(|rank| {
+            let (shape, displacement) = (shapes.get(rank)?, displacements.get(rank)?);
+            // A byte, whether the rank has data or not.
+            let layout = shape.layout.clone();
+            let byte = Access::new(*displacement, layout, entries.get(rank)?.first, 1)?;
+            Some(byte.span().start)
+        });
+        let component = |byte: Option<u64>| match (placement, byte) {
+            (Some(placement), Some(byte)) => {
+                let components = placement.components();
+                components.partition_point(|it| it.file.end <= byte)
+            }
+            _ => 0,
+        };
+        let unit = match placement {
+            Some(placement) => {
+                let here = placement.components().get(component(first));
+                here.map_or(facts.boundary(), |it| it.striping.unit)
+            }
+            None => facts.boundary(),
+        };
+        Place {
+            components: [first, last].map(component),
+            is_aligned: first.is_some_and(|byte| byte.is_multiple_of(unit)),
+        }
+    }
+}
+
 impl Decided {
-    fn is_of(&self, operation: &Operation, lengths: impl Iterator<Item = u64>) -> bool {
-        (self.direction, self.views)
-            == (operation.direction(), operation.view().rank_views().family)
+    fn is_of(
+        &self,
+        operation: &Operation,
+        place: Place,
+        lengths: impl Iterator<Item = u64>,
+    ) -> bool {
+        (self.direction, self.views, self.place)
+            == (
+                operation.direction(),
+                operation.view().rank_views().family,
+                place,
+            )
             && self.lengths.iter().copied().eq(lengths)
     }
 }
@@ -173,11 +238,14 @@ impl PlanMemory {
         if operation.hints().pario_group_lock {
             return false;
         }
-        let known = match (&self.inputs, &self.decided) {
-            (Some(inputs), Some(decided)) if inputs.is_of(operation) => decided,
+        let (inputs, known) = match (&self.inputs, &self.decided) {
+            (Some(inputs), Some(decided)) if inputs.is_of(operation) => (inputs, decided),
             _ => return false,
         };
-        known.is_individual && known.is_of(operation, entries.iter().map(|entry| entry.len))
+        known.is_individual && {
+            let place = Place::of(operation, entries, &inputs.facts);
+            known.is_of(operation, place, entries.iter().map(|entry| entry.len))
+        }
     }
 }
 
@@ -252,7 +320,8 @@ impl PlanMemory {
     /// The plan for the accesses computed last. It is kept for calls that move
     /// the same bytes; the choice of methods is kept for calls that move the
     /// same amounts through the same views, or through views that were all
-    /// moved by the same distance.
+    /// moved by the same distance, in the same part of the file and with the
+    /// same relation to locks.
     pub(super) fn plan(&mut self, operation: &Operation, comm: &dyn Transport) -> CallPlan<'_> {
         self.calls += 1;
         let is_known = self.inputs.as_ref().is_some_and(|it| it.is_of(operation));
@@ -345,8 +414,9 @@ impl PlanMemory {
         let case = Case::new(direction, accesses, &inputs.facts, tuning, &history);
         let lengths = || accesses.iter().map(Access::len);
         let views = operation.view().rank_views().family;
+        let place = Place::of(operation, &self.last.entries, &inputs.facts);
         let decided = match self.decided.take() {
-            Some(known) if known.is_of(operation, lengths()) => known,
+            Some(known) if known.is_of(operation, place, lengths()) => known,
             old => {
                 let decision = pario_plan::decide(&case);
                 if comm.rank() == Rank(0) && self.warned != Some(views) {
@@ -360,6 +430,7 @@ impl PlanMemory {
                     direction,
                     views,
                     lengths: kept,
+                    place,
                     decision,
                     is_individual: false,
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pario_driver::{Facts, Handle};
+use pario_driver::{Creation, Facts, Handle};
 use pario_hints::Info;
 use pario_layout::Datatype;
 use pario_transport::Rank;
@@ -219,11 +219,12 @@ impl File {
         let mount = facts.mount_point.as_ref();
         let mount = mount.map_or_else(String::new, |at| format!(", mounted at {}", at.display()));
         format!(
-            "driver {}: {}\nfile system: {}{mount}\nplacement: {}\nopened: {}\nshared pointer: {}\n{}",
+            "driver {}: {}\nfile system: {}{mount}\nplacement: {}{}\nopened: {}\nshared pointer: {}\n{}",
             inner.driver.name(),
             inner.driver_reason,
             facts.file_system,
             self.explain_placement(),
+            explain_creation(inner.handle.creation()),
             inner.opened_by,
             inner.shared_pointer.explain(),
             inner.hints().explain()
@@ -274,6 +275,20 @@ impl Inner {
             )));
         }
         Ok(())
+    }
+}
+
+/// A line on the placement of a file that this rank created.
+fn explain_creation(creation: Option<&Creation>) -> String {
+    match creation {
+        None => String::new(),
+        Some(Creation::Set { reason }) => format!("\ncreated with {reason}"),
+        Some(Creation::Default { reason }) => {
+            format!("\ncreated with the file system's default: {reason}")
+        }
+        Some(Creation::Refused { reason }) => {
+            format!("\ncreated with the file system's default, since it refused {reason}")
+        }
     }
 }
 

@@ -11,8 +11,8 @@ use std::{
 };
 
 use pario_driver::{
-    Advice, AsyncMethod, Create, Driver, Facts, FileSystem, Handle, IoMode, OpenHow, Resolved,
-    ScatteredWrites,
+    Advice, AsyncMethod, CephFs, Create, Driver, Facts, FileSystem, Handle, IoMode, OpenHow,
+    Resolved, ScatteredWrites,
 };
 use pario_hints::{Hints, Info, Sources};
 use pario_transport::{Rank, Transport};
@@ -196,12 +196,28 @@ impl Inner {
     }
 }
 
+/// The name of the driver that hints can give another account.
+const CEPHFS: &str = "cephfs";
+
 fn resolve(path: &Path, hints: &Hints, sharing: &FileSharing) -> Result<Resolved> {
     let resolved = pario_driver::resolve(path.as_os_str(), hints.pario_driver.as_deref());
     let resolved = resolved.map_err(|error| {
         Error::new(ErrorKind::BadFile, "no driver for the file").with_source(error)
     })?;
-    Ok(sharing.select(resolved))
+    Ok(sharing.select(with_ceph_access(resolved, hints)?))
+}
+
+/// The same driver with the configuration and the user that hints name, if it is CephFS's library.
+fn with_ceph_access(resolved: Resolved, hints: &Hints) -> Result<Resolved> {
+    let (configuration, user) = (&hints.pario_ceph_conf, &hints.pario_ceph_user);
+    if resolved.driver.name() != CEPHFS || configuration.is_none() && user.is_none() {
+        return Ok(resolved);
+    }
+    let driver = CephFs::with_access(configuration.as_deref(), user.as_deref());
+    Ok(Resolved {
+        driver: Arc::new(driver.map_err(Error::from)?),
+        ..resolved
+    })
 }
 
 /// The name under which the file can be found until it is closed: the program may

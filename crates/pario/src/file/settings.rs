@@ -6,7 +6,10 @@ use pario_driver::{Direction, Placement};
 use pario_hints::{Hints, Rmw};
 
 use super::{Atomicity, WriteProtocol};
-use crate::{access, view::FlattenedView};
+use crate::{
+    access, collective,
+    view::{ContiguousView, FlattenedView},
+};
 
 /// The settings of a call, from its start to its end. By the time a call in the background is
 /// carried out, those of the file may have changed, and not at the same time on all ranks.
@@ -18,9 +21,10 @@ pub(crate) struct CallSettings {
     pub(crate) protocol: WriteProtocol,
     /// Where the program says the bytes of the file are.
     pub(crate) placement: Option<Placement>,
-    /// Whether contiguous accesses in each direction go straight to the driver.
-    reads_one_piece: bool,
-    writes_one_piece: bool,
+    /// The view, if contiguous accesses in each direction go straight to the driver.
+    reads_one_piece: Option<ContiguousView>,
+    writes_one_piece: Option<ContiguousView>,
+    has_persistent_realms: bool,
 }
 
 impl CallSettings {
@@ -31,8 +35,9 @@ impl CallSettings {
             atomicity: Atomicity::NonAtomic,
             protocol,
             placement: None,
-            reads_one_piece: false,
-            writes_one_piece: false,
+            reads_one_piece: None,
+            writes_one_piece: None,
+            has_persistent_realms: false,
         };
         settings.derive();
         settings
@@ -47,13 +52,14 @@ impl CallSettings {
     /// Derives the rest from the settings that calls change.
     fn derive(&mut self) {
         let hints = &*self.hints;
-        let is_plain = self.atomicity == Atomicity::NonAtomic
-            && self.view.layout().is_dense()
-            && self.view.representation().is_identity();
-        let is_free = |direction| is_plain && access::asked(direction, hints).is_none();
-        self.reads_one_piece = is_free(Direction::Read);
-        let locks = self.locks_writes();
-        self.writes_one_piece = is_free(Direction::Write) && !locks;
+        self.has_persistent_realms = collective::have_persistent_realms(hints);
+        let view = match self.atomicity {
+            Atomicity::NonAtomic => self.view.as_contiguous(),
+            Atomicity::Atomic => None,
+        };
+        let if_free = |direction| view.filter(|_| access::asked(direction, hints).is_none());
+        self.reads_one_piece = if_free(Direction::Read);
+        self.writes_one_piece = if_free(Direction::Write).filter(|_| !self.locks_writes());
     }
 
     /// Whether every write locks its range.
@@ -66,9 +72,14 @@ impl CallSettings {
         self.hints.pario_rmw == Rmw::Locked || self.protocol == WriteProtocol::Rewriting
     }
 
-    /// Whether contiguous data goes straight to the driver: the view has no holes, no byte is
-    /// converted, nothing is locked, and no hint requests a method.
-    pub(crate) fn allow_one_piece(&self, direction: Direction) -> bool {
+    /// Whether the realms of collective calls persist from call to call.
+    pub(crate) fn has_persistent_realms(&self) -> bool {
+        self.has_persistent_realms
+    }
+
+    /// The view, if contiguous data goes straight to the driver: the view has no holes, no byte
+    /// is converted, nothing is locked, and no hint requests a method.
+    pub(crate) fn one_piece_view(&self, direction: Direction) -> Option<ContiguousView> {
         match direction {
             Direction::Read => self.reads_one_piece,
             Direction::Write => self.writes_one_piece,
@@ -123,7 +134,7 @@ mod tests {
         let settings = CurrentSettings::new(view, Hints::default(), WriteProtocol::Unlocked);
         let allowed = || {
             [Direction::Read, Direction::Write]
-                .map(|direction| settings.with(|it| it.allow_one_piece(direction)))
+                .map(|direction| settings.with(|it| it.one_piece_view(direction).is_some()))
         };
         assert_eq!(allowed(), [true, true]);
         settings.change(|it| it.atomicity = Atomicity::Atomic);

@@ -4,8 +4,6 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-mod osds;
-mod server_order;
 
 use std::{
     process::Command,

@@ -59,8 +59,9 @@ impl DriverKind {
         }
     }
 
+    /// Whether many small transfers take long.
     pub(crate) fn is_slow(self) -> bool {
-        self == DriverKind::Throttled
+        matches!(self, DriverKind::Throttled | DriverKind::CephFs)
     }
 
     /// The driver; a trace goes to `log`.

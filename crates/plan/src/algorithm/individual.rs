@@ -74,7 +74,7 @@ impl Algorithm for Individual {
                 5,
                 format!(
                     "pieces of {piece} bytes on several nodes would contend for locks of {} bytes",
-                    case.boundary()
+                    case.boundary_at(case.region().start)
                 ),
             ),
             _ if is_lopsided(case) => Fitness::suits(
@@ -194,5 +194,5 @@ fn contends_for_locks(case: &Case<'_>, piece: u64) -> bool {
         && case.pattern().nodes > 1
         // Locks are granted on ranges that are as long as possible, so that those of interleaved
         // pieces are in each other's way even if no piece shares a lock.
-        && (piece < case.boundary() || case.pattern().is_interleaved || locks::are_shared(case))
+        && (piece < case.boundary_at(case.region().start) || case.pattern().is_interleaved || locks::are_shared(case))
 }

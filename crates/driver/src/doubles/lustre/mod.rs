@@ -42,8 +42,10 @@ pub struct LustreDouble {
 
 #[derive(Debug, Default)]
 struct State {
-    /// `None`: the attribute does not exist.
+    /// The default of directories; `None`: the attribute does not exist.
     directory: Option<Vec<u8>>,
+    /// That of the root of the mount; `None`: that of the others.
+    root: Option<Vec<u8>>,
     layouts: HashMap<Inode, Vec<u8>>,
     /// The group, and the descriptors that hold it.
     groups: HashMap<Inode, (u64, Vec<i32>)>,
@@ -71,6 +73,12 @@ impl LustreDouble {
     /// Sets the default of directories.
     pub fn set_directory(&self, layout: Option<Vec<u8>>) {
         self.state().directory = layout;
+    }
+
+    /// Sets the default of the directory at which the file system is mounted, if
+    /// it is not that of the others.
+    pub fn set_root(&self, layout: Vec<u8>) {
+        self.state().root = Some(layout);
     }
 
     /// Makes every attempt to set a layout fail with this error.
@@ -215,7 +223,10 @@ impl FileControl for LustreDouble {
         }
         let mut state = self.state();
         let value = match inode(file)?.1 {
-            true => state.directory.clone(),
+            true => match is_root(file)? {
+                true => state.root.clone().or_else(|| state.directory.clone()),
+                false => state.directory.clone(),
+            },
             false => self.layout(&mut state, file)?,
         };
         let value = value.ok_or_else(none)?;
@@ -253,6 +264,14 @@ impl FileControl for LustreDouble {
 fn inode(file: BorrowedFd<'_>) -> io::Result<(Inode, bool)> {
     let status = fs::File::from(file.try_clone_to_owned()?).metadata()?;
     Ok(((status.dev(), status.ino()), status.is_dir()))
+}
+
+/// Whether a directory is the root of its mount.
+fn is_root(directory: BorrowedFd<'_>) -> io::Result<bool> {
+    let place = format!("/proc/self/fd/{}/..", directory.as_raw_fd());
+    let parent = fs::metadata(place)?;
+    let (device, number) = inode(directory)?.0;
+    Ok(parent.dev() != device || parent.ino() == number)
 }
 
 /// Whether the file was opened with `O_LOV_DELAY_CREATE`. The kernel keeps one

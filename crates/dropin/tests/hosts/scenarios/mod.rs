@@ -1,6 +1,7 @@
 //! Surroundings that plain runs do not have.
 
 mod batch;
+mod cephfs;
 mod command;
 mod cycles;
 mod directories;
@@ -44,6 +45,7 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     trials.extend(swapped::trials(run));
     trials.extend(faults::trials(run));
     trials.extend(cycles::trials(run));
+    trials.extend(cephfs::trials(run));
     trials
 }
 

@@ -1,0 +1,123 @@
+//! Files on FUSE file systems that are mounted twice, as on two nodes: `PARIO_FUSE_MOUNTS` names the two directories,
+//! separated by a colon. `cargo xtask fuse` mounts GlusterFS and sshfs for these tests, `cargo xtask ceph` ceph-fuse.
+#![allow(clippy::unwrap_used)] // helpers of tests, too
+
+mod common;
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use common::{NEW, every, info};
+use pario::{Atomicity, ErrorKind, File, Mode, View};
+use pario_driver::{Posix, conformance};
+use pario_transport::threads::World;
+
+const PIECE: usize = 5000;
+const PIECES: usize = 40;
+
+/// The two directories in which the same files are seen.
+fn mounts() -> [PathBuf; 2] {
+    let both = env::var("PARIO_FUSE_MOUNTS").expect("PARIO_FUSE_MOUNTS names two directories");
+    let (first, second) = both.split_once(':').expect("two directories");
+    [first.into(), second.into()]
+}
+
+/// The pieces of a rank of four.
+fn view(rank: u32) -> View {
+    let piece = PIECE as u64;
+    every(4 * PIECE as i64, piece, u64::from(rank) * piece)
+}
+
+#[test]
+#[ignore = "needs FUSE: cargo xtask fuse"]
+fn the_driver_conforms() {
+    conformance::check(Arc::new(Posix::new()), &mounts()[0]);
+}
+
+/// Ranks of one mount share its page cache, whatever nodes they are on.
+#[test]
+#[ignore = "needs FUSE: cargo xtask fuse"]
+fn ranks_on_one_mount_see_each_other() {
+    let [first, second] = mounts();
+    let name = format!("pario-{}-one", std::process::id());
+    let data = |rank: u32| vec![rank as u8 + 1; PIECE * PIECES];
+    let results = World::new(4).nodes(&[0, 0, 1, 1]).run(|comm| {
+        let rank = comm.rank().0;
+        let path = first.join(&name);
+        let file = File::open(&comm, path, NEW, &info(&[]))?;
+        file.set_view(&view(rank))?;
+        file.write_at_all(0, &data(rank)[..])?;
+        let mut back = vec![0; PIECE * PIECES];
+        file.set_view(&view((rank + 1) % 4))?;
+        file.read_at(0, &mut back[..])?;
+        assert!(back == data((rank + 1) % 4), "rank {rank}");
+        file.set_atomicity(Atomicity::Atomic)?;
+        file.set_view(&view(rank))?;
+        file.write_at(0, &data(rank)[..])?;
+        file.write_shared(&data(rank)[..PIECE])?;
+        file.close()
+    });
+    for result in results {
+        result.expect("no rank panics").unwrap();
+    }
+    // Closed, and never read there before.
+    let seen = fs::read(second.join(&name)).unwrap();
+    assert_eq!(seen.len(), 4 * PIECE * PIECES);
+    let expected = |at: usize| (at / PIECE % 4) as u8 + 1;
+    let wrong = (4 * PIECE..seen.len()).find(|at| seen[*at] != expected(*at));
+    assert_eq!(wrong, None, "a byte is wrong on the other mount");
+    fs::remove_file(first.join(&name)).unwrap();
+}
+
+/// Two mounts are two caches that nothing keeps coherent: nobody may write, and naming a driver does not
+/// change that.
+#[test]
+#[ignore = "needs FUSE: cargo xtask fuse"]
+fn writers_on_two_mounts_are_refused() {
+    let mounts = mounts();
+    for driver in ["", "posix", "uring"] {
+        let name = format!("pario-{}-two", std::process::id());
+        let hints = match driver {
+            "" => info(&[]),
+            driver => info(&[("pario_driver", driver)]),
+        };
+        let results = World::new(2).nodes(&[0, 1]).run(|comm| {
+            let path = mounts[comm.rank().index()].join(&name);
+            let opened = File::open(&comm, path, NEW, &hints);
+            let error = opened.expect_err("the caches are not coherent");
+            assert_eq!(error.kind(), ErrorKind::UnsupportedOperation, "{error}");
+            assert!(error.to_string().contains("coherent"), "{error}");
+        });
+        for result in results {
+            result.expect("no rank panics");
+        }
+        assert!(!exists(&mounts[0].join(&name)), "no file is created");
+    }
+}
+
+#[test]
+#[ignore = "needs FUSE: cargo xtask fuse"]
+fn readers_on_two_mounts_may_read() {
+    let mounts = mounts();
+    let name = format!("pario-{}-read", std::process::id());
+    fs::write(mounts[0].join(&name), [7; 10_000]).unwrap();
+    let results = World::new(2).nodes(&[0, 1]).run(|comm| {
+        let path = mounts[comm.rank().index()].join(&name);
+        let file = File::open(&comm, path, Mode::READ_ONLY, &info(&[]))?;
+        let mut bytes = [0; 10_000];
+        file.read_at_all(0, &mut bytes[..])?;
+        assert!(bytes == [7; 10_000]);
+        file.close()
+    });
+    for result in results {
+        result.expect("no rank panics").unwrap();
+    }
+    fs::remove_file(mounts[0].join(&name)).unwrap();
+}
+
+fn exists(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
