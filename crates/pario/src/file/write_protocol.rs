@@ -26,8 +26,8 @@ use crate::{Mode, Result, agree, view::RankViews};
 
 const ROOT: Rank = Rank(0);
 
-/// Bytes that travel in about the time of a request. A gap that is shorter is better moved
-/// along with the data.
+/// Bytes that are assumed to travel in the time of a request; not measured. A gap that is
+/// shorter is moved along with the data.
 pub(crate) const REQUEST_BYTES: u64 = 128 << 10;
 
 /// How writes on a handle coexist with other writes.
