@@ -37,9 +37,9 @@ Commands:
   fuse          tests on GlusterFS and sshfs, each mounted twice through FUSE (Debian's packages)
   nfs           programs on two nodes of an NFS server in a virtual machine (Debian's user-mode Linux)
   nfs --long    the same with more programs, rounds, nodes and mount options
-  nfs --run FILE
-                a script for bash on the same nodes, a and b
-  nfs --rpcs    RPCs per call of some patterns, with the MPI's own MPI-IO and with pario
+  nfs --run FILE [VERSION NODE...]
+                a script for bash where the tests run; by default with NFS 4.2 and nodes a and b
+  nfs --rpcs    RPCs per call of some patterns on two and four nodes, with the MPI's own MPI-IO and with pario
   hosts         install the MPIs and libraries for the tests, those from PyPI below target/hosts
   lint          formatting, clippy, rustdoc, the list of unsafe files, dependencies, generated pages
   docs          regenerate the pages that are generated from code (docs/hints.md)
@@ -72,7 +72,10 @@ fn main() -> ExitCode {
         ["ceph", "--", command @ ..] => ceph::run(command),
         ["fuse"] => fuse::run(),
         ["nfs"] => run_nfs(nfs::Effort::Normal),
-        ["nfs", "--run", script] => nfs::run_script(script.as_ref()),
+        ["nfs", "--run", script] => nfs::run_script(script.as_ref(), "4.2", "a b"),
+        ["nfs", "--run", script, version, names @ ..] => {
+            nfs::run_script(script.as_ref(), version, &names.join(" "))
+        }
         ["nfs", "--rpcs"] => nfs::count_rpcs(),
         ["nfs", "--long"] => run_nfs(nfs::Effort::Long),
         ["hosts"] => hosts::install(),

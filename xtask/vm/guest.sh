@@ -100,6 +100,8 @@ node() {
 } >$log 2>&1
 
 export HYDRA_LAUNCHER=rsh HYDRA_LAUNCHER_EXEC=on-rsh NODES PATH
+export OMPI_MCA_plm_rsh_agent=on-rsh OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_btl_tcp_if_include=10.99.0.0/24 OMPI_MCA_oob_tcp_if_include=10.99.0.0/24
 # UCX would take the processes of all nodes for processes of one machine.
 export UCX_TLS=tcp,self UCX_NET_DEVICES=eth0
 bash -eu /vm/command.sh

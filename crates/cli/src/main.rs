@@ -44,7 +44,7 @@ enum Command {
     /// Check MPIs, file systems, limits and environment: what would be used, what is missing
     Doctor(doctor::Arguments),
     /// Measure: write and read workloads with every method, verify every byte, compare speeds
-    Bench(bench::Arguments),
+    Bench(Box<bench::Arguments>),
     /// Show how a collective call would be carried out, and why
     Explain(explain::Arguments),
     /// Print the hints reference: names, defaults, allowed values

@@ -146,6 +146,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Returns an error if any byte lies beyond offset 2^63 - 1.
+    #[inline]
     pub fn require_addressable(&self) -> io::Result<()> {
         for piece in self.pieces.iter().filter(|piece| piece.len > 0) {
             let end = piece.offset.checked_add(piece.len as u64);

@@ -6,6 +6,7 @@ use std::{
     ops::Deref,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        TryLockError,
     },
 };
 
@@ -94,6 +95,7 @@ impl<T> Closing<T> {
     /// As [`enter`](Self::enter), for a call that ends soon and is on one thread:
     /// replacing and closing the resource wait for it. It must not visit or enter
     /// again while the visit lives.
+    #[inline]
     pub(crate) fn visit(&self) -> io::Result<Visit<'_, T>> {
         let current = self.shared.current();
         match current.is_some() {
@@ -133,9 +135,39 @@ impl<T> Closing<T> {
         }
     }
 
+    /// Takes the resource out; calls wait until it is put back. `None` if it is in use or
+    /// closed.
+    pub(crate) fn suspend(&self) -> Option<(T, Vacancy<'_, T>)> {
+        let mut current = match self.shared.current.try_write() {
+            Ok(current) => current,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        if !lock(&self.shared.old).replaced.is_empty() {
+            return None;
+        }
+        match Arc::try_unwrap(current.take()?) {
+            Ok(resource) => Some((resource, Vacancy(current))),
+            Err(in_use) => {
+                *current = Some(in_use);
+                None
+            }
+        }
+    }
+
     /// How closing what was replaced went; an error is returned once.
     pub(crate) fn replaced_outcome(&self) -> io::Result<()> {
         std::mem::replace(&mut lock(&self.shared.old).outcome, Ok(()))
+    }
+}
+
+/// The place of a resource that was taken out. If it is dropped, the resource counts as
+/// closed.
+pub(crate) struct Vacancy<'a, T>(RwLockWriteGuard<'a, Option<Arc<T>>>);
+
+impl<T> Vacancy<'_, T> {
+    pub(crate) fn put_back(mut self, resource: T) {
+        *self.0 = Some(Arc::new(resource));
     }
 }
 
@@ -318,6 +350,27 @@ mod tests {
             drop(pass);
             assert_eq!(closer.join().unwrap(), 8);
         });
+    }
+
+    #[test]
+    fn only_an_unused_resource_can_be_taken_out() {
+        let closing = Closing::new(7);
+        let pass = closing.enter().unwrap();
+        assert!(closing.suspend().is_none());
+        drop(pass);
+        let visit = closing.visit().unwrap();
+        assert!(closing.suspend().is_none());
+        drop(visit);
+        let (taken, vacancy) = closing.suspend().unwrap();
+        thread::scope(|scope| {
+            let caller = scope.spawn(|| *closing.enter().unwrap());
+            thread::sleep(Duration::from_millis(5));
+            assert!(!caller.is_finished(), "calls wait for it");
+            vacancy.put_back(taken + 1);
+            assert_eq!(caller.join().unwrap(), 8);
+        });
+        drop(closing.suspend().unwrap());
+        assert!(closing.enter().is_err());
     }
 
     #[test]

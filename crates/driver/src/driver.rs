@@ -10,8 +10,8 @@ use std::{
 };
 
 use crate::{
-    Advice, Batch, Capabilities, Creation, Direction, Facts, FileIdentity, FileSystem, LockMode,
-    MountView, OpenHow, RangeLock, detect,
+    Advice, Batch, Capabilities, Creation, Direction, Facts, FileIdentity, FileSystem, Lease,
+    LockMode, MountView, OpenHow, Placement, RangeLock, Suspension, WriterFlag, detect,
 };
 
 /// Access to one kind of file system.
@@ -129,6 +129,19 @@ pub trait Handle: Send + Sync + Debug {
         Ok(())
     }
 
+    /// Excludes everyone else from the file. `None` if others have it open, or where
+    /// that cannot be known: only the kernel's own file systems can tell.
+    fn lease(&self) -> Option<Box<dyn Lease>> {
+        None
+    }
+
+    /// Closes the file until the returned value is dropped, so that another handle can
+    /// have a [`lease`](Handle::lease). `None` if the file is in use, locked, or could
+    /// not be opened again.
+    fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
+        None
+    }
+
     /// Reports an earlier failure that no call could return, such as a lock that
     /// could not be released. Transfers, locks, sizes and close report it too;
     /// collective calls check first, so that no rank waits for the lock.
@@ -143,6 +156,12 @@ pub trait Handle: Send + Sync + Debug {
     /// on a file system that stripes files.
     fn creation(&self) -> Option<&Creation> {
         None
+    }
+
+    /// Where the bytes of the file are now: a file system may decide while the
+    /// file is written. Without a query, as in [`facts`](Handle::facts).
+    fn current_placement(&self) -> Option<Placement> {
+        self.facts().placement.clone()
     }
 
     /// Identifies the file across processes and nodes; `None` where its name
@@ -161,6 +180,12 @@ pub trait Handle: Send + Sync + Debug {
     /// completed writes are on the server, and reads get what is there.
     fn bypasses_cache(&self) -> bool {
         false
+    }
+
+    /// The flag by which handles of other NFS clients know whether this one writes
+    /// without locks; `None` if there is none.
+    fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {
+        Ok(None)
     }
 
     /// A path by which processes of this node can open the same file while the

@@ -125,6 +125,13 @@ impl FileSystem {
         self.keeps_stores() || *self == FileSystem::Btrfs
     }
 
+    /// Whether a lease on a file excludes everyone else: the kernel of this node counts who has
+    /// the file open, and no other node can have.
+    pub fn grants_leases(&self) -> bool {
+        use FileSystem::*;
+        matches!(self, Ext | Xfs | Btrfs | F2fs | Tmpfs)
+    }
+
     /// The file system that is displayed as `name`.
     #[must_use]
     pub fn named(name: &str) -> FileSystem {
@@ -163,7 +170,8 @@ impl FileSystem {
         }
     }
 
-    /// Whether several nodes can mount it and see each other's completed writes.
+    /// Whether it is made for many nodes that access a file at the same time, so
+    /// that every open is a request to a server.
     pub fn is_parallel(&self) -> bool {
         use FileSystem::*;
         matches!(self, Lustre | Gpfs | Ceph | BeeGfs | PanFs | OrangeFs)
@@ -234,7 +242,8 @@ impl FileSystem {
         }
     }
 
-    /// Who sees a completed write without further steps.
+    /// Who sees a completed write without further steps, whatever the mount's
+    /// options.
     ///
     /// Local file systems count as coherent everywhere, since no other node can
     /// mount them at the same time.
@@ -242,8 +251,12 @@ impl FileSystem {
         use FileSystem::*;
         match self {
             Ext | Xfs | Btrfs | Zfs | F2fs | Tmpfs => Coherence::Everywhere,
-            Lustre | Gpfs | Ceph | BeeGfs | PanFs | OrangeFs => Coherence::Everywhere,
-            Nfs | Smb | HostShare | Memory => Coherence::WithinNode,
+            Lustre | Gpfs | Ceph => Coherence::Everywhere,
+            // BeeGFS's clients have caches of their own unless they are switched off: see
+            // `beegfs::ClientSettings`.
+            Nfs | Smb | BeeGfs | HostShare | Memory => Coherence::WithinNode,
+            // OrangeFS's client keeps what was written in the page cache since Linux 5.2.
+            PanFs | OrangeFs => Coherence::Unknown,
             Gluster | Fuse { .. } | Overlay | Other(_) => Coherence::Unknown,
         }
     }

@@ -42,6 +42,7 @@
 mod background;
 mod batch;
 mod beegfs;
+mod by_server;
 mod cephfs;
 mod closing;
 pub mod conformance;
@@ -54,6 +55,7 @@ mod driver;
 mod facts;
 mod gpfs;
 mod identity;
+mod lease;
 mod lock;
 mod lustre;
 mod mapped;
@@ -68,6 +70,7 @@ mod sharing;
 mod uring;
 mod vector;
 mod wrap;
+mod write_back;
 
 pub use background::{THREADS_MAX, spawn};
 pub use batch::{Batch, Piece};
@@ -77,10 +80,11 @@ pub use creation::{Creation, ExpectedUse, ServerCount, StripingRequest};
 pub use driver::{Completion, Driver, Handle, Latency, Outcome};
 pub use facts::{Background, Capabilities, Facts, FileSystem, LockReach, Writers};
 pub use identity::{FileComparison, FileIdentity};
+pub use lease::{Lease, Suspension};
 pub use lock::{LockMode, RangeLock};
 pub use mapped::Mapped;
 pub use mem::Memory;
-pub use nfs::Nfs;
+pub use nfs::{FlagState, Nfs, WriterFlag};
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow, ScatteredWrites};
 pub use pario_types::{
     Client, Coherence, Component, Direction, LockProtocol, PlacedPart, Placement, Server, Storage,

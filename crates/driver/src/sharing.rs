@@ -20,14 +20,14 @@ pub struct MountView {
     /// server need not.
     device: u64,
     locks: LockReach,
-    trait_of_kind: Trait,
+    trait_of_mount: Trait,
     /// The kind of file system.
     kind: String,
     /// The device or server.
     source: String,
 }
 
-/// What matters about a kind of file system.
+/// What matters about a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Trait {
@@ -58,18 +58,19 @@ pub enum Sharing {
 impl MountView {
     pub(crate) fn new(
         fd: BorrowedFd<'_>,
-        file_system: FileSystem,
-        source: String,
+        file_system: &FileSystem,
+        coherence: Coherence,
         locks: LockReach,
+        source: String,
     ) -> io::Result<MountView> {
         Ok(MountView {
             kernel: running_kernel(),
             device: sys::identity(fd)?.device,
             locks,
-            trait_of_kind: match &file_system {
+            trait_of_mount: match file_system {
                 FileSystem::Nfs => Trait::Nfs,
                 kind if is_local(kind) => Trait::Local,
-                kind if kind.coherence() == Coherence::Everywhere => Trait::Coherent,
+                _ if coherence == Coherence::Everywhere => Trait::Coherent,
                 _ => Trait::Unknown,
             },
             kind: file_system.to_string(),
@@ -85,7 +86,7 @@ impl MountView {
     /// Whether the file system needs a closer look if it is seen through several
     /// caches.
     pub fn is_coherent(&self) -> bool {
-        matches!(self.trait_of_kind, Trait::Local | Trait::Coherent)
+        matches!(self.trait_of_mount, Trait::Local | Trait::Coherent)
     }
 
     fn shares_cache(&self, other: &MountView) -> bool {
@@ -96,7 +97,7 @@ impl MountView {
     #[must_use]
     pub fn to_wire(&self) -> Vec<u8> {
         let kind_len = u8::try_from(self.kind.len()).unwrap_or(u8::MAX);
-        let mut wire = vec![self.locks as u8, self.trait_of_kind as u8, kind_len];
+        let mut wire = vec![self.locks as u8, self.trait_of_mount as u8, kind_len];
         wire.extend(self.kernel.to_le_bytes());
         wire.extend(self.device.to_le_bytes());
         wire.extend(&self.kind.as_bytes()[..kind_len.into()]);
@@ -107,7 +108,7 @@ impl MountView {
     /// Deserialises a view.
     #[must_use]
     pub fn from_wire(wire: &[u8]) -> Option<MountView> {
-        let (&[locks, trait_of_kind, kind_len], rest) = wire.split_first_chunk()?;
+        let (&[locks, trait_of_mount, kind_len], rest) = wire.split_first_chunk()?;
         let (kernel, rest) = rest.split_first_chunk()?;
         let (device, rest) = rest.split_first_chunk()?;
         let (kind, source) = rest.split_at_checked(kind_len.into())?;
@@ -119,7 +120,7 @@ impl MountView {
                 1 => LockReach::Node,
                 _ => LockReach::Nowhere,
             },
-            trait_of_kind: match trait_of_kind {
+            trait_of_mount: match trait_of_mount {
                 0 => Trait::Local,
                 1 => Trait::Coherent,
                 2 => Trait::Nfs,
@@ -142,7 +143,7 @@ impl Sharing {
         if others.iter().all(|other| first.shares_cache(other)) {
             return Sharing::OneCache;
         }
-        let all = |kind| views.iter().all(|view| view.trait_of_kind == kind);
+        let all = |kind| views.iter().all(|view| view.trait_of_mount == kind);
         // Several local file systems are different files, which opening notices.
         if all(Trait::Local) {
             return Sharing::Coherent;
@@ -166,10 +167,19 @@ impl Sharing {
             true => Sharing::Coherent,
             false => Sharing::Incoherent(format!(
                 "it is on {}, which the ranks see through several caches that are not known to be \
-                 coherent",
-                first.kind
+                 coherent{}",
+                first.kind,
+                remedy(&first.kind)
             )),
         }
+    }
+}
+
+/// What makes a kind of file system coherent, if that is a setting.
+fn remedy(kind: &str) -> &'static str {
+    match FileSystem::named(kind) {
+        FileSystem::BeeGfs => " (they are with tuneFileCacheType=none in the client's settings)",
+        _ => "",
     }
 }
 
@@ -180,10 +190,11 @@ mod tests {
     fn view(kernel: u64, device: u64, kind: FileSystem, source: &str) -> MountView {
         let any = std::fs::File::open("/").unwrap();
         let fd = std::os::fd::AsFd::as_fd(&any);
+        let (coherence, locks) = (kind.coherence(), LockReach::Everywhere);
         MountView {
             kernel,
             device,
-            ..MountView::new(fd, kind, source.to_owned(), LockReach::Everywhere).unwrap()
+            ..MountView::new(fd, &kind, coherence, locks, source.to_owned()).unwrap()
         }
     }
 
@@ -216,7 +227,14 @@ mod tests {
             assert_eq!(shared(FileSystem::Nfs), Sharing::Nfs);
             assert_eq!(shared(FileSystem::Lustre), Sharing::Coherent);
             assert_eq!(shared(FileSystem::Ext), Sharing::Coherent);
-            for kind in [FileSystem::Overlay, FileSystem::Smb, sshfs()] {
+            for kind in [
+                FileSystem::Overlay,
+                FileSystem::Smb,
+                FileSystem::BeeGfs,
+                FileSystem::OrangeFs,
+                FileSystem::PanFs,
+                sshfs(),
+            ] {
                 let Sharing::Incoherent(reason) = shared(kind.clone()) else {
                     panic!("{kind} counts as coherent");
                 };

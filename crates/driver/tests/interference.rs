@@ -3,8 +3,8 @@
 use std::{fs, path::Path, sync::Arc};
 
 use pario_driver::{
-    Access, Batch, Create, Direction, Driver, Fault, Faults, Handle, IoMode, LockMode, OpenHow,
-    Operation, Posix, conformance::Suite,
+    Access, Batch, Create, Direction, Driver, Fault, Faults, FileSystem, Handle, IoMode, LockMode,
+    OpenHow, Operation, Posix, conformance::Suite,
 };
 
 fn directory() -> tempfile::TempDir {
@@ -95,6 +95,44 @@ fn preallocation_without_fallocate_keeps_data() {
         assert!(bytes[4..].iter().all(|&byte| byte == 0));
         file.preallocate(10).expect("there is nothing to do");
         assert_eq!(fs::read(&path).expect("the file exists").len(), 200_000);
+    }
+}
+
+/// A client of servers may know an old end of the file, where zeros would
+/// overwrite what another client has appended. Zeros used to be written there.
+#[test]
+fn preallocation_on_servers_writes_nothing() {
+    let directory = directory();
+    let faults = Faults::new();
+    faults.fail_from_nth(1, &[Operation::Preallocate], Fault::Error(libc::EOPNOTSUPP));
+    faults.fail_from_nth(1, &[Operation::Write], Fault::Error(libc::EIO));
+    let path = directory.path().join("file");
+    fs::write(&path, b"data").expect("the directory is writable");
+    let driver = Posix::new()
+        .assuming(FileSystem::Lustre)
+        .with_interference(Arc::new(faults));
+    let file = open(&driver, &path, IoMode::Buffered);
+    for (bytes, expected) in [(200_000, 200_000), (10, 200_000)] {
+        file.preallocate(bytes).expect("extending the file works");
+        let contents = fs::read(&path).expect("the file exists");
+        assert_eq!(contents.len(), expected);
+        assert_eq!(&contents[..4], b"data");
+    }
+}
+
+/// The kernel reports a failure to write data back once, to one `fsync`. Later
+/// syncs used to succeed.
+#[test]
+fn a_failed_sync_is_reported_by_later_syncs_and_by_close() {
+    let directory = directory();
+    let faults = Faults::new();
+    faults.fail_nth(2, &[Operation::Sync], Fault::Error(libc::EDQUOT));
+    let driver = Posix::new().with_interference(Arc::new(faults));
+    let file = open(&driver, &directory.path().join("file"), IoMode::Buffered);
+    file.sync().expect("nothing has failed yet");
+    for result in [file.sync(), file.sync(), file.close()] {
+        let error = result.expect_err("the data is lost");
+        assert_eq!(error.raw_os_error(), Some(libc::EDQUOT));
     }
 }
 

@@ -2,11 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::{io, num::NonZeroU32, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashSet,
+    io,
+    num::NonZeroU32,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    thread::{self, ThreadId},
+};
 
 use pario_driver::{
-    Access, Batch, Create, Creation, Direction, Driver, ExpectedUse, FileSystem, Handle, IoMode,
-    OpenHow, Posix, ServerCount, StripingRequest,
+    Access, AsyncMethod, Batch, CallAction, Create, Creation, Direction, Driver, ExpectedUse,
+    FileSystem, Handle, Interference, IoMode, OpenHow, Posix, ScatteredWrites, ServerCount,
+    StripingRequest, SystemCall,
     doubles::lustre::{LustreDouble, PlainLayout},
 };
 use tempfile::TempDir;
@@ -257,4 +265,54 @@ fn group_locks_are_shared_by_a_group_and_released_after_errors() {
     let local = Posix::new().assuming(FileSystem::Ext);
     let local = local.open(&bed.path(), &OpenHow::new(Access::ReadWrite));
     assert!(!local.unwrap().lock_group(group(7)).unwrap());
+}
+
+/// The threads that write.
+#[derive(Debug, Default)]
+struct Writers(Mutex<HashSet<ThreadId>>);
+
+impl Interference for Writers {
+    fn before(&self, call: SystemCall, _bytes: usize) -> CallAction {
+        if call == SystemCall::Write {
+            self.0.lock().unwrap().insert(thread::current().id());
+        }
+        CallAction::Proceed
+    }
+}
+
+/// Without io_uring, or if interceptors are to see all calls, stripes used to be
+/// written one after the other.
+#[test]
+fn stripes_of_several_servers_are_written_at_the_same_time_without_a_ring() {
+    const UNIT: usize = 64 << 10;
+    let bed = Bed::new();
+    let writers = Arc::new(Writers::default());
+    let driver = Posix::new()
+        .assuming(FileSystem::Lustre)
+        .with_control(bed.double.clone())
+        .with_interference(writers.clone());
+    let write = |how: &OpenHow| {
+        writers.0.lock().unwrap().clear();
+        let file = driver.open(&bed.path(), how).unwrap();
+        // Every third stripe, which are on all servers.
+        let place = |at: usize| (3 * (at * UNIT) as u64, at * UNIT, UNIT);
+        let places: Vec<_> = (0..8).map(place).collect();
+        let mut memory: Vec<u8> = (0..8 * UNIT).map(|at| (at / UNIT) as u8 + 1).collect();
+        let batch = Batch::gather(Direction::Write, &mut memory, &places);
+        let outcome = file.transfer(&batch);
+        assert!(outcome.error.is_none(), "{outcome:?}");
+        assert_eq!(outcome.bytes, 8 * UNIT as u64);
+        let written = std::fs::read(bed.path()).unwrap();
+        for (index, stripe) in written.chunks(UNIT).enumerate() {
+            let expected = if index % 3 == 0 { index / 3 + 1 } else { 0 };
+            assert!(
+                stripe.iter().all(|it| usize::from(*it) == expected),
+                "{index}"
+            );
+        }
+        writers.0.lock().unwrap().len()
+    };
+    let how = creating(stripes(4, UNIT as u64)).asynchronous(AsyncMethod::Pool);
+    assert_eq!(write(&how), 4);
+    assert_eq!(write(&how.scattered(ScatteredWrites::Calls)), 1);
 }

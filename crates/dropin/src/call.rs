@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 use std::panic::{self, AssertUnwindSafe};
 
-use pario_mpi::{ErrorClass, Host, InsideCall};
+use pario_mpi::{ErrorClass, Host, HostError, InsideCall};
 
 use crate::failure::Failure;
 use crate::files::{FileId, OpenFile};
@@ -55,8 +55,13 @@ pub(crate) fn refuse_closed(name: &'static str, id: FileId) -> c_int {
 }
 
 /// The host, or the reason why there is none.
+#[inline]
 pub(crate) fn host() -> Result<&'static Host, Failure> {
-    Host::current().map_err(|error| Failure::new(ErrorClass::Other, error.to_string()))
+    #[cold]
+    fn no_host(error: HostError) -> Failure {
+        Failure::new(ErrorClass::Other, error.to_string())
+    }
+    Host::current().map_err(no_host)
 }
 
 /// Nothing may unwind into C.

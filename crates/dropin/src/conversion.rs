@@ -265,13 +265,20 @@ fn handle_of(host: &Host, datatype: &pario_layout::Datatype) -> Result<Datatype,
 }
 
 /// Keeps the handle of a datatype that the program uses, if a conversion function may need it.
+#[inline]
 pub(crate) fn note(
     host: &Host,
     handle: Datatype,
     datatype: &pario_layout::Datatype,
 ) -> Result<(), MpiError> {
-    if !WANTED.load(Ordering::Acquire) || basic_of(datatype).is_some() || known(datatype).is_some()
-    {
+    match WANTED.load(Ordering::Acquire) {
+        false => Ok(()),
+        true => keep(host, handle, datatype),
+    }
+}
+
+fn keep(host: &Host, handle: Datatype, datatype: &pario_layout::Datatype) -> Result<(), MpiError> {
+    if basic_of(datatype).is_some() || known(datatype).is_some() {
         return Ok(());
     }
     // If another thread kept the same type in the meantime, there is one duplicate too many.

@@ -13,8 +13,6 @@ use crate::codes;
 pub(crate) struct Failure {
     class: ErrorClass,
     message: String,
-    /// Bytes that were transferred before the failure.
-    transferred: u64,
 }
 
 impl Failure {
@@ -22,7 +20,6 @@ impl Failure {
         Failure {
             class,
             message: message.into(),
-            transferred: 0,
         }
     }
 
@@ -32,10 +29,6 @@ impl Failure {
             self.message = format!("{name}: {}", self.message);
         }
         self
-    }
-
-    pub(crate) fn transferred(&self) -> u64 {
-        self.transferred
     }
 
     /// The error code for the program. Its class is that of the failure, and its string is the
@@ -55,7 +48,6 @@ impl From<engine::Error> for Failure {
     fn from(error: engine::Error) -> Failure {
         Failure {
             class: class_of(error.kind()),
-            transferred: error.transferred(),
             message: error.to_string(),
         }
     }

@@ -4,6 +4,9 @@
 //! index in a table. So the host's handles can be distinguished from pario's without accessing
 //! memory, and a handle that was closed is recognised.
 
+use std::cell::Cell;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use pario_mpi::{Datatype, MpiTransport, ProgressRegistration};
@@ -86,13 +89,58 @@ struct Place {
     file: Option<Arc<OpenFile>>,
 }
 
+/// How often files were removed from the table. What a thread keeps is valid if none was since.
+static REMOVALS: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The file of this thread's last call, so that the next call on it needs neither the lock
+    /// of the table nor another reference. A call takes it out, because error handlers may call
+    /// file functions.
+    static LAST: Cell<Option<Kept>> = const { Cell::new(None) };
+}
+
+#[derive(Debug)]
+struct Kept {
+    file: Arc<OpenFile>,
+    removals: u64,
+}
+
+impl Kept {
+    fn is_current(&self) -> bool {
+        self.removals == REMOVALS.load(Ordering::Acquire)
+    }
+}
+
+/// An open file that a call uses. Its thread keeps it for the next call.
+#[derive(Debug)]
+pub(crate) struct FileInUse(Option<Kept>);
+
+impl Deref for FileInUse {
+    type Target = OpenFile;
+
+    fn deref(&self) -> &OpenFile {
+        let kept = self.0.as_ref();
+        &kept.expect("a file is in use until it is dropped").file
+    }
+}
+
+impl Drop for FileInUse {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(kept) = self.0.take_if(|kept| kept.is_current()) {
+            // A thread that is ending keeps nothing.
+            let _ = LAST.try_with(|last| last.set(Some(kept)));
+        }
+    }
+}
+
 static TABLE: RwLock<Vec<Place>> = RwLock::new(Vec::new());
 
 /// What a handle stands for.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// One of pario's files.
-    Ours(Arc<OpenFile>),
+    Ours(FileInUse),
     /// One of pario's files that was closed.
     Closed,
     /// A handle of the host, or invalid.
@@ -114,15 +162,28 @@ pub(crate) fn enter(make: impl FnOnce(FileId) -> OpenFile) -> FileId {
     id
 }
 
+#[inline]
 pub(crate) fn find(id: FileId) -> Found {
     if !id.is_ours() {
         return Found::Hosts;
     }
+    let last = LAST.try_with(Cell::take).ok().flatten();
+    match last.filter(|kept| kept.file.id == id && kept.is_current()) {
+        Some(kept) => Found::Ours(FileInUse(Some(kept))),
+        None => look_up(id),
+    }
+}
+
+/// Finds one of pario's files in the table.
+#[cold]
+fn look_up(id: FileId) -> Found {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
+    // Removals take the lock, so this one belongs to what the table holds.
+    let removals = REMOVALS.load(Ordering::Acquire);
     let place = table.get(id.index());
     let current = place.filter(|place| place.generation == id.generation());
     match current.and_then(|place| place.file.clone()) {
-        Some(file) => Found::Ours(file),
+        Some(file) => Found::Ours(FileInUse(Some(Kept { file, removals }))),
         None => Found::Closed,
     }
 }
@@ -134,12 +195,15 @@ pub(crate) fn remove(id: FileId) {
         && place.generation == id.generation()
     {
         place.file = None;
+        REMOVALS.fetch_add(1, Ordering::AcqRel);
     }
 }
 
 /// Removes all files, at the end of the MPI.
 pub(crate) fn remove_all() -> Vec<Arc<OpenFile>> {
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    REMOVALS.fetch_add(1, Ordering::AcqRel);
+    let _ = LAST.try_with(Cell::take);
     let files = table.iter_mut().filter_map(|place| place.file.take());
     files.collect()
 }

@@ -4,6 +4,7 @@
 //! point to.
 #![allow(unsafe_code)]
 
+use std::borrow::Cow;
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -33,7 +34,7 @@ impl Buffer {
     /// The data is valid for reads during the call.
     pub(crate) unsafe fn source<'a>(
         self,
-        datatype: engine::Result<pario_layout::Datatype>,
+        datatype: engine::Result<Cow<'static, pario_layout::Datatype>>,
     ) -> Source<'a> {
         let source = self.count().and_then(|count| {
             // SAFETY: promised by the caller.
@@ -48,7 +49,7 @@ impl Buffer {
     /// The memory is valid for writes during the call, and nothing else accesses it.
     pub(crate) unsafe fn target<'a>(
         self,
-        datatype: engine::Result<pario_layout::Datatype>,
+        datatype: engine::Result<Cow<'static, pario_layout::Datatype>>,
     ) -> Target<'a> {
         let target = self.count().and_then(|count| {
             // SAFETY: promised by the caller.
@@ -62,25 +63,34 @@ impl Buffer {
     /// # Safety
     /// As the standard requires, the program does not access the memory until it has waited for
     /// the operation.
-    pub(crate) unsafe fn kept(self, datatype: engine::Result<pario_layout::Datatype>) -> Owned<u8> {
+    pub(crate) unsafe fn kept(
+        self,
+        datatype: engine::Result<Cow<'static, pario_layout::Datatype>>,
+    ) -> Owned<u8> {
         let owned = self.count().and_then(|count| {
+            let datatype = datatype?;
             // SAFETY: promised by the caller.
-            unsafe { Owned::from_raw(self.address.cast_mut().cast(), count, &datatype?) }
+            unsafe { Owned::from_raw(self.address.cast_mut().cast(), count, &datatype) }
         });
         owned.unwrap_or_else(Owned::failed)
     }
 }
 
 /// A number from the program that must not be negative; `what` names it.
+#[inline]
 pub(crate) fn unsigned(number: i64, what: &str) -> engine::Result<u64> {
     unsigned_or(number, what, ErrorKind::Argument)
 }
 
+#[inline]
 fn unsigned_or(number: i64, what: &str, kind: ErrorKind) -> engine::Result<u64> {
-    u64::try_from(number).map_err(|_| {
-        let message = format!("{what} is {number}: it must not be negative");
-        engine::Error::new(kind, message)
-    })
+    u64::try_from(number).map_err(|_| negative(number, what, kind))
+}
+
+#[cold]
+fn negative(number: i64, what: &str, kind: ErrorKind) -> engine::Error {
+    let message = format!("{what} is {number}: it must not be negative");
+    engine::Error::new(kind, message)
 }
 
 /// The path that a C string names.

@@ -2,9 +2,9 @@
 //!
 //! The user decides (`PARIO_DISABLE`, the hint `pario_disable`), and pario leaves files to the
 //! host that it could not handle safely: those that the ranks see through several page caches
-//! that are not known to be coherent (unless they are those of NFS and the hint `pario_driver` is
-//! `nfs`), those of programs that may pass memory of a
-//! graphics processor, and those of ranks of which some run without pario ([`company`]).
+//! that are not known to be coherent (other than those of NFS, which its driver bypasses), those of
+//! programs that may pass memory of a graphics processor, and those of ranks of which some run
+//! without pario ([`company`]).
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -153,7 +153,6 @@ fn incoherence(
 ) -> Result<Option<String>, Failure> {
     let told = match transport.rank() {
         ROOT => vec![
-            u8::from(asks_for_nfs(hints)),
             u8::from(leads_elsewhere(path)),
             u8::from(needs_no_mount(path, hints)),
         ],
@@ -161,8 +160,7 @@ fn incoherence(
     };
     let told = transport.broadcast(ROOT, told);
     let told = told.map_err(engine::Error::from)?;
-    let [asks_for_nfs, leads_elsewhere, needs_no_mount] =
-        [0, 1, 2].map(|at| told.get(at) == Some(&1));
+    let [leads_elsewhere, needs_no_mount] = [0, 1].map(|at| told.get(at) == Some(&1));
     if needs_no_mount {
         return Ok(None);
     }
@@ -176,12 +174,8 @@ fn incoherence(
     let views: Option<Vec<_>> = views.collect();
     Ok(match views.map(|views| Sharing::of(&views)) {
         Some(Sharing::Incoherent(reason)) => Some(reason),
-        Some(Sharing::Nfs) if !asks_for_nfs => Some(
-            "the ranks see it through several NFS clients (with the hint pario_driver=nfs, pario \
-             bypasses their caches)"
-                .to_owned(),
-        ),
-        // Opening the file reports why its directory cannot be examined.
+        // pario's driver for NFS bypasses the caches. If the directory cannot be examined, opening
+        // the file reports why.
         Some(_) | None => None,
     })
 }
@@ -199,13 +193,6 @@ fn needs_no_mount(path: &Path, hints: &Info) -> bool {
     let hints = Hints::resolve(hints, &Sources::from_environment()).hints;
     let resolved = pario_driver::resolve(path, hints.pario_driver.as_deref());
     resolved.is_ok_and(|resolved| !resolved.driver.is_mounted())
-}
-
-/// Whether the hints name the driver for NFS.
-fn asks_for_nfs(hints: &Info) -> bool {
-    let resolved = Hints::resolve(hints, &Sources::from_environment());
-    let driver = resolved.hints.pario_driver;
-    driver.is_some_and(|driver| driver.eq_ignore_ascii_case("nfs"))
 }
 
 /// `doubt` is whether the file system is not known to be coherent.

@@ -38,7 +38,7 @@ Programs and libraries may set these; pario ignores them silently.
 
 | hint | why |
 |---|---|
-| `start_iodevice`, `romio_lustre_co_ratio` | striping is set when a file is created, with the file system's own tools; pario queries it |
+| `romio_lustre_co_ratio`, `romio_lustre_coll_threshold`, `romio_lustre_ds_in_coll` | the number of aggregators and the method follow from the stripes; `cb_nodes` and `pario_algorithm` set them |
 | `romio_cb_fr_types`, `romio_min_fdomain_size` | `pario_partition` controls how the file is divided |
 | `romio_aggregator_list`, `io_node_list`, `num_io_nodes` | `cb_nodes` and `cb_config_list` select the aggregators |
 | `cb_block_size`, `chunked`, `chunked_item`, `chunked_size` | layouts are taken from the views |

@@ -117,8 +117,14 @@ hints! {
     /// restricts this to files opened with `UNIQUE_OPEN`, which have no other
     /// writers. `locked` allows it everywhere; in return every write on the
     /// handle, contiguous ones included, locks its range: a lock that only
-    /// one side takes would protect nothing.
-    pario_rmw: Rmw = Rmw::Never, Words::<Rmw>::ANY;
+    /// one side takes would protect nothing. `automatic` is `never`, except that
+    /// on NFS seen through several clients it is `locked` while the view of any
+    /// rank has small pieces with gaps: every piece would be a request to the
+    /// server otherwise; and that collective writes on one node and writes of a
+    /// single rank to local file systems do so if the kernel grants a lease,
+    /// because nobody else has the file open. Whoever opens the file at that
+    /// moment waits for a few milliseconds.
+    pario_rmw: Rmw = Rmw::Automatic, Words::<Rmw>::ANY;
     Noncontiguous, File, Open;
 
     /// How many small pieces with gaps between them are written where sieving

@@ -53,6 +53,9 @@ words! {
     }
     /// When a write may read, modify and write back bytes other than its own.
     Rmw {
+        /// Between NFS clients, through views with small pieces and gaps, and on local file
+        /// systems where a lease shows that nobody else has the file open; elsewhere as `Never`.
+        Automatic = "automatic" | "auto",
         /// Only where there can be no other writer (`UNIQUE_OPEN`).
         Never = "never",
         /// Whenever it is faster; in return every write on the handle locks its range.

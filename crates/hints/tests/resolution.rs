@@ -79,7 +79,7 @@ fn defaults_are_the_documented_ones() {
     assert_eq!(hints.ind_rd_buffer_size, 4 << 20);
     assert_eq!(hints.ind_wr_buffer_size, 512 << 10);
     assert_eq!(hints.pario_sieve_extent, 16 << 10);
-    assert_eq!(hints.pario_rmw, Rmw::Never);
+    assert_eq!(hints.pario_rmw, Rmw::Automatic);
     assert_eq!(hints.file_perm, None);
     for definition in Hints::DEFINITIONS {
         assert_eq!(hints.source(definition.name), Some(&Source::Default));
@@ -421,7 +421,7 @@ fn later_calls_change_what_may_change() {
     ]));
     assert_eq!(hints.ind_rd_buffer_size, 1 << 20);
     assert_eq!(hints.pario_list_pieces, 7, "the environment is stronger");
-    assert_eq!(hints.pario_rmw, Rmw::Never, "agreed at open");
+    assert_eq!(hints.pario_rmw, Rmw::Automatic, "agreed at open");
     assert_eq!(hints.filename, None, "reported only");
     assert_eq!(warnings.len(), 1);
     assert_eq!(warnings[0].hint, "ind_wr_buffer_size");

@@ -44,18 +44,20 @@ impl GatherBuffers {
             }
         }
         comm.all_gather_into(&self.message, &mut self.all)?;
-        let unexpected = self
-            .all
-            .iter()
-            .position(|bytes| bytes.last() != Some(&code));
-        if unexpected.is_some() {
-            self.check(comm.rank(), mine.err())?;
-        }
+        self.check(code, comm.rank(), mine.err())?;
         Ok(self.all.iter().map(content))
     }
 
     /// Fails if the ranks are in different calls, or if one of them failed.
-    fn check(&self, me: Rank, mine: Option<&Error>) -> Result<()> {
+    fn check(&self, code: u8, me: Rank, mine: Option<&Error>) -> Result<()> {
+        let mut messages = self.all.iter();
+        match messages.all(|message| message.last() == Some(&code)) {
+            true => Ok(()),
+            false => self.find_failure(me, mine),
+        }
+    }
+
+    fn find_failure(&self, me: Rank, mine: Option<&Error>) -> Result<()> {
         let tag = |message: &[u8]| message.last().copied().unwrap_or(FAILED);
         check_same_call(self.all.iter().map(|message| tag(message) & !FAILED))?;
         let failed = self
@@ -75,7 +77,16 @@ impl GatherBuffers {
         if comm.size() == 1 {
             return mine.map_err(|error| error.on_rank(comm.rank()));
         }
-        let _ = self.gather(comm, mine.as_ref().map(|_| &[][..]))?;
+        match &mine {
+            // As `gather` would send it. Most agreements end here.
+            Ok(_) => {
+                let code = self.call.map_or(0, CollectiveCall::code);
+                if !comm.all_gather_unless_same(&[code], &mut self.all)? {
+                    self.check(code, comm.rank(), None)?;
+                }
+            }
+            Err(error) => drop(self.gather(comm, Err(error))?),
+        }
         mine
     }
 }

@@ -5,7 +5,7 @@
 //! that started it.
 #![allow(unsafe_code)]
 
-use std::{marker::PhantomData, mem, ops::Range};
+use std::{borrow::Cow, marker::PhantomData, mem, ops::Range};
 
 use pario_datarep::Converter;
 use pario_layout::{Basic, Datatype, Element};
@@ -18,7 +18,9 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     origin: *mut u8,
-    datatype: Datatype,
+    /// Predefined types are borrowed: counting references takes as long as the rest of a short
+    /// call's memory.
+    datatype: Cow<'static, Datatype>,
     bytes: u64,
     /// Why there is no memory, if there is none.
     failure: Option<Error>,
@@ -31,7 +33,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    fn new(origin: *mut u8, count: u64, datatype: Datatype) -> Result<Memory> {
+    fn new(origin: *mut u8, count: u64, datatype: Cow<'static, Datatype>) -> Result<Memory> {
         let bytes = datatype
             .size()
             .checked_mul(count)
@@ -57,7 +59,7 @@ impl Memory {
         count: u64,
         datatype: &Datatype,
     ) -> Result<Memory> {
-        let memory = Memory::new(base.wrapping_add(origin), count, datatype.clone())?;
+        let memory = Memory::new(base.wrapping_add(origin), count, datatype.into())?;
         if memory.bytes == 0 {
             return Ok(memory);
         }
@@ -85,7 +87,7 @@ impl Memory {
     fn of_elements<T: Element>(base: *mut T, len: usize) -> Memory {
         Memory {
             origin: base.cast(),
-            datatype: Datatype::basic(T::BASIC),
+            datatype: Cow::Borrowed(Datatype::basic_ref(T::BASIC)),
             bytes: mem::size_of::<T>() as u64 * len as u64,
             failure: None,
         }
@@ -99,7 +101,7 @@ impl Memory {
     fn failed(error: Error) -> Memory {
         Memory {
             origin: std::ptr::null_mut(),
-            datatype: Datatype::basic(Basic::Byte),
+            datatype: Cow::Borrowed(Datatype::basic_ref(Basic::Byte)),
             bytes: 0,
             failure: Some(error),
         }
@@ -219,7 +221,7 @@ impl<'a> Source<'a> {
     pub unsafe fn from_raw(
         origin: *const u8,
         count: u64,
-        datatype: impl Into<Datatype>,
+        datatype: impl Into<Cow<'static, Datatype>>,
     ) -> Result<Source<'a>> {
         let memory = Memory::new(origin.cast_mut(), count, datatype.into())?;
         Ok(Source {
@@ -269,7 +271,7 @@ impl<'a> Target<'a> {
     pub unsafe fn from_raw(
         origin: *mut u8,
         count: u64,
-        datatype: impl Into<Datatype>,
+        datatype: impl Into<Cow<'static, Datatype>>,
     ) -> Result<Target<'a>> {
         Ok(Target {
             memory: Memory::new(origin, count, datatype.into())?,
@@ -374,7 +376,7 @@ impl<T: Element> Owned<T> {
     /// them if the operation writes them.
     pub unsafe fn from_raw(origin: *mut u8, count: u64, datatype: &Datatype) -> Result<Owned<T>> {
         let mut owned = Owned::from(Vec::new());
-        owned.memory = Memory::new(origin, count, datatype.clone())?;
+        owned.memory = Memory::new(origin, count, datatype.into())?;
         Ok(owned)
     }
 

@@ -7,7 +7,7 @@ use pario_driver::{Batch, Direction};
 
 use crate::{
     Error, Mode, Result, Status,
-    access::{MemorySpan, file_range, is_staged},
+    access::{MemorySpan, is_staged},
     buffer::Memory,
     file::{CallSettings, Inner},
     operation::{self, Call, Position},
@@ -16,8 +16,8 @@ use crate::{
 /// Carries out an access of one piece with the current settings. `None` if it is another kind
 /// of access, or not allowed: an operation then carries it out, or finds the error.
 pub(crate) fn run(file: &Inner, call: Call, memory: &Memory) -> Option<Result<Status>> {
-    run_at(file, call, |offset| {
-        file.with_settings(|settings| OnePiece::find(file, settings, call, memory, offset))
+    run_at(file, call, memory, |offset| {
+        file.with_settings(|settings| find(file, settings, call, memory, offset))
     })
 }
 
@@ -28,16 +28,17 @@ pub(crate) fn run_with(
     call: Call,
     memory: &Memory,
 ) -> Option<Result<Status>> {
-    run_at(file, call, |offset| {
-        OnePiece::find(file, settings, call, memory, offset)
+    run_at(file, call, memory, |offset| {
+        find(file, settings, call, memory, offset)
     })
 }
 
 /// `find` gets the offset in etypes.
-fn run_at<'m>(
+fn run_at(
     file: &Inner,
     call: Call,
-    find: impl FnOnce(u64) -> Option<OnePiece<'m>>,
+    memory: &Memory,
+    find: impl FnOnce(u64) -> Option<OnePiece>,
 ) -> Option<Result<Status>> {
     let piece = match call.position {
         Position::At(offset) => find(offset)?,
@@ -50,58 +51,57 @@ fn run_at<'m>(
         }
         Position::Shared | Position::Ordered(_) => return None,
     };
-    Some(piece.run(file, call))
+    Some(transfer(file, call, memory, piece.start))
 }
 
 /// An access that has passed all checks.
-struct OnePiece<'m> {
-    batch: Batch<'m>,
+struct OnePiece {
     /// Where it is in the file.
     start: u64,
     etypes: u64,
 }
 
-impl<'m> OnePiece<'m> {
-    fn find(
-        file: &Inner,
-        settings: &CallSettings,
-        call: Call,
-        memory: &'m Memory,
-        offset: u64,
-    ) -> Option<OnePiece<'m>> {
-        let (view, bytes) = (&*settings.view, memory.bytes());
-        if !settings.allow_one_piece(call.direction) || bytes == 0 {
-            return None;
-        }
-        operation::check_allowed(file, view, call).ok()?;
-        let etypes = view.whole_etypes(bytes).ok()?;
-        let start = file_range(view, view.data_byte(offset).ok()?, bytes)?.start;
-        let piece = MemorySpan::of(memory).at(start)?;
-        let (address, hints) = (piece.address(), &settings.hints);
-        if is_staged(hints, call.direction, start, address, bytes) {
-            return None;
-        }
-        let mut batch = Batch::new(call.direction);
-        piece.push(&mut batch);
-        Some(OnePiece {
-            batch,
-            start,
-            etypes,
-        })
+fn find(
+    file: &Inner,
+    settings: &CallSettings,
+    call: Call,
+    memory: &Memory,
+    offset: u64,
+) -> Option<OnePiece> {
+    let (bytes, direction) = (memory.bytes(), call.direction);
+    let view = settings.one_piece_view(direction)?;
+    if bytes == 0 || !memory.datatype().layout().is_dense() {
+        return None;
     }
+    // The transfer reports earlier failures of the handle.
+    file.check_not_closed().ok()?;
+    operation::check_agreed(file, &settings.view, call).ok()?;
+    let (start, etypes) = view.locate(offset, bytes)?;
+    let is_staged = is_staged(
+        &settings.hints,
+        direction,
+        start,
+        memory.origin() as usize,
+        bytes,
+    );
+    (!is_staged).then_some(OnePiece { start, etypes })
+}
 
-    fn run(self, file: &Inner, call: Call) -> Result<Status> {
-        // Only files opened UNIQUE_OPEN are subject to writes that must be alone.
-        let is_guarded =
-            call.direction == Direction::Write && file.mode.contains(Mode::UNIQUE_OPEN);
-        let _guard = is_guarded.then(|| file.writer_lock.shared());
-        let outcome = file.handle.transfer(&self.batch);
-        match outcome.error {
-            None => Ok(Status::new(outcome.bytes)),
-            Some(error) => {
-                let error = Error::from(error).at_offset(self.start + outcome.bytes);
-                Err(file.name_error(error.after(outcome.bytes), call.name))
-            }
+fn transfer(file: &Inner, call: Call, memory: &Memory, start: u64) -> Result<Status> {
+    // Only files opened UNIQUE_OPEN are subject to writes that must be alone.
+    let is_guarded = call.direction == Direction::Write && file.mode.contains(Mode::UNIQUE_OPEN);
+    let _guard = is_guarded.then(|| file.writer_lock.shared());
+    let mut batch = Batch::new(call.direction);
+    let piece = MemorySpan::of(memory).at(start);
+    piece
+        .expect("only contiguous memory gets here")
+        .push(&mut batch);
+    let outcome = file.handle.transfer(&batch);
+    match outcome.error {
+        None => Ok(Status::new(outcome.bytes)),
+        Some(error) => {
+            let error = Error::from(error).at_offset(start + outcome.bytes);
+            Err(file.name_error(error.after(outcome.bytes), call.name))
         }
     }
 }

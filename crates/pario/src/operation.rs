@@ -11,7 +11,8 @@ use std::{
 
 use pario_datarep::Converter;
 use pario_driver::{
-    Batch, Direction, Handle, Latency, LockMode, Outcome, Placement as FilePlacement, RangeLock,
+    Batch, Direction, Handle, Latency, Lease, LockMode, Outcome, Placement as FilePlacement,
+    RangeLock,
 };
 use pario_hints::{Hints, Rmw};
 
@@ -19,7 +20,7 @@ use crate::{
     Error, ErrorKind, Mode, Result, Status,
     access::{
         AccessMethod, Buffers, Locking, MemoryData, Moved, ReadModifyWrite, ResolvedAccess,
-        Selection, Transfer,
+        Selection, Transfer, sieve_extent,
     },
     buffer::Memory,
     file::{Atomicity, CallSettings, Inner, LateHandle},
@@ -44,6 +45,13 @@ pub(crate) enum Position {
     Shared,
     /// At an offset that a collective call derived from the shared pointer.
     Ordered(u64),
+}
+
+/// What the other ranks of an atomic collective write do meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    Write,
+    Wait,
 }
 
 /// The arguments of a call, other than its memory.
@@ -171,19 +179,25 @@ impl Operation {
     }
 
     fn run_unnamed(&self) -> Result<Status> {
-        let (plan, _guard) = self.plan();
-        self.result(self.transfer(plan).run())
+        let (plan, exclusion) = self.plan();
+        let transfer = Transfer {
+            lease: exclusion.lease(),
+            ..self.transfer(plan)
+        };
+        self.result(transfer.run())
     }
 
     /// Moves the data under a lock that one rank holds for all. The lock does not exclude the
-    /// ranks from each other, so none may write back bytes that it only read.
-    pub(crate) fn run_unlocked(&self) -> Result<Status> {
-        let (plan, _guard) = self.plan();
+    /// ranks from each other: if they write at the same time, none may write back bytes that it
+    /// only read.
+    pub(crate) fn run_unlocked(&self, others: Others) -> Result<Status> {
+        let (plan, exclusion) = self.plan();
         let mut transfer = Transfer {
+            lease: exclusion.lease(),
             locking: Locking::None,
             ..self.transfer(plan)
         };
-        if self.file.comm.size() > 1 {
+        if self.file.comm.size() > 1 && (others == Others::Write || !self.rewrites_in_turn()) {
             transfer.read_modify_write =
                 ReadModifyWrite::Forbidden("other ranks write under the same lock");
         }
@@ -252,8 +266,26 @@ impl Operation {
 
     /// Where the bytes of the file are: as the program says, else as the file system does.
     pub(crate) fn placement(&self) -> Option<&FilePlacement> {
-        let known = self.file.handle.facts().placement.as_ref();
-        self.settings.placement.as_ref().or(known)
+        let settings = &self.settings;
+        let set = settings.placement.as_ref();
+        set.or(settings.reported_placement.as_ref())
+            .or(self.file.handle.facts().placement.as_ref())
+    }
+
+    /// Whether writes may write back what they have read under their lock.
+    pub(crate) fn rewrites_locked(&self) -> bool {
+        self.settings.rewrites_locked()
+    }
+
+    /// Whether ranks under one lock write one after the other, so that each can rewrite gaps:
+    /// where every piece would be a request to the server, that is faster. The same on all ranks.
+    pub(crate) fn rewrites_in_turn(&self) -> bool {
+        self.rewrites_locked() && self.file.sharing.bypasses_caches
+    }
+
+    /// The length up to which a piece with the gap after it is moved as a whole.
+    pub(crate) fn sieve_extent(&self) -> u64 {
+        sieve_extent(&*self.file.handle, self.call.direction, self.hints())
     }
 
     pub(crate) fn memory(&self) -> &Memory {
@@ -289,7 +321,7 @@ impl Operation {
     /// Whether every write on the handle locks its range, because others may read-modify-write
     /// (semantics rule 1).
     pub(crate) fn locks_writes(&self) -> bool {
-        self.call.direction == Direction::Write && self.hints().pario_rmw == Rmw::Locked
+        self.call.direction == Direction::Write && self.settings.locks_writes()
     }
 
     /// The lock that moving data of a range needs, if any.
@@ -392,7 +424,7 @@ impl Operation {
         let bytes = self.access.memory.bytes();
         bytes <= self.settings.hints.pario_inline_bytes
             && self.settings.atomicity == Atomicity::NonAtomic
-            && self.settings.hints.pario_rmw != Rmw::Locked
+            && !self.settings.locks_writes()
             && self.access.converter.is_none()
             && self.file.buffers.has_room(bytes)
             && (self.access.view.layout().is_dense() || {
@@ -403,7 +435,7 @@ impl Operation {
 
     /// A batch that the driver can carry out by itself: pieces of memory without conversion,
     /// locks or intermediate steps.
-    fn submission(&self) -> Option<(Batch<'static>, Plan, Option<WriteGuard>)> {
+    fn submission(&self) -> Option<(Batch<'static>, Plan, Exclusion)> {
         if self.settings.atomicity == Atomicity::Atomic || self.file.writer_lock.is_closed() {
             return None;
         }
@@ -423,6 +455,7 @@ impl Operation {
             access: &self.access,
             hints: &self.settings.hints,
             read_modify_write: plan.read_modify_write,
+            lease: None,
             locking: plan.locking,
             buffers: &self.file.buffers,
         }
@@ -436,58 +469,97 @@ impl Operation {
         }
     }
 
-    /// Whether it may read-modify-write and must lock, by semantics rule 1, and its write
-    /// guard.
-    fn plan(&self) -> (Plan, Option<WriteGuard>) {
+    /// Whether it may read-modify-write and must lock, by semantics rule 1, and what keeps
+    /// that true.
+    fn plan(&self) -> (Plan, Exclusion) {
         if self.call.direction == Direction::Read {
             let plan = Plan {
                 read_modify_write: ReadModifyWrite::Alone,
                 locking: self.locking(Locking::None),
             };
-            return (plan, None);
+            return (plan, Exclusion::default());
         }
-        let locked = self.locks_writes();
-        let locking = self.locking(match locked {
+        let locking = self.locking(match self.locks_writes() {
             true => Locking::EachWrite,
             false => Locking::None,
         });
-        let forbidden = |why| Plan {
-            read_modify_write: ReadModifyWrite::Forbidden(why),
+        let plan = |read_modify_write| Plan {
+            read_modify_write,
             locking,
         };
-        let writer_lock = &self.file.writer_lock;
-        if !self.file.mode.can_read() {
-            (
-                forbidden("the file was opened WRITE_ONLY"),
-                Some(writer_lock.shared()),
-            )
-        } else if locked {
-            (
-                Plan {
-                    read_modify_write: ReadModifyWrite::Locked,
-                    locking,
-                },
-                Some(writer_lock.shared()),
-            )
-        } else if !self.file.mode.contains(Mode::UNIQUE_OPEN) || self.file.comm.size() > 1 {
-            let why = "others may write: the file is not opened by a single rank with UNIQUE_OPEN, and the hint pario_rmw is not locked";
-            (forbidden(why), Some(writer_lock.shared()))
-        } else {
-            let alone = Plan {
-                read_modify_write: ReadModifyWrite::Alone,
-                locking,
-            };
-            if self.transfer(alone).method() != AccessMethod::Sieve {
-                return (alone, Some(writer_lock.shared()));
-            }
-            match writer_lock.try_exclusive() {
-                Some(guard) => (alone, Some(guard)),
-                None => (
-                    forbidden("another write on this handle is under way"),
-                    Some(writer_lock.shared()),
-                ),
+        match self.try_be_alone(plan(ReadModifyWrite::Alone)) {
+            Ok(exclusion) => (plan(ReadModifyWrite::Alone), exclusion),
+            Err(refusal) => {
+                let guard = self.file.writer_lock.shared();
+                (plan(refusal), Exclusion::on_handle(guard))
             }
         }
+    }
+
+    /// What shows that nobody else writes to the file, otherwise what may be done instead. An
+    /// access that does not need to be alone gets an ordinary guard.
+    fn try_be_alone(&self, alone: Plan) -> std::result::Result<Exclusion, ReadModifyWrite> {
+        let forbidden = |why| Err(ReadModifyWrite::Forbidden(why));
+        let writer_lock = &self.file.writer_lock;
+        let rmw = self.settings.hints.pario_rmw;
+        let is_unique = self.file.mode.contains(Mode::UNIQUE_OPEN);
+        if !self.file.mode.can_read() {
+            return forbidden("the file was opened WRITE_ONLY");
+        }
+        if self.settings.rewrites_locked() {
+            return Err(ReadModifyWrite::Locked);
+        }
+        if self.file.comm.size() > 1 || !is_unique && rmw == Rmw::Never {
+            return forbidden(
+                "others may write: the file is not opened by a single rank with UNIQUE_OPEN, and the hint pario_rmw is not locked",
+            );
+        }
+        let transfer = self.transfer(alone);
+        if transfer.method() != AccessMethod::Sieve {
+            return Ok(Exclusion::on_handle(writer_lock.shared()));
+        }
+        if !is_unique && !transfer.is_worth_lease() {
+            return forbidden(
+                "others may write: the file is not opened with UNIQUE_OPEN, and a lease on it would take too long",
+            );
+        }
+        let Some(guard) = writer_lock.try_exclusive() else {
+            return forbidden("another write on this handle is under way");
+        };
+        if is_unique {
+            return Ok(Exclusion::on_handle(guard));
+        }
+        match self.file.handle.lease() {
+            Some(lease) => Ok(Exclusion {
+                lease: Some(lease),
+                ..Exclusion::on_handle(guard)
+            }),
+            None => forbidden(
+                "others may write: the file is not opened with UNIQUE_OPEN, and the kernel grants no lease on it",
+            ),
+        }
+    }
+}
+
+/// Keeps others from writing while an access is carried out.
+#[derive(Debug, Default)]
+struct Exclusion {
+    /// Excludes everyone. It ends before other writes on the handle go on.
+    lease: Option<Box<dyn Lease>>,
+    /// Excludes writes on the same handle that would conflict.
+    _guard: Option<WriteGuard>,
+}
+
+impl Exclusion {
+    fn on_handle(guard: WriteGuard) -> Exclusion {
+        Exclusion {
+            lease: None,
+            _guard: Some(guard),
+        }
+    }
+
+    fn lease(&self) -> Option<&dyn Lease> {
+        self.lease.as_deref()
     }
 }
 

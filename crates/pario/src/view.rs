@@ -344,6 +344,17 @@ impl FlattenedView {
         Ok(bytes / self.shape.etype_bytes)
     }
 
+    /// Where the view starts and how long its etypes are, if it shows every byte of the file
+    /// from there on, as it is.
+    pub(crate) fn as_contiguous(&self) -> Option<ContiguousView> {
+        let etype_bytes = self.shape.etype_bytes;
+        (self.layout().is_dense() && self.representation().is_identity() && etype_bytes > 0)
+            .then_some(ContiguousView {
+                displacement: self.displacement,
+                etype_bytes,
+            })
+    }
+
     /// The first etype that is not completely below the end of a file of this size.
     pub(crate) fn etypes_below(&self, size: u64) -> u64 {
         if self.shape.etype_bytes == 0 {
@@ -353,6 +364,28 @@ impl FlattenedView {
         self.layout()
             .bytes_below(reach)
             .div_ceil(self.shape.etype_bytes)
+    }
+}
+
+/// A view of all bytes of the file from a displacement on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ContiguousView {
+    displacement: u64,
+    etype_bytes: u64,
+}
+
+impl ContiguousView {
+    /// Where `bytes` bytes at an offset in etypes start in the file, and how many etypes they
+    /// are. `None` if they are not whole etypes, or reach past the last possible byte.
+    pub(crate) fn locate(self, offset: u64, bytes: u64) -> Option<(u64, u64)> {
+        let (first, etypes) = match self.etype_bytes {
+            1 => (offset, bytes),
+            size if bytes.is_multiple_of(size) => (offset.checked_mul(size)?, bytes / size),
+            _ => return None,
+        };
+        let start = first.checked_add(self.displacement)?;
+        let end = start.checked_add(bytes)?;
+        (end <= i64::MAX as u64).then_some((start, etypes))
     }
 }
 
@@ -386,6 +419,31 @@ mod tests {
         assert!(view.file_byte(u64::MAX / 8).is_err());
         assert_eq!(view.whole_etypes(12).unwrap(), 3);
         assert!(view.whole_etypes(13).is_err());
+    }
+
+    #[test]
+    fn contiguous_views_locate_accesses_as_others_do() {
+        let int = Datatype::basic(Basic::Int32);
+        let make = |filetype| FlattenedView::new(&filetype, 0, Use::Writable, None).unwrap();
+        let view = make(View::new(100, &int, &int));
+        let contiguous = view.as_contiguous().unwrap();
+        assert_eq!(
+            contiguous.locate(3, 8),
+            Some((view.file_byte(3).unwrap(), 2))
+        );
+        assert_eq!(contiguous.locate(3, 9), None);
+        let last = (i64::MAX as u64 - 100) / 4;
+        assert_eq!(
+            contiguous.locate(last - 1, 4).map(|(_, etypes)| etypes),
+            Some(1)
+        );
+        assert_eq!(contiguous.locate(last, 4), None);
+        assert_eq!(contiguous.locate(u64::MAX / 2, 4), None);
+        let bytes = make(View::bytes().at(Displacement::Bytes(7)));
+        assert_eq!(bytes.as_contiguous().unwrap().locate(3, 9), Some((10, 9)));
+        assert!(every_other_int().as_contiguous().is_none());
+        let converted = make(View::new(0, &int, &int).representation("external32"));
+        assert!(converted.as_contiguous().is_none());
     }
 
     #[test]

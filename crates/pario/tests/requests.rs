@@ -391,3 +391,29 @@ fn a_placement_that_is_set_decides_who_writes_what() {
     servers.sort_unstable();
     assert_eq!(servers, [[0, 0], [1, 1]]);
 }
+
+/// Ranks that see contiguous parts of a file plan their calls nevertheless.
+#[test]
+fn a_placement_that_is_set_is_planned_for_without_hints() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    let placement = Placement::uniform(Striping {
+        unit: UNIT,
+        count: SERVERS,
+    });
+    let results = World::new(2).run(|comm| -> pario::Result<()> {
+        let mode = Mode::CREATE | Mode::READ_WRITE;
+        let file = File::open(&comm, &path, mode, &Info::new())?;
+        for set in [None, Some(&placement), None] {
+            file.set_placement(set)?;
+            file.write_at_all(2000 * u64::from(comm.rank().0), &[1u8; 2000][..])?;
+            let how = file.explain_last_all().unwrap();
+            let is_planned = !how.contains("all on one machine");
+            assert_eq!(is_planned, set.is_some(), "{how}");
+        }
+        file.close()
+    });
+    for result in results {
+        result.expect("no rank panics").unwrap();
+    }
+}

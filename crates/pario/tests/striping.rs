@@ -2,11 +2,11 @@
 //! the layout, every rank reports the one in force.
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
-use std::sync::Arc;
+use std::{ffi::CStr, io, os::fd::BorrowedFd, sync::Arc};
 
 use pario::{Basic, Datatype, File, Info, Mode, View};
 use pario_driver::{
-    FileSystem, Posix,
+    Fault, Faults, FileControl, FileSystem, IoctlArgument, Operation, Posix,
     doubles::lustre::{LustreDouble, PlainLayout},
 };
 use pario_transport::threads::World;
@@ -79,6 +79,252 @@ fn a_single_stripe_becomes_one_per_node_unless_a_hint_forbids_it() {
     pair.set_directory(Some(PlainLayout::new(1, 1 << 20, 2).to_bytes()));
     let (reported, attempts) = created(pair, &nodes, &[]);
     assert_eq!((reported, attempts), (vec![striping(2, 1 << 20); 4], 0));
+}
+
+/// A directory without a default has that of the file system, which may be the
+/// administrator's choice.
+#[test]
+fn the_default_of_the_file_system_counts_where_a_directory_has_none() {
+    let of = |root: Option<PlainLayout>| {
+        let double = LustreDouble::new(4);
+        double.set_directory(None);
+        if let Some(root) = root {
+            double.set_root(root.to_bytes());
+        }
+        created(double, &[0, 1], &[]).1
+    };
+    assert_eq!(of(Some(PlainLayout::new(1, 1 << 20, 1))), 1, "one stripe");
+    assert_eq!(of(Some(PlainLayout::new(1, 1 << 20, 4))), 0, "several");
+    assert_eq!(of(None), 0, "it cannot be known");
+}
+
+/// Programs open the next file with the hints of the last one: its number of stripes used to
+/// double each time.
+#[test]
+fn a_file_opened_with_the_reported_hints_has_the_same_layout() {
+    let directory = tempfile::tempdir().unwrap();
+    let double = Arc::new(LustreDouble::new(6));
+    let driver: Arc<Posix> = Arc::new(
+        Posix::new()
+            .assuming(FileSystem::Lustre)
+            .with_control(double.clone()),
+    );
+    let hints = [
+        ("striping_factor", "4"),
+        ("overstriping_ratio", "2"),
+        ("start_iodevice", "1"),
+        ("pario_pool", "flash"),
+    ];
+    let first = Info::from_pairs(hints).unwrap();
+    let open = |name: &str, info: &Info| {
+        let path = directory.path().join(name);
+        let files = World::new(2).nodes(&[0, 1]).run(|comm| {
+            let file = File::open_with(&comm, driver.clone(), &path, NEW, info)?;
+            let found = (file.placement().unwrap(), file.info());
+            // The rank that created the file knows why it has its layout.
+            let is_explained = file.explain_open().contains("\ncreated with ");
+            assert_eq!(is_explained, comm.rank().0 == 0);
+            file.close()?;
+            pario::Result::Ok(found)
+        });
+        let mut files = files.into_iter().map(|it| it.unwrap().unwrap());
+        let (found, other) = (files.next().unwrap(), files.next().unwrap());
+        assert_eq!(found.0, other.0, "ranks agree");
+        found
+    };
+    let (placement, mut info) = open("first", &first);
+    assert_eq!(placement.striping().count, 8);
+    for name in ["second", "third"] {
+        for (key, value) in hints {
+            assert_eq!(info.get(key), Some(value), "{name}");
+        }
+        let (again, reported) = open(name, &info);
+        assert_eq!(again, placement, "{name}");
+        info = reported;
+    }
+    // What was refused is not reported.
+    let refused = Info::from_pairs([("pario_pool", "nowhere"), ("overstriping_ratio", "2")]);
+    let (_, info) = open("refused", &refused.unwrap());
+    assert_eq!(info.get("pario_pool"), None);
+    assert_eq!(info.get("overstriping_ratio"), Some("1"));
+}
+
+/// The kind of a decision used to be kept for all calls with the same amounts.
+#[test]
+fn a_decision_for_whole_stripes_is_not_kept_for_data_that_cuts_them() {
+    const PIECE: u64 = 2 << 20;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let driver: Arc<Posix> = Arc::new(
+        Posix::new()
+            .assuming(FileSystem::Lustre)
+            .with_control(Arc::new(LustreDouble::new(4))),
+    );
+    let hints = [("striping_factor", "4"), ("striping_unit", "1m")];
+    let info = Info::from_pairs(hints).unwrap();
+    let outcomes = World::new(2).nodes(&[0, 1]).run(|comm| {
+        let file = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;
+        let data = vec![1_u8; PIECE as usize];
+        let mut found = Vec::new();
+        for start in [0, 2 * PIECE, 4 * PIECE + 1024, 6 * PIECE + 1024, 8 * PIECE] {
+            let at = start + PIECE * u64::from(comm.rank().0);
+            file.write_at_all(at, &data[..])?;
+            let explained = file.explain_last_all().unwrap();
+            found.push(explained.starts_with("writes by individual"));
+        }
+        file.close()?;
+        pario::Result::Ok(found)
+    });
+    for outcome in outcomes {
+        let found = outcome.unwrap().unwrap();
+        assert_eq!(found, [true, true, false, false, true]);
+    }
+}
+
+/// The stripes of a progressive file's last component are decided when it is written to.
+#[test]
+fn a_layout_that_is_decided_later_is_read_again_when_a_view_is_set() {
+    const FIRST: u64 = 1 << 20;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let double = Arc::new(LustreDouble::new(4));
+    double.set_progressive(vec![
+        (0..FIRST, PlainLayout::new(1, 1 << 20, 1)),
+        (FIRST..u64::MAX, PlainLayout::new(1, 1 << 20, 0xffff)),
+    ]);
+    let driver: Arc<Posix> = Arc::new(
+        Posix::new()
+            .assuming(FileSystem::Lustre)
+            .with_control(double.clone()),
+    );
+    let outcomes = World::new(4).nodes(&[0, 0, 1, 1]).run(|comm| {
+        let file = File::open_with(&comm, driver.clone(), &path, NEW, &Info::new())?;
+        let components = || file.placement().unwrap().components().len();
+        let mut known = vec![components()];
+        let bytes = View::bytes();
+        for start in [0, FIRST, 2 * FIRST] {
+            file.set_view(&bytes)?;
+            known.push(components());
+            let at = start + 1000 * u64::from(comm.rank().0);
+            file.write_at_all(at, &[5_u8; 1000][..])?;
+        }
+        file.set_view(&bytes)?;
+        let last = file.placement().unwrap().components().last().cloned();
+        assert_eq!(file.info().get("striping_factor"), Some("4"));
+        file.close()?;
+        pario::Result::Ok((known, last.unwrap().striping.count))
+    });
+    for outcome in outcomes {
+        let (known, servers) = outcome.unwrap().unwrap();
+        assert_eq!(known, [1, 1, 1, 2]);
+        assert_eq!(servers, 4);
+    }
+}
+
+/// A client that answers no question about layouts.
+#[derive(Debug)]
+struct Silent;
+
+impl FileControl for Silent {
+    fn attribute(&self, _: BorrowedFd<'_>, _: &CStr, _: usize) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::TimedOut.into())
+    }
+
+    fn ioctl(&self, _: BorrowedFd<'_>, _: u64, _: IoctlArgument<'_>) -> io::Result<()> {
+        Err(io::ErrorKind::TimedOut.into())
+    }
+}
+
+/// One rank's query fails: all ranks plan without the layout, and alike.
+#[test]
+fn a_layout_that_one_rank_cannot_read_is_used_by_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let double: Arc<dyn FileControl> = Arc::new(LustreDouble::new(4));
+    let hints = [
+        ("striping_factor", "4"),
+        ("striping_unit", "64k"),
+        ("pario_deferred_open", "disable"),
+    ];
+    let info = Info::from_pairs(hints).unwrap();
+    let outcomes = World::new(4).nodes(&[0, 0, 1, 1]).run(|comm| {
+        let rank = comm.rank().0;
+        let control = match rank {
+            3 => Arc::new(Silent),
+            _ => double.clone(),
+        };
+        let driver = Posix::new().assuming(FileSystem::Lustre);
+        let driver = Arc::new(driver.with_control(control));
+        let file = File::open_with(&comm, driver, &path, NEW, &info)?;
+        let byte = Datatype::basic(Basic::Byte);
+        let piece = Datatype::contiguous(1000, &byte)?;
+        let tile = Datatype::resized(&piece, 0, 4 * 1000)?;
+        file.set_view(&View::new(1000 * u64::from(rank), &byte, &tile))?;
+        file.write_at_all(0, &vec![rank as u8 + 1; 300 * 1000][..])?;
+        let found = (file.placement(), file.explain_last_all());
+        file.close()?;
+        pario::Result::Ok(found)
+    });
+    let found: Vec<_> = outcomes
+        .into_iter()
+        .map(|it| it.unwrap().unwrap())
+        .collect();
+    assert_eq!(found[0].0, None);
+    assert!(
+        found[0].1.as_ref().unwrap().contains("two-phase"),
+        "{found:?}"
+    );
+    assert!(found.iter().all(|it| *it == found[0]), "{found:?}");
+    let written = std::fs::read(&path).unwrap();
+    assert_eq!(written.len(), 4 * 300 * 1000);
+    for (index, piece) in written.chunks(1000).enumerate() {
+        let expected = (index % 4) as u8 + 1;
+        assert!(piece.iter().all(|byte| *byte == expected), "piece {index}");
+    }
+}
+
+/// A write or a flush that fails on one rank fails on all, and leaves no lock.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_failure_under_a_group_lock_releases_it() {
+    for operation in [Operation::Write, Operation::Sync] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        let double = Arc::new(LustreDouble::new(4));
+        let info = Info::from_pairs([("pario_group_lock", "true")]).unwrap();
+        let outcomes = World::new(4).nodes(&[0, 0, 1, 1]).run(|comm| {
+            let rank = comm.rank().0;
+            let faults = Faults::new();
+            if rank == 2 {
+                faults.fail_nth(1, &[operation], Fault::Error(libc::ENOSPC));
+            }
+            let driver = Posix::new()
+                .assuming(FileSystem::Lustre)
+                .with_interference(Arc::new(faults))
+                .with_control(double.clone());
+            let file = File::open_with(&comm, Arc::new(driver), &path, NEW, &info)?;
+            let byte = Datatype::basic(Basic::Byte);
+            let page = Datatype::contiguous(4096, &byte)?;
+            let tile = Datatype::resized(&page, 0, 4 * 4096)?;
+            file.set_view(&View::new(4096 * u64::from(rank), &byte, &tile))?;
+            let error = file
+                .write_at_all(0, &vec![7_u8; 16 * 4096][..])
+                .unwrap_err();
+            let is_free = !double.has_group_locks();
+            // The rank whose data is lost reports it again.
+            let _ = file.close();
+            pario::Result::Ok((error.kind(), is_free))
+        });
+        for outcome in outcomes {
+            let (kind, is_free) = outcome.unwrap().unwrap();
+            assert_eq!(kind, pario::ErrorKind::NoSpace, "{operation:?}");
+            assert!(is_free, "{operation:?}");
+        }
+        let answered = double.answered();
+        let taken = answered.iter().filter(|it| it.0 == "group lock").count();
+        assert_eq!(taken, 4, "{operation:?}");
+        assert!(!double.has_group_locks());
+    }
 }
 
 /// Interleaved pages of ranks on two nodes, three times.

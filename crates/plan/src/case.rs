@@ -4,7 +4,7 @@ use std::{cell::OnceCell, ops::Range};
 
 use pario_hints::ConfigList;
 
-use crate::{Access, Direction, Facts, LockProtocol, Pattern, Striping, WindowWriter};
+use crate::{Access, Direction, Facts, Fitness, LockProtocol, Pattern, Striping, WindowWriter};
 
 /// The size of a window between nodes if the aggregators' kernels cache the file
 /// and there are no stripes to fill. A system call of this size costs next to
@@ -16,11 +16,21 @@ const CACHED_WINDOW_BYTES: u64 = 2 << 20;
 /// part of each window, which costs as much as copying some kilobytes.
 const CACHED_BYTES_PER_RANK: u64 = 32 << 10;
 
+/// The amount of data from which a lease pays off: it takes some 20 microseconds, in which a few
+/// hundred small pieces could be written.
+const LEASE_BYTES_MIN: u64 = 256 << 10;
+
+/// The same per rank: each of them closes and opens the file, and cores may be scarce.
+const LEASE_BYTES_PER_RANK: u64 = 64 << 10;
+
 /// Whether holes between the ranks' pieces may be read and written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rewriting {
     /// Holes may be written back.
     Allowed,
+    /// Holes may be written back once a lease shows that nobody else has the file
+    /// open, which takes longer than a small write.
+    WithLease,
     /// Holes are left alone: windows are written piece by piece.
     Forbidden,
 }
@@ -191,7 +201,8 @@ impl<'a> Case<'a> {
         match (&self.facts.placement, self.tuning.realm_alignment) {
             (Some(placement), None) if self.facts.lock_protocol != LockProtocol::Token => {
                 let here = placement.sections(file_byte..file_byte.saturating_add(1));
-                here.first().map_or(self.boundary(), |(_, it)| it.unit)
+                let known = here.first().and_then(|(_, striping)| *striping);
+                known.map_or(self.boundary(), |it| it.unit)
             }
             _ => self.boundary(),
         }
@@ -199,14 +210,26 @@ impl<'a> Case<'a> {
 
     /// The striping of the largest part of the region, if known.
     pub fn striping(&self) -> Option<Striping> {
-        let Some(placement) = &self.facts.placement else {
-            return self.facts.striping;
-        };
-        let sections = placement.sections(self.region());
+        let sections = self.facts.sections(self.region());
         let largest = sections
             .into_iter()
             .max_by_key(|(file, _)| file.end - file.start);
-        largest.map(|it| it.1).or(self.facts.striping)
+        largest.map_or(self.facts.striping, |it| it.1)
+    }
+
+    /// The striping of the whole region, for methods that assign servers to
+    /// ranks; if there is none, the reason why they cannot be used.
+    pub(crate) fn one_striping(&self) -> Result<Striping, Fitness> {
+        match self.facts.sections(self.region()).as_slice() {
+            [] => self.facts.striping,
+            [(_, striping)] => *striping,
+            _ => {
+                return Err(Fitness::unfit(
+                    "the striping changes within the accessed part of the file",
+                ));
+            }
+        }
+        .ok_or_else(|| Fitness::unfit("the striping of the file is unknown"))
     }
 
     /// Who moves windows, and their size: cache-sized where ranks share memory,
@@ -228,6 +251,23 @@ impl<'a> Case<'a> {
             _ => (WindowWriter::Aggregator, self.tuning.buffer_bytes),
         };
         (writer, bytes.max(1))
+    }
+
+    /// Whether the holes of a write may be written back, and a lease is worth its time if
+    /// that takes one.
+    pub fn can_rewrite_holes(&self) -> bool {
+        match self.tuning.rewriting {
+            Rewriting::Allowed => true,
+            Rewriting::WithLease => self.is_worth_lease(),
+            Rewriting::Forbidden => false,
+        }
+    }
+
+    /// Whether a write is large enough for a lease, and has holes.
+    pub fn is_worth_lease(&self) -> bool {
+        let pattern = self.pattern();
+        let enough = LEASE_BYTES_MIN.max(u64::from(self.ranks()) * LEASE_BYTES_PER_RANK);
+        pattern.nodes == 1 && pattern.bytes >= enough && pattern.bytes < pattern.region_bytes
     }
 
     /// Whether windows can be used at all, that is, whether every rank's bytes

@@ -49,12 +49,12 @@ impl Facts {
         nodes.len()
     }
 
-    /// A range of the file divided where the striping changes; `None` if the
-    /// striping is unknown.
-    pub fn sections(&self, file: Range<u64>) -> Option<Vec<(Range<u64>, Striping)>> {
+    /// A range of the file divided where the striping changes; `None` where it is
+    /// unknown.
+    pub fn sections(&self, file: Range<u64>) -> Vec<(Range<u64>, Option<Striping>)> {
         match &self.placement {
-            Some(placement) => Some(placement.sections(file)),
-            None => Some(vec![(file, self.striping?)]),
+            Some(placement) => placement.sections(file),
+            None => vec![(file, self.striping)],
         }
     }
 

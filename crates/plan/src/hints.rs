@@ -35,7 +35,7 @@ impl Tuning {
             // The holders' caches are not coherent with each other: a rank that rewrites a range
             // would write old data of others.
             group_locks: match (hints.pario_group_lock, hints.pario_rmw) {
-                (true, Rmw::Never) => GroupLocks::Allowed,
+                (true, Rmw::Automatic | Rmw::Never) => GroupLocks::Allowed,
                 _ => GroupLocks::Forbidden,
             },
         }

@@ -4,7 +4,11 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::{collections::BTreeMap, env, ops::Range};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    ops::Range,
+};
 
 use fastrand::Rng;
 use pario_layout::{Basic, Datatype, Layout};
@@ -363,15 +367,25 @@ fn assert_covered_once(case: &Case<'_>, rounds: &Rounds) {
     }
 }
 
-/// On server-managed locks, with the methods that are chosen by themselves.
+/// On server-managed locks, with the methods that are chosen by themselves: each
+/// process a client, or each node; one striping, or several.
 #[test]
-fn no_two_aggregators_share_a_stripe_where_servers_manage_locks() {
+fn no_two_clients_share_a_stripe_where_servers_manage_locks() {
     for_random_cases(|sample, random| {
         sample.direction = Direction::Write;
         sample.facts.lock_protocol = LockProtocol::Server;
-        sample.facts.placement = None;
-        sample.facts.client = Client::Library;
-        let striping = striping(random);
+        sample.facts.client = *pick(random, &[Client::Kernel, Client::Library]);
+        let striping = match random.bool() {
+            true => {
+                let placement = placement(random);
+                sample.facts.placement = Some(placement.clone());
+                placement.striping()
+            }
+            false => {
+                sample.facts.placement = None;
+                striping(random)
+            }
+        };
         sample.facts.striping = Some(striping);
         sample.facts.lock_granularity = Some(striping.unit);
         sample.tuning.realm_alignment = None;
@@ -381,20 +395,45 @@ fn no_two_aggregators_share_a_stripe_where_servers_manage_locks() {
             return;
         }
         assert_eq!(decision.partition.name(), "group-cyclic");
-        let counted = locks::count(&case, &decision.plan(&case)).unwrap();
+        let plan = decision.plan(&case);
+        let counted = locks::count(&case, &plan).unwrap();
         assert_eq!(counted.shared_stripes, 0);
-        // Each aggregator has as few servers as possible; those of different
-        // groups share servers, but not ranges of their objects.
-        let aggregators = decision.aggregators.ranks.len() as u64;
-        let most = match aggregators >= striping.count {
-            true => aggregators + striping.count,
-            false => striping.count,
+        let Plan::Rounds(rounds) = &plan else {
+            panic!("two-phase has rounds");
         };
-        assert!(
-            counted.pairs <= most,
-            "{counted:?} of {aggregators} and {striping:?}"
-        );
+        let aggregators = decision.aggregators.ranks.len() as u64;
+        assert_few_servers(&case, rounds, aggregators);
     });
+}
+
+/// In each part of the file with one striping, the aggregators of a group share
+/// its servers evenly.
+fn assert_few_servers(case: &Case<'_>, rounds: &Rounds, aggregators: u64) {
+    for (file, striping) in case.facts.sections(case.region()) {
+        let Some(striping) = striping else { continue };
+        let mut servers: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+        for scheduled in rounds.schedule(case.accesses) {
+            let rank = rounds.aggregators[scheduled.aggregator].rank;
+            for extent in scheduled.window.extents() {
+                let part = extent.start.max(file.start)..extent.end.min(file.end);
+                let parts = striping.parts(part.start..part.end.max(part.start));
+                let used = servers.entry(rank).or_default();
+                used.extend(parts.map(|part| part.server));
+            }
+        }
+        // The last group may be smaller.
+        let last = match aggregators % striping.count {
+            0 => striping.count,
+            rest => rest,
+        };
+        let most = striping.count.div_ceil(last);
+        for (rank, used) in servers {
+            assert!(
+                used.len() as u64 <= most,
+                "rank {rank} of {aggregators} uses {used:?} of {striping:?} in {file:?}"
+            );
+        }
+    }
 }
 
 /// The rules for sets and groups (Zhang 2009, section 3.4).

@@ -7,6 +7,7 @@ use pario_plan::{
     Access, Case, Client, Direction, Facts, History, LockProtocol, Rewriting, Striping, Tuning,
     decide,
 };
+use pario_types::{Component, Placement, Storage};
 
 use Direction::{Read, Write};
 
@@ -219,6 +220,24 @@ fn writes_with_rewritable_holes_are_aggregated() {
     assert_eq!(decision.algorithm.name(), "two-phase", "{decision}");
 }
 
+/// A lease takes as long as writing some hundred pieces.
+#[test]
+fn a_lease_is_worth_its_time_in_large_writes_with_holes() {
+    let facts = facts(Local, 4);
+    let tuning = Tuning {
+        rewriting: Rewriting::WithLease,
+        ..Tuning::default()
+    };
+    let history = History::default();
+    let algorithm = |accesses: &[Access]| {
+        let case = Case::new(Write, accesses, &facts, &tuning, &history);
+        (decide(&case).algorithm.name(), case.is_worth_lease())
+    };
+    assert_eq!(algorithm(&accesses(Holed(2048), 4)), ("two-phase", true));
+    assert_eq!(algorithm(&accesses(Holed(256), 4)), ("individual", false));
+    assert!(!algorithm(&accesses(Interleaved(2048), 4)).1, "no holes");
+}
+
 /// Methods for long pieces, where an exchange does not pay off.
 #[test]
 fn stripe_sized_pieces_need_no_merging() {
@@ -275,4 +294,54 @@ fn requested_methods_win_where_usable() {
         decided(&asked("private-sieve", "static-cyclic", "telepathy")),
         ("two-phase", "static-cyclic", "shared")
     );
+}
+
+/// Methods that assign servers to ranks used to take the striping of the largest part for all of
+/// it.
+#[test]
+fn methods_by_server_need_one_striping() {
+    let striping = |count| Striping {
+        unit: 1 << 20,
+        count,
+    };
+    let component = |file, count| Component {
+        file,
+        striping: striping(count),
+        storage: Storage::Unknown,
+    };
+    let first = 8 << 20;
+    let placement = Placement::new(vec![component(0..first, 1), component(first..u64::MAX, 4)]);
+    let facts = Facts {
+        striping: Some(striping(4)),
+        placement,
+        lock_granularity: Some(1 << 20),
+        lock_protocol: LockProtocol::Server,
+        client: Client::Kernel,
+        nodes: vec![0, 0, 1, 1],
+        ..Facts::one_node(4)
+    };
+    let byte = Datatype::basic(Basic::Byte);
+    let (tuning, history) = (Tuning::default(), History::default());
+    for (start, is_fit) in [(0, true), (first - 100, false), (first, true)] {
+        let access = |rank: u64| Access::new(start + rank * 100, byte.layout().clone(), 0, 100);
+        let accesses: Vec<_> = (0..4).map(|rank| access(rank).unwrap()).collect();
+        let case = Case::new(Write, &accesses, &facts, &tuning, &history);
+        let decision = decide(&case);
+        let answers = [&decision.algorithms, &decision.partitions].map(|it| &it.candidates);
+        for (name, fitness) in answers.into_iter().flatten() {
+            let by_server = [
+                "by-server",
+                "file-layout",
+                "static-cyclic",
+                "one-per-server",
+                "resonant-agents",
+                "resonant-timed",
+            ];
+            if by_server.contains(name) {
+                let found = fitness.priority().is_some();
+                assert_eq!(found, is_fit, "{name} at {start}: {}", fitness.reason());
+            }
+        }
+        assert_eq!(decision.partition.name(), "group-cyclic");
+    }
 }

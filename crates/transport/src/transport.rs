@@ -181,6 +181,14 @@ pub trait Transport: Send + Sync + Debug {
         Ok(())
     }
 
+    /// As [`all_gather_into`](Transport::all_gather_into), for ranks that usually
+    /// give the same single byte. Returns whether it was found that all of them
+    /// did; `all` is then empty.
+    fn all_gather_unless_same(&self, mine: &[u8], all: &mut Gathered) -> Result<bool> {
+        self.all_gather_into(mine, all)?;
+        Ok(false)
+    }
+
     /// A private world of messages and collectives between the same ranks.
     /// Collective.
     fn duplicate(&self) -> Result<Arc<dyn Transport>> {

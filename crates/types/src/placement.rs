@@ -34,6 +34,8 @@ use crate::Striping;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     components: Arc<[Component]>,
+    /// The pool of servers that it was restricted to, if any.
+    pool: Option<Arc<str>>,
 }
 
 /// A range of the file with one striping.
@@ -106,6 +108,7 @@ impl Placement {
         let is_valid = !components.is_empty() && ascend && components.iter().all(is_valid);
         is_valid.then(|| Placement {
             components: components.into(),
+            pool: None,
         })
     }
 
@@ -117,7 +120,22 @@ impl Placement {
                 striping,
                 storage: Storage::Unknown,
             }]),
+            pool: None,
         }
+    }
+
+    /// The same on servers of a pool.
+    #[must_use]
+    pub fn with_pool(self, pool: Option<&str>) -> Placement {
+        Placement {
+            pool: pool.map(Arc::from),
+            ..self
+        }
+    }
+
+    /// The pool of servers that it was restricted to, if any.
+    pub fn pool(&self) -> Option<&str> {
+        self.pool.as_deref()
     }
 
     /// The components.
@@ -128,8 +146,24 @@ impl Placement {
     /// The striping of the longest component, which is the last one in files
     /// whose stripes grow with the file.
     pub fn striping(&self) -> Striping {
+        self.longest().striping
+    }
+
+    /// The longest component; of equal ones, the last.
+    pub fn longest(&self) -> &Component {
         let longest = self.components.iter().max_by_key(|it| it.len());
-        longest.expect("a placement has components").striping
+        longest.expect("a placement has components")
+    }
+
+    /// Whether every byte has a known place.
+    pub fn is_complete(&self) -> bool {
+        let mut end = 0;
+        let follow = self.components.iter().all(|component| {
+            let follows = component.file.start <= end;
+            end = component.file.end;
+            follows
+        });
+        follow && end == u64::MAX
     }
 
     /// Which servers hold a range of the file, and where. Bytes without a known
@@ -141,28 +175,24 @@ impl Placement {
             .flat_map(move |(index, component)| component.parts(index, file.clone()))
     }
 
-    /// The range of the file divided where the striping changes. Bytes without
-    /// a known place count as the preceding component, or as the following one
-    /// at the beginning.
-    pub fn sections(&self, file: Range<u64>) -> Vec<(Range<u64>, Striping)> {
-        let mut sections: Vec<(Range<u64>, Striping)> = Vec::new();
+    /// The range of the file divided where the striping changes; `None` for bytes
+    /// without a known place.
+    pub fn sections(&self, file: Range<u64>) -> Vec<(Range<u64>, Option<Striping>)> {
+        let mut sections: Vec<(Range<u64>, Option<Striping>)> = Vec::new();
+        let mut add = |range: Range<u64>, striping| match sections.last_mut() {
+            _ if range.is_empty() => {}
+            Some((last, same)) if *same == striping => last.end = range.end,
+            _ => sections.push((range, striping)),
+        };
+        let mut at = file.start;
         for component in self.components.iter() {
-            let start = component.file.start.clamp(file.start, file.end);
-            match sections.last_mut() {
-                Some((_, striping)) if *striping == component.striping => {}
-                Some((range, _)) if range.start < start => {
-                    range.end = start;
-                    sections.push((start..file.end, component.striping));
-                }
-                // The range starts in this component or past it.
-                Some(section) => section.1 = component.striping,
-                None => sections.push((file.clone(), component.striping)),
-            }
-            if component.file.end >= file.end {
-                break;
-            }
+            let start = component.file.start.clamp(at, file.end.max(at));
+            let end = component.file.end.clamp(start, file.end.max(start));
+            add(at..start, None);
+            add(start..end, Some(component.striping));
+            at = end;
         }
-        sections.retain(|(range, _)| !range.is_empty());
+        add(at..file.end, None);
         sections
     }
 
@@ -270,18 +300,24 @@ mod tests {
         let sections = |range: Range<u64>| -> Vec<_> {
             let sections = placement.sections(range).into_iter();
             sections
-                .map(|(range, striping)| (range, striping.count))
+                .map(|(range, striping)| (range, striping.map_or(0, |it| it.count)))
                 .collect()
         };
         assert_eq!(sections(0..50), [(0..50, 1)]);
         assert_eq!(sections(50..150), [(50..100, 1), (100..150, 2)]);
         assert_eq!(sections(150..300), [(150..300, 2)]);
-        assert_eq!(sections(300..900), [(300..600, 2), (600..900, 4)]);
-        assert_eq!(sections(450..500), [(450..500, 2)]);
+        let unknown = [(300..400, 2), (400..600, 0), (600..900, 4)];
+        assert_eq!(sections(300..900), unknown);
+        assert_eq!(sections(450..500), [(450..500, 0)]);
         assert_eq!(sections(700..900), [(700..900, 4)]);
         assert_eq!(sections(5..5), []);
         let late = Placement::new(vec![component(100..200, 10, 3)]).unwrap();
-        assert_eq!(late.sections(0..300), [(0..300, late.striping())]);
+        let late: Vec<_> = late.sections(0..300).into_iter().map(|it| it.0).collect();
+        assert_eq!(late, [0..100, 100..200, 200..300]);
+        assert!(!placement.is_complete() && Placement::uniform(placement.striping()).is_complete());
+        let same = vec![component(0..10, 10, 2), component(10..20, 10, 2)];
+        let same = Placement::new(same).unwrap();
+        assert_eq!(same.sections(5..20), [(5..20, Some(same.striping()))]);
     }
 
     #[test]

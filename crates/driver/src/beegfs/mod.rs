@@ -1,7 +1,12 @@
-//! BeeGFS: stripes of files, read and set by `ioctl`.
+//! BeeGFS: stripes of files, read and set by `ioctl`, and what its client
+//! guarantees.
 //!
 //! Structures and numbers are those of the header `beegfs_ioctl.h` of BeeGFS 7.
 //! Not tried on a real one.
+
+mod client;
+
+pub(crate) use client::ClientSettings;
 
 use std::{
     ffi::CString,

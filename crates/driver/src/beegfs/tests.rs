@@ -3,8 +3,8 @@
 use std::{fs, path::Path, sync::Arc};
 
 use crate::{
-    Access, Create, Creation, Driver, FileSystem, OpenHow, Posix, ServerCount, StripingRequest,
-    doubles::beegfs::BeegfsDouble,
+    Access, Coherence, Create, Creation, Driver, FileSystem, LockReach, OpenHow, Posix,
+    ServerCount, StripingRequest, doubles::beegfs::BeegfsDouble,
 };
 
 fn driver(double: &Arc<BeegfsDouble>) -> Posix {
@@ -69,5 +69,31 @@ fn impossible_stripes_are_refused_and_the_file_exists() {
         };
         assert!(reason.contains(&unit.to_string()), "{reason}");
         assert!(fs::exists(Path::new(&path)).unwrap());
+    }
+}
+
+/// By default each client has write-back buffers and locks of its own.
+#[test]
+fn what_other_nodes_see_follows_from_the_settings_of_the_client() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let settings = directory.path().join("settings");
+    let facts = |double: BeegfsDouble| {
+        let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
+        let file = driver(&Arc::new(double)).open(&path, &how).unwrap();
+        (file.facts().coherence, file.facts().locks)
+    };
+    let double = || BeegfsDouble::new(directory.path());
+    assert_eq!(facts(double()), (Coherence::WithinNode, LockReach::Node));
+    for (text, expected) in [
+        ("", (Coherence::WithinNode, LockReach::Node)),
+        (
+            "tuneFileCacheType = none\ntuneUseGlobalFileLocks = 1\n",
+            (Coherence::Everywhere, LockReach::Everywhere),
+        ),
+    ] {
+        fs::write(&settings, text).unwrap();
+        let found = facts(double().with_configuration(&settings));
+        assert_eq!(found, expected, "{text:?}");
     }
 }

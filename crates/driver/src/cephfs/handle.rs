@@ -5,7 +5,7 @@ use std::{
     ops::Range,
     path::PathBuf,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -15,8 +15,9 @@ use crate::{
     Access, Advice, Batch, Client, Coherence, Completion, Creation, Direction, Facts, FileIdentity,
     FileSystem, Handle, LockMode, LockReach, OpenHow, Outcome, Placement, RangeLock, background,
     batch::beyond_files,
-    closing::{Closing, ResourceGuard, lock},
+    closing::{Closing, ResourceGuard},
     lock::OnConflict,
+    write_back::WriteBack,
 };
 
 /// Preferred transfer size of files whose layout is not known.
@@ -47,24 +48,8 @@ pub(super) struct Found {
 struct Written {
     /// Whether there is any that may not be on the servers.
     is_dirty: AtomicBool,
-    /// The first failure to put it there. The library reports it once, but the data
-    /// stays lost, so every later sync and close fails as well.
-    failure: Mutex<Option<(io::ErrorKind, String)>>,
-}
-
-impl Written {
-    /// The result of an attempt to put data on the servers, or of an earlier one
-    /// that failed.
-    fn settle(&self, result: io::Result<()>) -> io::Result<()> {
-        let mut failure = lock(&self.failure);
-        if let (Err(error), None) = (&result, &*failure) {
-            *failure = Some((error.kind(), error.to_string()));
-        }
-        match &*failure {
-            Some((kind, message)) => Err(io::Error::new(*kind, message.clone())),
-            None => Ok(()),
-        }
-    }
+    /// The first failure to put it there.
+    back: WriteBack,
 }
 
 impl CephHandle {
@@ -175,7 +160,7 @@ impl Handle for CephHandle {
     fn sync(&self) -> io::Result<()> {
         let file = self.enter()?;
         self.written.is_dirty.store(false, Ordering::Relaxed);
-        self.written.settle(file.sync())
+        self.written.back.settle(file.sync())
     }
 
     fn advise(&self, _advice: Advice) {}
@@ -230,7 +215,7 @@ impl Handle for CephHandle {
             false => Ok(()),
         };
         let closed = file.close();
-        self.written.settle(synced.and(closed)).and(released)
+        self.written.back.settle(synced.and(closed)).and(released)
     }
 }
 
@@ -240,25 +225,5 @@ impl fmt::Debug for CephHandle {
             .field("access", &self.access)
             .field("identity", &self.identity)
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failure_to_write_back_is_reported_by_every_later_call() {
-        let written = Written::default();
-        written.settle(Ok(())).unwrap();
-        written
-            .settle(Err(io::ErrorKind::StorageFull.into()))
-            .unwrap_err();
-        let again = written.settle(Ok(())).unwrap_err();
-        assert_eq!(again.kind(), io::ErrorKind::StorageFull);
-        let first = written
-            .settle(Err(io::ErrorKind::TimedOut.into()))
-            .unwrap_err();
-        assert_eq!(first.kind(), io::ErrorKind::StorageFull);
     }
 }

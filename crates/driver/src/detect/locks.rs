@@ -1,10 +1,41 @@
-//! How far the range locks of a mount reach, from its options.
+//! What a mount guarantees to ranks on several nodes, from its options and the
+//! settings of its client.
 
-use crate::{FileSystem, LockReach};
+use std::os::fd::BorrowedFd;
+
+use crate::{Coherence, FileSystem, LockReach, beegfs::ClientSettings, control::Control};
+
+/// What a mount guarantees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Guarantees {
+    /// Who sees a completed write.
+    pub(super) coherence: Coherence,
+    /// Whom range locks exclude.
+    pub(super) locks: LockReach,
+}
+
+/// The guarantees of a mount with these options, for a file or directory on it.
+pub(super) fn guarantees(
+    file_system: &FileSystem,
+    options: &str,
+    file: BorrowedFd<'_>,
+    control: &Control,
+) -> Guarantees {
+    match file_system {
+        FileSystem::BeeGfs => {
+            let ClientSettings { coherence, locks } = ClientSettings::find(control, file, options);
+            Guarantees { coherence, locks }
+        }
+        _ => Guarantees {
+            coherence: file_system.coherence(),
+            locks: reach(file_system, options),
+        },
+    }
+}
 
 /// The reach of range locks. Options can restrict it to the node, or forbid locks;
 /// without such an option it is what the file system normally offers.
-pub(super) fn reach(file_system: &FileSystem, options: &str) -> LockReach {
+fn reach(file_system: &FileSystem, options: &str) -> LockReach {
     let has = |name: &str| options.split(',').any(|option| option == name);
     match file_system {
         FileSystem::Nfs if has("nolock") || has("local_lock=all") || has("local_lock=posix") => {

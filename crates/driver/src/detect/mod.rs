@@ -7,12 +7,19 @@ mod placement;
 
 use std::{
     io,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, BorrowedFd},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use crate::{Facts, FileSystem, LockReach, MountView, Placement, control::Control, posix::sys};
+use crate::{
+    Facts, FileSystem, MountView, Placement,
+    control::{Control, KernelControl},
+    posix::sys,
+};
+use locks::Guarantees;
 pub(crate) use mounts::Mount;
+pub(crate) use placement::find as placement;
 
 /// Facts about an open file; `assumed` overrides the detected kind.
 pub(crate) fn facts(
@@ -28,8 +35,9 @@ pub(crate) fn facts(
     };
     let placement = placement::find(fd, &file_system, control);
     let striping = placement.as_ref().map(Placement::striping);
+    let guarantees = found.guarantees(&file_system, fd, control);
     Ok(Facts {
-        locks: found.locks(&file_system),
+        locks: guarantees.locks,
         source: found.source(),
         mount_point: found.mount.map(|mount| mount.point),
         block_size,
@@ -41,7 +49,7 @@ pub(crate) fn facts(
             FileSystem::Gpfs => Some(block_size),
             _ => None,
         },
-        coherence: file_system.coherence(),
+        coherence: guarantees.coherence,
         client: file_system.client(),
         file_system,
     })
@@ -56,14 +64,19 @@ pub(crate) fn of_directory(path: &Path) -> io::Result<FileSystem> {
 /// The file system of a path. If the path does not exist, that of its nearest
 /// existing parent.
 pub(crate) fn of_path(path: &Path) -> io::Result<(FileSystem, Option<PathBuf>)> {
-    let (_, found) = nearest(path)?;
-    Ok((found.file_system, found.mount.map(|mount| mount.point)))
+    nearest(path, |path| {
+        let fd = sys::open(path, libc::O_PATH, 0)?;
+        let found = find(fd.as_fd())?;
+        Ok((found.file_system, found.mount.map(|mount| mount.point)))
+    })
 }
 
 /// How this process sees the file system of a path; see [`of_path`].
 pub(crate) fn view_of_path(path: &Path) -> io::Result<MountView> {
-    let (fd, found) = nearest(path)?;
-    found.into_view(fd.as_fd())
+    nearest(path, |path| {
+        let fd = sys::open(path, libc::O_PATH, 0)?;
+        find(fd.as_fd())?.into_view(fd.as_fd())
+    })
 }
 
 /// How this process sees the file system of a path's directory; see [`of_path`]. The
@@ -78,20 +91,18 @@ pub(crate) fn view(fd: BorrowedFd<'_>) -> io::Result<MountView> {
     find(fd)?.into_view(fd)
 }
 
-fn nearest(path: &Path) -> io::Result<(OwnedFd, Found)> {
+/// The first result for a path or one of its parents that exists. An NFS client
+/// may still know the name of a file that another has deleted: the file is stale.
+fn nearest<T>(path: &Path, look: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
     for parent in path.ancestors() {
         let parent = if parent.as_os_str().is_empty() {
             Path::new(".")
         } else {
             parent
         };
-        match sys::open(parent, libc::O_PATH, 0) {
-            Ok(fd) => {
-                let found = find(fd.as_fd())?;
-                return Ok((fd, found));
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+        match look(parent) {
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESTALE)) => {}
+            result => return result,
         }
     }
     Err(io::Error::new(
@@ -117,8 +128,11 @@ struct Found {
 
 impl Found {
     fn into_view(self, fd: BorrowedFd<'_>) -> io::Result<MountView> {
-        let (source, locks) = (self.source(), self.locks(&self.file_system));
-        MountView::new(fd, self.file_system, source, locks)
+        let control: Control = Arc::new(KernelControl);
+        let guarantees = self.guarantees(&self.file_system, fd, &control);
+        let source = self.source();
+        let Guarantees { coherence, locks } = guarantees;
+        MountView::new(fd, &self.file_system, coherence, locks, source)
     }
 
     fn source(&self) -> String {
@@ -126,9 +140,14 @@ impl Found {
         mount.map_or_else(String::new, |mount| mount.source.clone())
     }
 
-    fn locks(&self, file_system: &FileSystem) -> LockReach {
+    fn guarantees(
+        &self,
+        file_system: &FileSystem,
+        fd: BorrowedFd<'_>,
+        control: &Control,
+    ) -> Guarantees {
         let options = self.mount.as_ref().map_or("", |mount| &mount.options);
-        locks::reach(file_system, options)
+        locks::guarantees(file_system, options, fd, control)
     }
 }
 
@@ -147,4 +166,22 @@ fn find(fd: BorrowedFd<'_>) -> io::Result<Found> {
         // cache with a neighbour's buffered one.
         direct_alignment: (alignment > 0).then(|| alignment.max(sys::page_size())),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_deleted_files_are_passed_over() {
+        for gone in [libc::ENOENT, libc::ESTALE] {
+            let found = nearest(Path::new("directory/file"), |path| match path.to_str() {
+                Some("directory/file") => Err(io::Error::from_raw_os_error(gone)),
+                other => Ok(other.map(str::to_owned)),
+            });
+            assert_eq!(found.unwrap().as_deref(), Some("directory"));
+        }
+        let refused = |_: &Path| Err::<(), _>(io::Error::from_raw_os_error(libc::EACCES));
+        assert!(nearest(Path::new("file"), refused).is_err());
+    }
 }

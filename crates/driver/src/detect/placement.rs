@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use crate::{FileSystem, Placement, beegfs, cephfs::attribute, control::Control, lustre, orangefs};
 
 /// The placement of an open file, if the file system reports any.
-pub(super) fn find(
+pub(crate) fn find(
     file: BorrowedFd<'_>,
     file_system: &FileSystem,
     control: &Control,

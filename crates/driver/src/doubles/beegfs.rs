@@ -17,6 +17,7 @@ use crate::{FileControl, IoctlArgument};
 
 const GET_STRIPES: u64 = 0x800c_6619;
 const MAKE_FILE: u64 = 0x4018_661b;
+const GET_CONFIGURATION: u64 = 0x9004_6617;
 
 /// Targets of the file system.
 const TARGETS: u32 = 6;
@@ -27,6 +28,8 @@ pub struct BeegfsDouble {
     directory: PathBuf,
     /// Chunk and targets by inode.
     created: Mutex<HashMap<u64, (u32, u16)>>,
+    /// The file with the client's configuration.
+    configuration: Option<PathBuf>,
 }
 
 impl BeegfsDouble {
@@ -35,6 +38,16 @@ impl BeegfsDouble {
         BeegfsDouble {
             directory: directory.to_owned(),
             created: Mutex::default(),
+            configuration: None,
+        }
+    }
+
+    /// The same with a client that reports this file as its running configuration.
+    #[must_use]
+    pub fn with_configuration(self, file: &Path) -> BeegfsDouble {
+        BeegfsDouble {
+            configuration: Some(file.to_owned()),
+            ..self
         }
     }
 
@@ -83,6 +96,13 @@ impl FileControl for BeegfsDouble {
                 answer[..4].copy_from_slice(&1u32.to_ne_bytes());
                 answer[4..8].copy_from_slice(&chunk.to_ne_bytes());
                 answer[8..10].copy_from_slice(&targets.to_ne_bytes());
+                Ok(())
+            }
+            (GET_CONFIGURATION, IoctlArgument::Structure(answer)) => {
+                let path = self.configuration.as_ref();
+                let path = path.ok_or_else(|| io::Error::from_raw_os_error(libc::ENOTTY))?;
+                let path = path.as_os_str().as_bytes();
+                answer[..path.len()].copy_from_slice(path);
                 Ok(())
             }
             (MAKE_FILE, IoctlArgument::Named { name, rest }) => self.make(name, rest),

@@ -98,6 +98,12 @@ impl RangeTable {
         self.released.notify_all();
     }
 
+    /// Whether nothing is held, or left over from what was.
+    pub(crate) fn is_empty(&self) -> bool {
+        let held = lock(&self.held);
+        held.entries.is_empty() && held.stuck.is_empty()
+    }
+
     /// Whether some range could not be unlocked when it was released.
     pub(crate) fn is_stuck(&self) -> bool {
         self.stuck.load(Ordering::Acquire)
@@ -116,10 +122,16 @@ impl RangeTable {
 
     /// An error if a lock that was let go is still there, after trying once more to
     /// release it: other ranks wait for it.
+    #[inline]
     pub(crate) fn check_released<U: Unlock>(&self, unlock: impl FnOnce() -> U) -> io::Result<()> {
-        if !self.is_stuck() {
-            return Ok(());
+        match self.is_stuck() {
+            false => Ok(()),
+            true => self.release_stuck(unlock),
         }
+    }
+
+    #[cold]
+    fn release_stuck<U: Unlock>(&self, unlock: impl FnOnce() -> U) -> io::Result<()> {
         let unlocked = self.retry(unlock());
         unlocked.map_err(|(Range { start, end }, cause)| {
             let message = format!(

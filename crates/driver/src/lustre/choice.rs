@@ -28,14 +28,13 @@ const SERVERS_MAX: u32 = 8;
 /// A server gets at least this many bytes of a file whose size is known.
 const SERVER_BYTES_MIN: u64 = 64 << 20;
 
-/// Chooses a layout; `default` is the directory's, if it has one.
-pub(super) fn choose(default: Option<&Layout>, expected: ExpectedUse) -> Choice {
+/// Chooses a layout; `default` is the one that new files get.
+pub(super) fn choose(default: &Layout, expected: ExpectedUse) -> Choice {
     let keep = |reason: &str| Choice::Keep(reason.to_owned());
     let default_bytes = match default {
-        None => None,
-        Some(Layout::Composite(_)) => return keep("the directory has a composite default"),
-        Some(Layout::Foreign) => return keep("the directory has a foreign default"),
-        Some(Layout::Plain(plain)) => match reserved(plain) {
+        Layout::Composite(_) => return keep("the directory has a composite default"),
+        Layout::Foreign => return keep("the directory has a foreign default"),
+        Layout::Plain(plain) => match reserved(plain) {
             Some(reason) => return keep(reason),
             None => Some(plain.stripe_size).filter(|bytes| *bytes > 0),
         },
@@ -82,9 +81,9 @@ mod tests {
     use super::*;
     use crate::{doubles::lustre::PlainLayout, lustre::fixtures};
 
-    fn chosen(default: Option<&[u8]>, nodes: u32, bytes: Option<u64>) -> Result<u16, String> {
-        let default = default.map(|bytes| Layout::parse(bytes).unwrap());
-        match choose(default.as_ref(), ExpectedUse { nodes, bytes }) {
+    fn chosen(default: &[u8], nodes: u32, bytes: Option<u64>) -> Result<u16, String> {
+        let default = Layout::parse(default).unwrap();
+        match choose(&default, ExpectedUse { nodes, bytes }) {
             Choice::Keep(reason) => Err(reason),
             Choice::Stripes(wanted, _) => match wanted.count {
                 Some(StripeCount::Exactly(count)) => Ok(count),
@@ -96,12 +95,12 @@ mod tests {
     #[test]
     fn one_stripe_becomes_one_per_node() {
         let single = PlainLayout::new(1, 4 << 20, 1).to_bytes();
-        assert_eq!(chosen(Some(&single), 4, None), Ok(4));
-        assert_eq!(chosen(None, 64, None), Ok(8));
-        assert_eq!(chosen(None, 64, Some(1 << 40)), Ok(64));
-        assert_eq!(chosen(None, 64, Some(200 << 20)), Ok(3));
-        assert!(chosen(None, 64, Some(1 << 20)).is_err());
-        assert!(chosen(Some(&single), 1, None).is_err());
+        assert_eq!(chosen(&single, 4, None), Ok(4));
+        assert_eq!(chosen(&single, 64, None), Ok(8));
+        assert_eq!(chosen(&single, 64, Some(1 << 40)), Ok(64));
+        assert_eq!(chosen(&single, 64, Some(200 << 20)), Ok(3));
+        assert!(chosen(&single, 64, Some(1 << 20)).is_err());
+        assert!(chosen(&single, 1, None).is_err());
     }
 
     #[test]
@@ -117,7 +116,7 @@ mod tests {
             (PlainLayout::new(1, 1 << 20, 0xffff).to_bytes(), "all"),
             (PlainLayout::new(0x201, 1 << 20, 1).to_bytes(), "special"),
         ] {
-            let kept = chosen(Some(&default), 8, None).unwrap_err();
+            let kept = chosen(&default, 8, None).unwrap_err();
             assert!(kept.contains(why), "{kept}");
         }
     }

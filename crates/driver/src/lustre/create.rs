@@ -16,6 +16,7 @@ use crate::{
     Creation, IoctlArgument, ServerCount, StripingRequest,
     control::{Control, write_request},
     creation::NewFile,
+    detect,
     posix::sys,
 };
 
@@ -75,17 +76,30 @@ fn choose(file: &NewFile<'_>) -> Choice {
     let Some(expected) = file.request().expected else {
         return Choice::Keep("nothing is requested".to_owned());
     };
-    let value = file.with_directory(|directory| {
-        let control = file.control;
-        control.attribute(directory, LAYOUT_ATTRIBUTE, LAYOUT_BYTES_MAX)
-    });
-    match value {
+    match default_layout(file) {
         Ok(value) => match Layout::parse(&value) {
-            Some(default) => choice::choose(Some(&default), expected),
+            Some(default) => choice::choose(&default, expected),
             None => Choice::Keep("the directory's default is not understood".to_owned()),
         },
-        Err(error) if error.raw_os_error() == Some(libc::ENODATA) => choice::choose(None, expected),
         Err(error) => Choice::Keep(format!("the directory's default cannot be read: {error}")),
+    }
+}
+
+/// The default of the file's directory; one that has none takes over that of the
+/// file system's root.
+fn default_layout(file: &NewFile<'_>) -> io::Result<Vec<u8>> {
+    let read = |directory: BorrowedFd<'_>| {
+        let control = file.control;
+        control.attribute(directory, LAYOUT_ATTRIBUTE, LAYOUT_BYTES_MAX)
+    };
+    match file.with_directory(read) {
+        Err(error) if error.raw_os_error() == Some(libc::ENODATA) => {
+            let (_, mount) = detect::mount_of(file.directory)?;
+            let root = mount.ok_or(error)?.point;
+            let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+            read(sys::open(&root, flags, 0)?.as_fd())
+        }
+        value => value,
     }
 }
 

@@ -27,7 +27,8 @@ pub(crate) const STRIPE_BYTES_MIN: u64 = 64 << 10;
 
 impl Layout {
     /// Where the bytes of a file with this layout are; `None` if any of it is
-    /// not understood, or if nothing is known about any byte. A file whose data
+    /// not understood, or if nothing is known about any byte. Parts whose number
+    /// of stripes is not decided yet have no known place. A file whose data
     /// is in an archive (*released*) gets a new layout when it is restored.
     pub(crate) fn placement(&self) -> Option<Placement> {
         let components = match self {
@@ -35,7 +36,11 @@ impl Layout {
             Layout::Plain(plain) => plain.component(0..u64::MAX)?.into_iter().collect(),
             Layout::Composite(entries) => valid_mirror(entries)?,
         };
-        Placement::new(components)
+        let pool = match self {
+            Layout::Plain(plain) => plain.pool.as_deref(),
+            Layout::Composite(_) | Layout::Foreign => None,
+        };
+        Some(Placement::new(components)?.with_pool(pool))
     }
 }
 

@@ -100,6 +100,10 @@ fn extensions_belong_to_the_component_before_them() {
     };
     assert_eq!(only.file, 0..1 << 30);
     assert_eq!(only.striping.unit, MIB);
+    // It used to count as striped like the component before it.
+    let sections = placement.sections((1 << 30) - MIB..(1 << 30) + MIB);
+    let known: Vec<_> = sections.iter().map(|it| it.1.is_some()).collect();
+    assert_eq!(known, [true, false]);
 }
 
 #[test]

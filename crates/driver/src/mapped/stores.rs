@@ -77,6 +77,11 @@ impl Stores {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Unmaps what is kept for the next list: a mapping keeps the file open.
+    pub(crate) fn forget_mapping(&self) {
+        *lock(&self.idle) = None;
+    }
+
     /// Whether a list of so many pieces, evenly distributed over so many bytes of
     /// the file, would be stored.
     pub(crate) fn take(&self, pieces: u64, span: u64) -> bool {

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, ops::Range};
 
-use super::uncached::Uncached;
+use super::{uncached::Uncached, writer_flag::WriterFlag};
 use crate::{
     Access, Advice, Batch, Completion, Facts, FileIdentity, Handle, LockMode, MountView, OpenHow,
     Outcome, RangeLock, background,
@@ -16,7 +16,7 @@ const NFS_MAGIC: u32 = 0x6969;
 
 /// Range locks end here. The kernel compares lock ranges of whole programs, and
 /// other programs use single bytes beyond any data as flags.
-const LOCKS_END: u64 = 1 << 60;
+pub(super) const LOCKS_END: u64 = 1 << 60;
 
 /// One rank's open file: a POSIX handle for everything but data, and a descriptor
 /// without a cache.
@@ -156,6 +156,13 @@ impl Handle for NfsHandle {
 
     fn bypasses_cache(&self) -> bool {
         self.data.is_some()
+    }
+
+    fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {
+        match &self.data {
+            None => Ok(None),
+            Some(_) => WriterFlag::of(self.posix.enter()?.buffered()).map(Some),
+        }
     }
 
     fn access_time(&self) -> io::Result<i64> {

@@ -12,12 +12,16 @@
 //! nothing is left in the cache, neither dirty nor old. So a completed write is on
 //! the server, for whichever rank reads it next from wherever, and nothing
 //! has to be flushed or dropped when ranks synchronise. Sizes are queried from the
-//! server. Range locks are taken only where MPI requires them, in atomic
-//! mode and for the shared pointer.
+//! server. Range locks are taken where MPI requires them, in atomic
+//! mode and for the shared pointer, and where many small pieces with gaps between
+//! them are written by reading, modifying and writing back a range: every piece
+//! would be an RPC otherwise. A [`WriterFlag`] keeps handles that do so apart
+//! from handles that write without locks.
 
 mod handle;
 mod open;
 mod uncached;
+mod writer_flag;
 
 use std::{io, path::Path, sync::Arc};
 
@@ -28,6 +32,7 @@ use crate::{
     posix::{Calls, ListMethod, PosixHandle, Setup, sys},
 };
 use handle::NfsHandle;
+pub use writer_flag::{FlagState, WriterFlag};
 
 /// NFS, without caching on the client. On another file system, which a user may
 /// name by mistake, it is like [`Posix`](crate::Posix).

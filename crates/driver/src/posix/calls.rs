@@ -68,6 +68,7 @@ impl Calls {
 
     /// Makes a call of `bytes` bytes and retries while interrupted; `call` gets
     /// the number of bytes to move.
+    #[inline]
     pub(crate) fn make<T>(
         &self,
         kind: SystemCall,
@@ -83,6 +84,7 @@ impl Calls {
     }
 
     /// The same without retrying.
+    #[inline]
     pub(super) fn make_once<T>(
         &self,
         kind: SystemCall,

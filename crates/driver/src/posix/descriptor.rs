@@ -9,11 +9,11 @@ use std::{
 use super::{
     calls::{Calls, SystemCall},
     direct::{self, Descriptors, Direct},
-    sys,
+    lease, sys,
     transfer::{self, step},
 };
 use crate::{
-    Access, Batch, Create, IoMode, OpenHow, Outcome,
+    Access, Batch, Create, IoMode, OpenHow, Outcome, Placement, by_server,
     mapped::{Copier, Stores, Target},
     uring,
 };
@@ -42,8 +42,24 @@ pub(crate) struct Descriptor {
     /// Shared with the descriptors that replace this one; `None` if lists are not
     /// stored.
     stores: Option<Arc<Stores>>,
-    /// Whether lists of long pieces go to the kernel through a ring.
-    queues_stripes: bool,
+    /// Where lists of long pieces go to several servers at the same time.
+    striped: Option<Striped>,
+}
+
+/// A file on several servers, which can work at the same time.
+#[derive(Clone, Debug)]
+pub(super) struct Striped {
+    pub(super) placement: Placement,
+    pub(super) means: Means,
+}
+
+/// How several calls are under way at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Means {
+    /// Through a ring, or by threads where there is none.
+    Ring,
+    /// By threads, whose calls interceptors see.
+    Threads,
 }
 
 impl Descriptor {
@@ -71,7 +87,7 @@ impl Descriptor {
             calls,
             lists,
             stores: None,
-            queues_stripes: false,
+            striped: None,
         })
     }
 
@@ -104,8 +120,32 @@ impl Descriptor {
             calls: self.calls.clone(),
             lists: self.lists,
             stores: self.stores.clone(),
-            queues_stripes: self.queues_stripes,
+            striped: self.striped.clone(),
         })
+    }
+
+    /// Closes the file in such a way that it can be opened again; returned unchanged if it
+    /// could not be.
+    pub(super) fn park(self) -> Result<Parked, Box<Self>> {
+        let way = match &self.direct {
+            None => lease::way_back(&self),
+            Some(_) => Err(io::ErrorKind::Unsupported.into()),
+        };
+        let Ok(way) = way else {
+            return Err(Box::new(self));
+        };
+        if let Some(stores) = &self.stores {
+            stores.forget_mapping();
+        }
+        Ok(Parked(Descriptor {
+            buffered: way,
+            ..self
+        }))
+    }
+
+    /// The accesses that the file was opened for.
+    pub(super) fn opened_for(&self) -> Access {
+        self.how.access
     }
 
     /// Stores dense lists in mappings of the file from now on.
@@ -116,10 +156,11 @@ impl Descriptor {
         }
     }
 
-    /// Passes lists of long pieces to the kernel together from now on.
-    pub(super) fn with_queued_stripes(self) -> Self {
+    /// Moves lists of long pieces to or from several servers at the same time from
+    /// now on.
+    pub(super) fn with_stripes(self, striped: Striped) -> Self {
         Descriptor {
-            queues_stripes: true,
+            striped: Some(striped),
             ..self
         }
     }
@@ -159,14 +200,19 @@ impl Descriptor {
                 batch,
             );
         }
-        let by_ring = match self.lists {
-            ListMethod::Ring => true,
-            ListMethod::Mapping(_) => self.queues_stripes && has_long_pieces(batch),
+        let by_calls = |some: &Batch<'_>| transfer::run(calls, buffered, some);
+        let striped = self.striped.as_ref().filter(|_| has_long_pieces(batch));
+        let by_ring = match (self.lists, striped) {
+            (ListMethod::Ring, _) => true,
+            (_, None) => false,
+            (_, Some(striped)) => striped.means == Means::Ring && uring::is_available(),
         };
         if by_ring && calls.undisturbed() {
             return uring::transfer(buffered, batch, |vector| step(calls, buffered, vector));
         }
-        let by_calls = |some: &Batch<'_>| transfer::run(calls, buffered, some);
+        if let Some(Striped { placement, .. }) = striped {
+            return by_server::transfer(placement, batch, by_calls);
+        }
         match &self.stores {
             None => by_calls(batch),
             Some(stores) => {
@@ -186,6 +232,21 @@ impl Descriptor {
             .direct
             .map_or(Ok(()), |direct| sys::close(direct.into_descriptor()));
         sys::close(self.buffered).and(direct)
+    }
+}
+
+/// What remains of a descriptor whose file is closed: its descriptor is only a way to the
+/// file.
+#[derive(Debug)]
+pub(super) struct Parked(Descriptor);
+
+impl Parked {
+    /// Opens the file again.
+    pub(super) fn unpark(self) -> Result<Descriptor, (Box<Self>, io::Error)> {
+        match self.0.reopen() {
+            Ok(descriptor) => Ok(descriptor),
+            Err(error) => Err((Box::new(self), error)),
+        }
     }
 }
 

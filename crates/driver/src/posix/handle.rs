@@ -6,38 +6,49 @@ use std::{
     ops::Range,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
+    sync::{Mutex, OnceLock},
 };
 
 use super::{
     calls::{Calls, SystemCall},
-    descriptor::{Descriptor, ListMethod, access_flags, create_flags},
+    descriptor::{Descriptor, ListMethod, Means, Striped, access_flags, create_flags},
+    lease::{FileLease, Suspended},
     locks::Locks,
-    preallocate, sys, transfer,
+    preallocate::{self, Filling},
+    sys, transfer,
 };
 use crate::{
-    Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity, FileSystem,
-    Handle, IoMode, Latency, LockMode, MountView, OpenHow, Outcome, RangeLock, ScatteredWrites,
-    background,
+    Access, Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity,
+    FileSystem, Handle, IoMode, Latency, Lease, LockMode, MountView, OpenHow, Outcome, Placement,
+    RangeLock, ScatteredWrites, Suspension, background,
     batch::beyond_files,
-    closing::{Closing, ResourceGuard, Visit},
+    closing::{Closing, ResourceGuard, Visit, lock},
     control::Control,
     creation, detect, gpfs,
     lock::OnConflict,
     lustre::GroupLock,
     mapped::{Copier, Populate, Stores},
     uring,
+    write_back::WriteBack,
 };
 
 /// One rank's open file.
 pub(crate) struct PosixHandle {
-    file: Closing<Descriptor>,
+    pub(super) file: Closing<Descriptor>,
     how: OpenHow,
     calls: Calls,
-    locks: Locks,
+    pub(super) locks: Locks,
     facts: Facts,
     creation: Option<Creation>,
     control: Control,
     group_lock: GroupLock,
+    /// Whether the file can be leased.
+    is_leasable: bool,
+    /// What was last advised.
+    advice: Mutex<Option<Advice>>,
+    /// Why the file could not be opened again after a suspension.
+    lost: OnceLock<(io::ErrorKind, String)>,
+    written: WriteBack,
 }
 
 /// What a handle takes over from its driver.
@@ -65,9 +76,10 @@ impl PosixHandle {
             Some(stores) => file.with_stores(stores),
             None => file,
         };
-        let file = match queues_stripes(how, &facts) {
-            true => file.with_queued_stripes(),
-            false => file,
+        let is_leasable = is_leasable(how, assumed.as_ref(), &facts);
+        let file = match stripes(how, &facts) {
+            Some(striped) => file.with_stripes(striped),
+            None => file,
         };
         Ok(PosixHandle {
             file: Closing::new(file),
@@ -78,14 +90,42 @@ impl PosixHandle {
             creation,
             control,
             group_lock: GroupLock::default(),
+            is_leasable,
+            advice: Mutex::default(),
+            lost: OnceLock::new(),
+            written: WriteBack::default(),
         })
+    }
+
+    /// Advises a new description as the last one was.
+    pub(super) fn renew_advice(&self, file: &Descriptor) {
+        if let Some(advice) = *lock(&self.advice) {
+            sys::advise(file.buffered(), advice);
+        }
+    }
+
+    /// Notes that the file could not be opened again. It counts as closed from now on.
+    pub(super) fn note_lost(&self, error: &io::Error) {
+        let message = format!(
+            "the file was closed while another rank used it alone, and could not be opened \
+             again: {error}"
+        );
+        let _ = self.lost.set((error.kind(), message));
+    }
+
+    /// The error of a call on a closed file.
+    fn closed(&self, error: io::Error) -> io::Error {
+        match self.lost.get() {
+            Some((kind, message)) => io::Error::new(*kind, message.clone()),
+            None => error,
+        }
     }
 
     /// A pass, unless a lock of this handle's is stuck: someone waits for it,
     /// so the next call of whatever kind reports it.
     pub(crate) fn enter(&self) -> io::Result<ResourceGuard<Descriptor>> {
         self.locks.check_released(&self.file)?;
-        self.file.enter()
+        self.file.enter().map_err(|error| self.closed(error))
     }
 
     /// A pass for a call that changes the file.
@@ -103,16 +143,26 @@ impl PosixHandle {
     }
 
     /// A pass for a transfer that ends with the call.
+    #[inline]
     fn visit_to_move(&self, batch: &Batch<'_>) -> io::Result<Visit<'_, Descriptor>> {
         self.locks.check_released(&self.file)?;
-        let pass = self.file.visit()?;
+        let pass = self.file.visit().map_err(|error| self.closed(error))?;
         self.check_movable(batch)?;
         Ok(pass)
     }
 
+    #[inline]
     fn check_movable(&self, batch: &Batch<'_>) -> io::Result<()> {
         self.how.access.require(batch.direction())?;
         batch.require_addressable()
+    }
+
+    /// Puts written data on storage.
+    fn flush(&self, file: &Descriptor) -> io::Result<()> {
+        let synced = self
+            .calls
+            .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()));
+        self.written.settle(synced)
     }
 
     /// Whether the ring takes this batch.
@@ -157,13 +207,30 @@ fn stores(
     (is_allowed && has_plain_pages).then(|| Stores::new(copier, populate))
 }
 
-/// Whether the stripes of a list go to the kernel together: they are on several
-/// servers, which can work at the same time.
-fn queues_stripes(how: &OpenHow, facts: &Facts) -> bool {
-    // Interceptors are to see all calls.
-    let is_hidden_allowed =
-        how.scattered == ScatteredWrites::Automatic && how.asynchronous != AsyncMethod::Pool;
-    is_hidden_allowed && facts.striping.is_some_and(|it| it.count > 1)
+/// Whether leases tell who else has the file open: all accesses go through this kernel, and
+/// those of this handle through one description.
+fn is_leasable(how: &OpenHow, assumed: Option<&FileSystem>, facts: &Facts) -> bool {
+    let is_buffered = [Direction::Read, Direction::Write]
+        .into_iter()
+        .all(|direction| how.mode(direction) == IoMode::Buffered);
+    how.access == Access::ReadWrite
+        && is_buffered
+        && assumed.is_none()
+        && facts.file_system.grants_leases()
+}
+
+/// How lists of stripes are moved: those on several servers at the same time.
+fn stripes(how: &OpenHow, facts: &Facts) -> Option<Striped> {
+    let placement = facts.placement.as_ref()?;
+    let is_wanted = how.scattered == ScatteredWrites::Automatic && placement.striping().count > 1;
+    is_wanted.then(|| Striped {
+        placement: placement.clone(),
+        // Interceptors are to see all calls.
+        means: match how.asynchronous {
+            AsyncMethod::Pool => Means::Threads,
+            AsyncMethod::Automatic | AsyncMethod::Uring => Means::Ring,
+        },
+    })
 }
 
 /// Longer lists go to a thread unless the ring is asked for: a thread makes
@@ -238,16 +305,17 @@ impl Handle for PosixHandle {
 
     fn preallocate(&self, bytes: u64) -> io::Result<()> {
         let file = self.enter_to_change()?;
-        preallocate::run(&self.calls, file.buffered(), bytes)
+        let filling = Filling::on(self.facts.client);
+        preallocate::run(&self.calls, file.buffered(), bytes, filling)
     }
 
     fn sync(&self) -> io::Result<()> {
         let file = self.enter()?;
-        self.calls
-            .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()))
+        self.flush(&file)
     }
 
     fn advise(&self, advice: Advice) {
+        *lock(&self.advice) = Some(advice);
         let Ok(file) = self.file.enter() else { return };
         match self.facts.file_system {
             FileSystem::Gpfs => gpfs::advise(&self.control, file.buffered(), advice),
@@ -278,12 +346,23 @@ impl Handle for PosixHandle {
 
     fn unlock_group(&self) -> io::Result<()> {
         let file = self.file.enter()?;
-        let flush = || {
-            self.calls
-                .make(SystemCall::Sync, 0, |_| sys::sync(file.buffered()))
-        };
         self.group_lock
-            .release(&self.control, file.buffered(), flush)
+            .release(&self.control, file.buffered(), || self.flush(&file))
+    }
+
+    fn lease(&self) -> Option<Box<dyn Lease>> {
+        if !self.is_leasable {
+            return None;
+        }
+        let lease = FileLease::take(self.file.enter().ok()?)?;
+        Some(Box::new(lease))
+    }
+
+    fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
+        if !self.is_leasable {
+            return None;
+        }
+        Some(Box::new(Suspended::new(self)?))
     }
 
     fn check(&self) -> io::Result<()> {
@@ -296,6 +375,11 @@ impl Handle for PosixHandle {
 
     fn creation(&self) -> Option<&Creation> {
         self.creation.as_ref()
+    }
+
+    fn current_placement(&self) -> Option<Placement> {
+        let file = self.file.enter().ok()?;
+        detect::placement(file.buffered(), &self.facts.file_system, &self.control)
     }
 
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
@@ -324,8 +408,8 @@ impl Handle for PosixHandle {
     fn close(&self) -> io::Result<()> {
         // Closing releases the lock, but someone may have waited for it.
         let released = self.locks.check_released(&self.file);
-        let file = self.file.close()?;
-        let closed = file.close();
+        let file = self.file.close().map_err(|error| self.closed(error))?;
+        let closed = self.written.settle(file.close());
         closed.and(self.file.replaced_outcome()).and(released)
     }
 }

@@ -88,6 +88,11 @@ impl Locks {
         }
     }
 
+    /// Whether this handle has no locks.
+    pub(super) fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
     fn releaser(&self, file: &Closing<Descriptor>) -> Releaser {
         Releaser {
             calls: self.calls.clone(),
@@ -97,6 +102,7 @@ impl Locks {
 
     /// An error if a lock that was let go is still there, after trying once
     /// more to release it: other ranks wait for it.
+    #[inline]
     pub(super) fn check_released(&self, file: &Closing<Descriptor>) -> io::Result<()> {
         self.table.check_released(|| self.releaser(file))
     }

@@ -4,6 +4,7 @@ mod calls;
 mod descriptor;
 mod direct;
 mod handle;
+mod lease;
 mod lock_wait;
 mod locks;
 mod preallocate;

@@ -125,6 +125,7 @@ pub(crate) fn transfer(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> io::Result<us
 ///
 /// # Panics
 /// If the range is not inside the piece.
+#[inline]
 pub(crate) fn transfer_first(
     fd: BorrowedFd<'_>,
     batch: &Batch<'_>,
@@ -234,6 +235,35 @@ pub(crate) fn advise(fd: BorrowedFd<'_>, advice: Advice) {
     };
     // SAFETY: no memory is passed.
     unsafe { libc::posix_fadvise64(fd.as_raw_fd(), 0, 0, advice) };
+}
+
+/// Requests a lease on the file, which is granted only if no other description of it
+/// is open. Whoever opens the file then waits until the lease is released, but at most
+/// for the seconds in `/proc/sys/fs/lease-break-time`.
+pub(crate) fn take_lease(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let fd = fd.as_raw_fd();
+    // The kernel notifies the holder by this signal when somebody waits. It is ignored
+    // by default; the usual one would end the program. Releasing a lease resets it.
+    // SAFETY: no memory is passed.
+    checked(unsafe { libc::fcntl(fd, F_SETSIG, libc::SIGURG) })?;
+    // SAFETY: no memory is passed.
+    checked(unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_WRLCK) }).map(drop)
+}
+
+/// Missing in the crate `libc`.
+const F_SETSIG: c_int = 10;
+
+/// Whether the description has a lease for which nobody waits.
+pub(crate) fn has_lease(fd: BorrowedFd<'_>) -> bool {
+    // SAFETY: no memory is passed.
+    let held = checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETLEASE) });
+    held.is_ok_and(|held| held == libc::F_WRLCK)
+}
+
+/// Releases a lease. There is none any more if someone has waited too long for it.
+pub(crate) fn release_lease(fd: BorrowedFd<'_>) {
+    // SAFETY: no memory is passed.
+    let _ = checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) });
 }
 
 /// A kind of kernel lock.

@@ -20,6 +20,7 @@ pub(super) fn run(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Outco
 }
 
 /// Moves a batch of one piece, which needs no vector.
+#[inline]
 fn run_piece(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>, len: usize) -> Outcome {
     let (kind, at_end) = ends(batch.direction());
     let mut moved = 0;

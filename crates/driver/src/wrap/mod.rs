@@ -19,7 +19,8 @@ use std::{
 
 use crate::{
     Advice, Batch, Capabilities, Completion, Creation, Direction, Driver, Facts, FileIdentity,
-    FileSystem, Handle, Latency, LockMode, MountView, OpenHow, Outcome, RangeLock,
+    FileSystem, Handle, Latency, Lease, LockMode, MountView, OpenHow, Outcome, Placement,
+    RangeLock, Suspension, WriterFlag,
 };
 
 /// An operation of a driver.
@@ -230,6 +231,14 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
         self.file.inner.stores_list(pieces, span)
     }
 
+    fn lease(&self) -> Option<Box<dyn Lease>> {
+        self.file.inner.lease()
+    }
+
+    fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
+        self.file.inner.suspend()
+    }
+
     fn size(&self) -> io::Result<u64> {
         self.call(Operation::Size, 0..0, |file| file.size())
     }
@@ -284,6 +293,10 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
         self.file.inner.creation()
     }
 
+    fn current_placement(&self) -> Option<Placement> {
+        self.file.inner.current_placement()
+    }
+
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
         self.file.inner.identity()
     }
@@ -294,6 +307,10 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
 
     fn bypasses_cache(&self) -> bool {
         self.file.inner.bypasses_cache()
+    }
+
+    fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {
+        self.file.inner.writer_flag()
     }
 
     fn node_path(&self) -> Option<PathBuf> {

@@ -2,6 +2,7 @@
 //! collective, ordered and nonblocking.
 #![allow(unsafe_code)] // C functions
 
+use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
 
 use engine::{Datatype, File, Owned, Request, Source, Status, Target};
@@ -24,7 +25,7 @@ pub(super) struct Data {
 
 impl Data {
     /// The datatype, or the error in the arguments.
-    pub(super) fn datatype(&self) -> engine::Result<Datatype> {
+    pub(super) fn datatype(&self) -> engine::Result<Cow<'static, Datatype>> {
         memory::unsigned(self.offset, "the offset")?;
         datatypes::decode(self.datatype)
     }
@@ -38,14 +39,16 @@ impl Data {
 /// Writes the status of a completed call, whatever its result.
 pub(super) unsafe fn finish(result: engine::Result<Status>, status: StatusPointer) -> Outcome {
     let host = call::host()?;
-    let result = result.map_err(Failure::from);
     let bytes = match &result {
         Ok(status) => status.bytes(),
-        Err(failure) => failure.transferred(),
+        Err(error) => error.transferred(),
     };
     // SAFETY: promised by the program.
     unsafe { memory::put_status(host, status, bytes) }?;
-    result.map(drop)
+    match result {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::from(error)),
+    }
 }
 
 unsafe fn read(

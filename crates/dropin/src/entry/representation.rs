@@ -73,13 +73,15 @@ functions! {
 
 file_functions! {
     "File_get_type_extent" fn get_type_extent(fh, datatype: Raw, extent: *mut Offset) |open| {
-        let bytes = open.file.type_extent(&datatypes::decode(datatype)?)?;
+        let datatype = datatypes::decode(datatype)?;
+        let bytes = open.file.type_extent(&datatype)?;
         // SAFETY: the program's promises are those of the standard.
         unsafe { memory::put(extent, bytes, "the extent") }
     }
 
     "File_get_type_extent_c" fn get_type_extent_c(fh, datatype: Raw, extent: *mut Offset) |open| {
-        let bytes = open.file.type_extent(&datatypes::decode(datatype)?)?;
+        let datatype = datatypes::decode(datatype)?;
+        let bytes = open.file.type_extent(&datatype)?;
         // SAFETY: the program's promises are those of the standard.
         unsafe { memory::put(extent, bytes, "the extent") }
     } or_else {

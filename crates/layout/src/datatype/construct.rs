@@ -13,10 +13,15 @@ impl Datatype {
 
     /// A predefined type. Cached, since programs pass one to every access.
     pub fn basic(basic: Basic) -> Self {
+        Self::basic_ref(basic).clone()
+    }
+
+    /// As [`Datatype::basic`], without a reference to count.
+    pub fn basic_ref(basic: Basic) -> &'static Self {
         static MADE: [OnceLock<Datatype>; 1 << u8::BITS] =
             [const { OnceLock::new() }; 1 << u8::BITS];
         let make = || Self::new(Constructor::Basic(basic)).expect("a predefined type is valid");
-        MADE[usize::from(basic.code())].get_or_init(make).clone()
+        MADE[usize::from(basic.code())].get_or_init(make)
     }
 
     /// `count` instances in a row: `MPI_Type_contiguous`.

@@ -7,7 +7,7 @@ mod darray;
 mod flatten;
 mod pair;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 pub use contents::Contents;
 pub use darray::{Darray, Distribution};
@@ -25,6 +25,18 @@ pub struct Datatype(Arc<Node>);
 impl From<&Datatype> for Datatype {
     fn from(datatype: &Datatype) -> Datatype {
         datatype.clone()
+    }
+}
+
+impl From<Datatype> for Cow<'static, Datatype> {
+    fn from(datatype: Datatype) -> Self {
+        Cow::Owned(datatype)
+    }
+}
+
+impl From<&Datatype> for Cow<'static, Datatype> {
+    fn from(datatype: &Datatype) -> Self {
+        Cow::Owned(datatype.clone())
     }
 }
 

@@ -98,6 +98,11 @@ impl Host {
         decode_at(self, datatype, MAX_DEPTH)
     }
 
+    /// The layout of a predefined datatype that has been decoded before.
+    pub fn decoded_predefined(&self, datatype: Datatype) -> Option<&pario_layout::Datatype> {
+        self.decoded().predefined(datatype)
+    }
+
     /// As [`decode`](Self::decode), for a datatype that must be committed, as those of data and
     /// views must. The host is asked until it is; then the result is kept.
     pub fn decode_committed(

@@ -13,13 +13,13 @@ const SLOTS: usize = 512;
 /// no space is decoded again when it is used again.
 #[derive(Debug)]
 pub(super) struct PredefinedTypes {
-    slots: Box<[OnceLock<(Datatype, Layout)>]>,
+    slots: Box<[OnceLock<(Datatype, Layout)>; SLOTS]>,
 }
 
 impl Default for PredefinedTypes {
     fn default() -> Self {
         Self {
-            slots: (0..SLOTS).map(|_| OnceLock::new()).collect(),
+            slots: Box::new([const { OnceLock::new() }; SLOTS]),
         }
     }
 }
@@ -32,12 +32,12 @@ impl PredefinedTypes {
     ) -> impl Iterator<Item = &OnceLock<(Datatype, Layout)>> {
         /// 2^64 divided by the golden ratio: handles are addresses or have few different bits.
         const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let hash = datatype.0.wrapping_mul(SPREAD) >> (u64::BITS - SLOTS.ilog2());
-        let (before, from) = self.slots.split_at(hash as usize);
-        from.iter().chain(before)
+        let hash = (datatype.0.wrapping_mul(SPREAD) >> (u64::BITS - SLOTS.ilog2())) as usize;
+        (hash..hash + SLOTS).map(|index| &self.slots[index % SLOTS])
     }
 
     /// The layout of a type, if it is known.
+    #[inline]
     pub(super) fn get(&self, datatype: Datatype) -> Option<&Layout> {
         self.candidates(datatype)
             .map_while(OnceLock::get)

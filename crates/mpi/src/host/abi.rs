@@ -26,6 +26,19 @@ pub struct StatusFields {
     pub tag: usize,
     /// The offset of `MPI_ERROR`.
     pub error: usize,
+    /// Where it keeps a count of bytes, if that is known. The standard does not say, so it is
+    /// compared with what the host does before it is used.
+    pub(crate) count: Option<CountFields>,
+}
+
+/// Where a status keeps a count of bytes, as long as it is less than 2^31, and whether the
+/// operation was cancelled. In bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CountFields {
+    /// The offset of the count, a 64-bit number.
+    pub(crate) bytes: usize,
+    /// The offset of the cancellation flag, a C integer, if the count does not include it.
+    pub(crate) cancelled: Option<usize>,
 }
 
 /// The size of the largest status.
@@ -65,18 +78,27 @@ impl Flavour {
                 source: 8,
                 tag: 12,
                 error: 16,
+                count: Some(CountFields {
+                    bytes: 0,
+                    cancelled: None,
+                }),
             },
             Self::OpenMpi => StatusFields {
                 size: 24,
                 source: 0,
                 tag: 4,
                 error: 8,
+                count: Some(CountFields {
+                    bytes: 16,
+                    cancelled: Some(12),
+                }),
             },
             Self::Standard => StatusFields {
                 size: 32,
                 source: 0,
                 tag: 4,
                 error: 8,
+                count: None,
             },
         }
     }

@@ -26,7 +26,7 @@ mod types;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
-use abi::{Flavour, Slot};
+use abi::{CountFields, Flavour, Slot};
 use constants::{Constants, Predefined};
 use functions::Functions;
 use loader::Library;
@@ -73,16 +73,22 @@ pub struct Host {
     pub functions: Functions,
     decoded: Decoded,
     own: Own,
+    /// Where statuses keep their count; `None` if only the host's functions set it.
+    count_fields: OnceLock<Option<CountFields>>,
 }
+
+static CURRENT: OnceLock<Host> = OnceLock::new();
 
 impl Host {
     /// The MPI that this process has loaded.
+    #[inline]
     pub fn current() -> Result<&'static Host, HostError> {
-        static CURRENT: OnceLock<Host> = OnceLock::new();
-        if let Some(host) = CURRENT.get() {
-            return Ok(host);
-        }
-        // A failure is not kept: an MPI may be loaded later.
+        CURRENT.get().map_or_else(Self::look_for, Ok)
+    }
+
+    /// Looks for the MPI, for the first time. A failure is not kept: an MPI may be loaded later.
+    #[cold]
+    fn look_for() -> Result<&'static Host, HostError> {
         let host = Self::of(find::find()?)?;
         Ok(CURRENT.get_or_init(|| host))
     }
@@ -105,6 +111,7 @@ impl Host {
             library,
             decoded: Decoded::default(),
             own: Own::default(),
+            count_fields: OnceLock::new(),
         })
     }
 

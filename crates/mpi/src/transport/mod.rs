@@ -528,6 +528,13 @@ impl Transport for MpiTransport {
         }
     }
 
+    fn all_gather_unless_same(&self, mine: &[u8], all: &mut Gathered) -> Result<bool> {
+        match self.all_nearby() {
+            Some(node) => node.all_gather_unless_same(mine, all),
+            None => self.all_gather_into(mine, all).map(|()| false),
+        }
+    }
+
     fn duplicates(&self, count: usize) -> Result<Vec<Arc<dyn Transport>>> {
         let offer = match self.rank() {
             CHOOSER => self.offer_duplicates(count),

@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use pario_transport::node::WakeUp;
 use pario_transport::unexpected::{ContextId, UnexpectedQueue};
-use pario_transport::{Backoff, Loss, Process, Rank, Result, Segment, Tag, TransportError};
+use pario_transport::{
+    Backoff, BuildNumberHasher, Loss, Process, Rank, Result, Segment, Tag, TransportError,
+};
 
 use super::engine::{Command, Direction, Engine, Event, Moved, Transfer};
 use super::permission::Callers;
@@ -74,7 +76,7 @@ pub(super) fn backoff(ranks: u32, has_link: bool) -> Backoff {
 pub(super) struct Incoming {
     pub(super) queue: UnexpectedQueue,
     /// The transfers that have not been asked for since they were complete.
-    transfers: HashMap<u64, TransferState>,
+    transfers: HashMap<u64, TransferState, BuildNumberHasher>,
     /// Why nothing more will come.
     broken: Option<TransportError>,
     /// Threads that sleep until something comes.

@@ -20,14 +20,14 @@ mod transfer;
 pub use copy_speed::CopySpeed;
 pub(crate) use page_aliasing::is_staged;
 pub use pario_hints::AccessMethod;
-pub(crate) use resolved::{MemoryData, ResolvedAccess, file_range};
+pub(crate) use resolved::{MemoryData, ResolvedAccess};
 pub use select::Selection;
-pub(crate) use select::{ReadModifyWrite, asked};
+pub(crate) use select::{ReadModifyWrite, asked, sieve_extent};
 pub(crate) use staging::Buffers;
 pub(crate) use submitted::submitted;
 pub(crate) use transfer::{Moved, Transfer};
 
-use pario_driver::{Direction, Handle, Outcome};
+use pario_driver::{Direction, Handle, Lease, Outcome};
 use pario_hints::Hints;
 pub(crate) use span::{FileSpan, MemorySpan, Pieces, Shared, WindowBuffer};
 
@@ -53,6 +53,8 @@ pub(crate) struct Job<'a> {
     file: FileSpan<'a>,
     memory: MemorySpan<'a>,
     hints: &'a Hints,
+    /// What shows that there is no other writer, where that can be lost.
+    lease: Option<&'a dyn Lease>,
     locking: Locking,
 }
 

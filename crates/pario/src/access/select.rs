@@ -3,8 +3,10 @@
 
 use std::fmt;
 
-use pario_driver::Direction;
+use pario_driver::{Direction, Handle};
 use pario_hints::{AccessMethod, Hints, Sieving};
+
+use crate::file::REQUEST_BYTES;
 
 /// Whether a window with holes may be written back (semantics rule 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub(crate) struct Pattern {
     /// Whether the data is copied through a buffer because memory aliases the pages of the file.
     pub(crate) staged: bool,
     pub(crate) read_modify_write: ReadModifyWrite,
+    /// Whether the handle sends every piece to a server by itself, however small.
+    pub(crate) each_piece_is_a_request: bool,
 }
 
 impl Pattern {
@@ -76,11 +80,11 @@ impl fmt::Display for Reason {
             Reason::Asked(hint) => write!(f, "the hint {hint} asks for it"),
             Reason::ExtentBelow { extent, limit } => write!(
                 f,
-                "a piece and its gap are {extent} bytes on average, at most the {limit} of pario_sieve_extent"
+                "a piece and its gap are {extent} bytes on average, at most {limit} (pario_sieve_extent)"
             ),
             Reason::ExtentAbove { extent, limit } => write!(
                 f,
-                "a piece and its gap are {extent} bytes on average, more than the {limit} of pario_sieve_extent"
+                "a piece and its gap are {extent} bytes on average, more than {limit} (pario_sieve_extent)"
             ),
             Reason::TooSparse { percent, limit } => write!(
                 f,
@@ -195,7 +199,7 @@ fn select(pattern: &Pattern, hints: &Hints) -> (AccessMethod, Reason) {
         None if pattern.pieces <= 1 => (AccessMethod::Direct, Reason::OnePiece),
         None => match sieving_objection(pattern, hints) {
             None => {
-                let limit = hints.pario_sieve_extent;
+                let limit = extent_limit(pattern, hints);
                 (
                     AccessMethod::Sieve,
                     Reason::ExtentBelow {
@@ -207,6 +211,26 @@ fn select(pattern: &Pattern, hints: &Hints) -> (AccessMethod, Reason) {
             Some(_) => list,
         },
     }
+}
+
+/// The length up to which a piece with the gap after it is moved as a whole. Where every piece is a
+/// request to a server, it is at least what travels in the time of a request: once for a read,
+/// twice for a write.
+pub(crate) fn sieve_extent(handle: &dyn Handle, direction: Direction, hints: &Hints) -> u64 {
+    limit(handle.bypasses_cache(), direction, hints)
+}
+
+fn extent_limit(pattern: &Pattern, hints: &Hints) -> u64 {
+    limit(pattern.each_piece_is_a_request, pattern.direction, hints)
+}
+
+fn limit(each_piece_is_a_request: bool, direction: Direction, hints: &Hints) -> u64 {
+    let least = match (each_piece_is_a_request, direction) {
+        (false, _) => 0,
+        (true, Direction::Read) => REQUEST_BYTES,
+        (true, Direction::Write) => REQUEST_BYTES / 2,
+    };
+    hints.pario_sieve_extent.max(least)
 }
 
 /// Why a list is better than one call per piece.
@@ -260,7 +284,7 @@ fn sieving_objection(pattern: &Pattern, hints: &Hints) -> Option<Reason> {
         Direction::Read => (hints.romio_ds_read, "romio_ds_read"),
         Direction::Write => (hints.romio_ds_write, "romio_ds_write"),
     };
-    let (extent, extent_limit) = (pattern.extent(), hints.pario_sieve_extent);
+    let (extent, extent_limit) = (pattern.extent(), extent_limit(pattern, hints));
     let (percent, percent_limit) = (pattern.density_percent(), hints.pario_sieve_density);
     if pattern.pieces <= 1 {
         Some(Reason::NothingToGather)
@@ -273,6 +297,8 @@ fn sieving_objection(pattern: &Pattern, hints: &Hints) -> Option<Reason> {
             extent,
             limit: extent_limit,
         })
+    } else if pattern.each_piece_is_a_request {
+        None
     } else if percent < percent_limit {
         Some(Reason::TooSparse {
             percent,
@@ -312,6 +338,7 @@ mod tests {
             stored: false,
             staged: false,
             read_modify_write: ReadModifyWrite::Forbidden("others may write"),
+            each_piece_is_a_request: false,
         }
     }
 
@@ -334,6 +361,25 @@ mod tests {
             method(&pattern(Direction::Read, 100, limit, limit + 1), &hints),
             AccessMethod::List
         );
+    }
+
+    #[test]
+    fn what_would_be_many_requests_is_sieved_in_longer_extents() {
+        let hints = Hints::default();
+        for (direction, longest) in [
+            (Direction::Read, REQUEST_BYTES),
+            (Direction::Write, REQUEST_BYTES / 2),
+        ] {
+            let requests = |piece, extent| Pattern {
+                read_modify_write: ReadModifyWrite::Locked,
+                each_piece_is_a_request: true,
+                ..pattern(direction, 100, piece, extent)
+            };
+            let sieved = requests(4, longest);
+            assert_eq!(method(&sieved, &hints), AccessMethod::Sieve);
+            let listed = requests(4, longest + 1);
+            assert_eq!(method(&listed, &hints), AccessMethod::List);
+        }
     }
 
     #[test]

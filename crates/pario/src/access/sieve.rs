@@ -8,11 +8,12 @@
 
 use std::io;
 
-use pario_driver::{Batch, Direction, Outcome};
+use pario_driver::{Batch, Direction, Lease, Outcome};
 
 use super::{
     Job, Method,
     batches::lock_for_write,
+    list::List,
     span::{FileSpan, MemorySpan, WindowBuffer},
 };
 
@@ -92,12 +93,16 @@ impl<'a> Window<'a> {
     }
 
     fn write(&self, job: &Job<'_>, buffer: &mut [u8]) -> Outcome {
+        if self.has_holes() && !is_alone(job) {
+            return self.write_pieces(job);
+        }
         let bytes = &mut buffer[..self.bytes()];
         match self.write_locked(job, bytes) {
-            Ok(outcome) => Outcome {
+            Ok(Some(outcome)) => Outcome {
                 bytes: self.file.bytes_below(self.start + outcome.bytes),
                 error: outcome.error,
             },
+            Ok(None) => self.write_pieces(job),
             Err(error) => Outcome {
                 bytes: 0,
                 error: Some(error),
@@ -105,7 +110,18 @@ impl<'a> Window<'a> {
         }
     }
 
-    fn write_locked(&self, job: &Job<'_>, bytes: &mut [u8]) -> io::Result<Outcome> {
+    /// Writes nothing but the data.
+    fn write_pieces(&self, job: &Job<'_>) -> Outcome {
+        let part = Job {
+            file: self.file.slice(0, self.file.len),
+            memory: self.memory.slice(0, self.file.len),
+            ..*job
+        };
+        List.run(&part, &mut [])
+    }
+
+    /// `None` if others may have written to the holes since they were read.
+    fn write_locked(&self, job: &Job<'_>, bytes: &mut [u8]) -> io::Result<Option<Outcome>> {
         let _lock = lock_for_write(job, self.start..self.end)?;
         if self.has_holes() {
             let Outcome { bytes: got, error } =
@@ -122,6 +138,14 @@ impl<'a> Window<'a> {
             &WindowBuffer::new(bytes),
             self.start,
         );
-        Ok(job.handle.transfer(&Batch::write(self.start, bytes)))
+        if self.has_holes() && !is_alone(job) {
+            return Ok(None);
+        }
+        Ok(Some(job.handle.transfer(&Batch::write(self.start, bytes))))
     }
+}
+
+/// Whether there is still no other writer, if a lease was to show that.
+fn is_alone(job: &Job<'_>) -> bool {
+    job.lease.is_none_or(Lease::is_intact)
 }

@@ -3,7 +3,7 @@
 use std::{io, ops::Range};
 
 use pario_datarep::Converter;
-use pario_driver::{Batch, Direction, Handle, LockMode, Outcome, RangeLock};
+use pario_driver::{Batch, Direction, Handle, Lease, LockMode, Outcome, RangeLock};
 use pario_hints::Hints;
 use pario_layout::{Layout, Monotonicity};
 
@@ -24,6 +24,9 @@ const GATHER_BELOW_BYTES: u64 = 4096;
 /// between the copy and the transfer.
 const STAGE_BYTES: u64 = 64 << 10;
 
+/// A lease takes as long as writing a few pieces.
+const LEASE_PIECES_MIN: u64 = 16;
+
 /// The maximum size of an element in a file; staging buffers have space for one
 /// more.
 const ELEMENT_BYTES_MAX: u64 = 4096;
@@ -34,6 +37,8 @@ pub(crate) struct Transfer<'a> {
     pub(crate) access: &'a ResolvedAccess,
     pub(crate) hints: &'a Hints,
     pub(crate) read_modify_write: ReadModifyWrite,
+    /// What shows that there is no other writer, where that can be lost.
+    pub(crate) lease: Option<&'a dyn Lease>,
     pub(crate) locking: Locking,
     pub(crate) buffers: &'a Buffers,
 }
@@ -59,6 +64,11 @@ enum Staging<'a> {
 impl Transfer<'_> {
     pub(crate) fn method(&self) -> AccessMethod {
         select::method(&self.pattern(), self.hints)
+    }
+
+    /// Whether writing the pieces one by one would take longer than a lease.
+    pub(crate) fn is_worth_lease(&self) -> bool {
+        self.pattern().pieces >= LEASE_PIECES_MIN
     }
 
     pub(crate) fn explain(&self) -> Selection {
@@ -259,6 +269,7 @@ impl Transfer<'_> {
             stored: false,
             staged: false,
             read_modify_write: self.read_modify_write,
+            each_piece_is_a_request: self.handle.bypasses_cache(),
         }
     }
 
@@ -289,6 +300,7 @@ impl Stage<'_> {
             file,
             memory,
             hints: transfer.hints,
+            lease: transfer.lease,
             locking: transfer.locking,
         };
         method(self.method).run(&job, window)

@@ -9,7 +9,11 @@ use pario_plan::{
 use pario_transport::{Rank, Tag, Transport};
 
 use super::entry;
-use crate::{Error, Result, Status, agree::GatherBuffers, operation::Operation};
+use crate::{
+    Error, Result, Status,
+    agree::GatherBuffers,
+    operation::{Operation, Others},
+};
 
 /// Sent when the next rank may write.
 const NEXT_RANK: Tag = Tag(6);
@@ -41,8 +45,8 @@ pub(super) fn write(
     };
     let _lock = buffers.agree(comm, lock.map_err(Error::from))?;
     let result = match coverage::disjoint(accesses) {
-        Proof::Disjoint => operation.run_unlocked(),
-        Proof::Unknown => in_rank_order(comm, operation),
+        Proof::Disjoint if !operation.rewrites_in_turn() => operation.run_unlocked(Others::Write),
+        Proof::Disjoint | Proof::Unknown => in_rank_order(comm, operation),
     };
     // The lock is held until all ranks are done.
     entry::finish_individual(comm, buffers, result)
@@ -54,7 +58,7 @@ fn in_rank_order(comm: &dyn Transport, operation: &Operation) -> Result<Status> 
         comm.receive(Rank(me - 1), NEXT_RANK)?;
     }
     // A rank that fails still lets the next one write.
-    let result = operation.run_unlocked();
+    let result = operation.run_unlocked(Others::Wait);
     if me + 1 < comm.size() {
         comm.send(Rank(me + 1), NEXT_RANK, &[])?;
     }

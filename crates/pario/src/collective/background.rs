@@ -14,8 +14,6 @@ use std::{
     sync::Arc,
 };
 
-use pario_hints::Hints;
-
 use super::{
     CollectiveContext,
     call_history::Begun,
@@ -163,8 +161,8 @@ impl Background {
 impl Inner {
     /// Called before a blocking data access: completes calls in the background on whose plans
     /// this one's depends.
-    pub(crate) fn finish_earlier(&self, hints: &Hints) {
-        if self.context.depends_on_earlier(hints) {
+    pub(crate) fn finish_earlier(&self, settings: &CallSettings) {
+        if self.context.depends_on_earlier(settings) {
             self.background.queue.finish(&*self.comm);
         }
     }

@@ -59,7 +59,9 @@ pub(super) fn run(
     };
     let mut plan = |exchange: &mut ExchangeState, table: &Table| planner.plan(exchange, table);
     let progress = exchange.run_entered(comm, entering, &mut plan)?;
-    let Planner { own, .. } = planner;
+    let own = planner.own.take();
+    // All ranks are done.
+    drop(planner);
     let (count, own_error) = match own {
         Some(own) => own,
         None => {
@@ -83,7 +85,7 @@ fn entry(
             let entry = Entry::new(operation);
             let is_eager = entry.is_plain()
                 && operation.view().layout().order() == Monotonicity::Increasing
-                && operation.hints().pario_rmw != pario_hints::Rmw::Locked
+                && !operation.locks_writes()
                 && leaves_choice;
             let mut entry = entry.between_nodes(CollectiveCall::of(call), is_eager);
             if operation.view().layout().size() == 0 {
@@ -113,7 +115,7 @@ struct Planner<'a> {
     /// What this rank has moved by itself, and its error.
     own: Option<(u64, Option<Error>)>,
     /// Held until all ranks are done.
-    guard: Option<CollectiveWriteGuard>,
+    guard: Option<CollectiveWriteGuard<'a>>,
 }
 
 impl Planner<'_> {
@@ -157,6 +159,8 @@ impl Planner<'_> {
                         accesses: call.accesses,
                         proof: call.proof,
                         holes: guard.holes,
+                        lease: None,
+                        is_suspended: false,
                     };
                     let result = all_to_all::run(&work)?;
                     self.guard = Some(guard);

@@ -3,17 +3,17 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pario_hints::Hints;
 use pario_transport::Transport;
 
 use super::{
     entry::Entry,
     exchange::{ExchangeState, Overlap},
     independent::{self, IndependentPath},
+    leased::LeaseAttempts,
     planning::{PlanMemory, SharedHistory},
     windows::Windows,
 };
-use crate::{Result, agree::GatherBuffers};
+use crate::{Result, agree::GatherBuffers, file::CallSettings};
 
 /// Windows in flight: exchange of some overlaps the transfer of others.
 pub(super) const SLOTS: usize = 4;
@@ -36,6 +36,7 @@ pub(super) struct ContextState {
     pub(super) windows: SharedWindows,
     pub(super) exchange: ExchangeState,
     pub(super) memory: PlanMemory,
+    pub(super) lease_attempts: LeaseAttempts,
     pub(super) independent_path: IndependentPath,
     /// Whether the last call was independent.
     pub(super) was_independent: bool,
@@ -81,8 +82,8 @@ impl CollectiveContext {
 
     /// Whether the plan of a call depends on calls that were made before it but may be planned
     /// after it, because they run in the background.
-    pub(super) fn depends_on_earlier(&self, hints: &Hints) -> bool {
-        self.history.is_open(hints)
+    pub(super) fn depends_on_earlier(&self, settings: &CallSettings) -> bool {
+        settings.has_persistent_realms() && self.history.is_open()
     }
 
     /// How its last call was carried out, and why.

@@ -38,6 +38,7 @@ impl IndependentPath {
         settings.view.rank_views().dense
             && settings.view.representation().is_identity()
             && settings.atomicity == Atomicity::NonAtomic
+            && settings.placement.is_none()
             && self.is_free(file, comm, &settings.hints)
     }
 

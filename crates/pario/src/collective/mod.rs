@@ -21,6 +21,7 @@ mod entry;
 pub(crate) mod exchange;
 mod group_lock;
 mod independent;
+mod leased;
 mod meeting;
 mod ordered;
 mod planning;
@@ -57,6 +58,8 @@ use crate::{
 };
 use entry::Entry;
 use exchange::Planning;
+use leased::CallLease;
+pub(crate) use planning::have_persistent_realms;
 pub use planning::plan_facts;
 use planning::{CallPlan, Exchange, Holes};
 use write_guard::CollectiveWriteGuard;
@@ -92,6 +95,10 @@ struct Work<'a> {
     /// Whether byte sums prove coverage; computed on first use.
     proof: &'a OnceLock<Proof>,
     holes: Holes,
+    /// What shows that holes may be written back, where it can be lost.
+    lease: Option<&'a CallLease>,
+    /// Whether this rank has closed the file for the duration of the call.
+    is_suspended: bool,
 }
 
 impl Work<'_> {
@@ -132,7 +139,7 @@ pub(crate) fn run_with(
     settings: &Arc<CallSettings>,
     memory: Memory,
 ) -> Result<Status> {
-    file.finish_earlier(&settings.hints);
+    file.finish_earlier(settings);
     if let Some(result) = run_one_piece(file, context, call, settings, &memory) {
         return result;
     }
@@ -209,6 +216,7 @@ fn execute(
         windows,
         memory,
         exchange,
+        lease_attempts,
         ..
     } = state;
     let is_plain = entries.iter().all(Entry::is_plain);
@@ -235,7 +243,16 @@ fn execute(
             };
             // Held until all ranks are done: one may still rewrite holes when
             // this one has finished.
-            let guard = CollectiveWriteGuard::of_windows(comm, operation, &call, rounds)?;
+            let mut guard = match windows {
+                None => CollectiveWriteGuard::of_windows(comm, operation, &call, rounds)?,
+                Some(_) => CollectiveWriteGuard::of_shared_windows(
+                    comm,
+                    operation,
+                    &call,
+                    rounds,
+                    lease_attempts,
+                )?,
+            };
             let Some(windows) = windows else {
                 let kind = call.exchange;
                 let planning = Planning::new(operation, memory, guard.holes);
@@ -252,8 +269,12 @@ fn execute(
                 accesses: call.accesses,
                 proof: call.proof,
                 holes: guard.holes,
+                lease: guard.lease.as_ref(),
+                is_suspended: guard.is_suspended(),
             };
             let plan_result = shared::run(&work, windows)?;
+            // The rank that has a lease has written everything.
+            guard.lease = None;
             entry::finish(comm, buffers, mine, plan_result)
         }
         Plan::Segments(segments) => {
@@ -280,6 +301,8 @@ fn move_own(comm: &dyn Transport, operation: &Operation, call: &CallPlan<'_>) ->
                 accesses: call.accesses,
                 proof: call.proof,
                 holes: Holes::Leave,
+                lease: None,
+                is_suspended: false,
             };
             prefetch::run(&work, call.number)
         }

@@ -26,12 +26,16 @@ impl SharedHistory {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether an earlier call may still determine the realms of a later one.
-    pub(super) fn is_open(&self, hints: &Hints) -> bool {
-        let partition = Tuning::from_hints(hints, Direction::Read).partition;
-        let persists = partition.is_some_and(|name| name.starts_with(Persistent::ANY.name()));
-        persists && self.get().persistent.is_none()
+    /// Whether an earlier call may still determine the realms of a later one, if they persist.
+    pub(super) fn is_open(&self) -> bool {
+        self.get().persistent.is_none()
     }
+}
+
+/// Whether the hints request realms that persist from call to call.
+pub(crate) fn have_persistent_realms(hints: &Hints) -> bool {
+    let partition = Tuning::from_hints(hints, Direction::Read).partition;
+    partition.is_some_and(|name| name.starts_with(Persistent::ANY.name()))
 }
 
 /// Plans and decisions kept for later calls of a context. The same on all ranks,
@@ -73,14 +77,17 @@ pub(super) struct CallPlan<'a> {
     pub(super) proof: &'a Arc<OnceLock<Proof>>,
     /// Whether all ranks hold a lock on the file together.
     pub(super) group_locked: bool,
+    /// Whether a lease on the file would pay off, so that holes can be written.
+    pub(super) is_worth_lease: bool,
     /// Which planned call of the context it is, the same on all ranks.
     pub(super) number: u64,
 }
 
-/// Input of the planner that depends on the hints only.
+/// Input of the planner that depends on the hints and the write protocol only.
 #[derive(Debug)]
 struct PlanInputs {
     hints: Arc<Hints>,
+    holes: Holes,
     facts: Facts,
     read: Tuning,
     write: Tuning,
@@ -89,12 +96,15 @@ struct PlanInputs {
 impl PlanInputs {
     fn new(operation: &Operation, comm: &dyn Transport) -> PlanInputs {
         let hints = operation.hints();
-        let rewriting = match holes(operation) {
+        let holes = holes(operation);
+        let rewriting = match holes {
             Holes::Leave => Rewriting::Forbidden,
             Holes::Rewrite | Holes::RewriteLocked => Rewriting::Allowed,
+            Holes::RewriteLeased => Rewriting::WithLease,
         };
         PlanInputs {
             hints: hints.clone(),
+            holes,
             facts: facts(operation, comm),
             read: Tuning::from_hints(hints, Direction::Read),
             write: Tuning {
@@ -106,7 +116,7 @@ impl PlanInputs {
 
     /// Whether it is still valid.
     fn is_of(&self, operation: &Operation) -> bool {
-        Arc::ptr_eq(&self.hints, operation.hints())
+        Arc::ptr_eq(&self.hints, operation.hints()) && self.holes == holes(operation)
     }
 }
 
@@ -116,15 +126,76 @@ struct Decided {
     direction: Direction,
     views: u64,
     lengths: Vec<u64>,
+    place: Place,
     decision: Decision,
     /// Whether every rank moves its own data, so that no plan need be made.
     is_individual: bool,
 }
 
+/// What decisions depend on besides the amounts: which part of a file with several stripings is
+/// accessed, and whether the ranks' data is cut by locks. The same for all calls where neither
+/// stripes nor locks are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place {
+    /// The components of the first and the last rank's data.
+    components: [usize; 2],
+    /// Whether the data of the first rank starts at a lock or stripe.
+    is_aligned: bool,
+}
+
+impl Place {
+    fn of(operation: &Operation, entries: &[Entry], facts: &Facts) -> Place {
+        let placement = facts.placement.as_ref();
+        if placement.is_none() && facts.lock_granularity.is_none() {
+            return Place::default();
+        }
+        let RankViews {
+            shapes,
+            displacements,
+            ..
+        } = operation.view().rank_views();
+        let last = entries.len().saturating_sub(1);
+        let [first, last] = [0, last].map(|rank| {
+            let (shape, displacement) = (shapes.get(rank)?, displacements.get(rank)?);
+            // A byte, whether the rank has data or not.
+            let layout = shape.layout.clone();
+            let byte = Access::new(*displacement, layout, entries.get(rank)?.first, 1)?;
+            Some(byte.span().start)
+        });
+        let component = |byte: Option<u64>| match (placement, byte) {
+            (Some(placement), Some(byte)) => {
+                let components = placement.components();
+                components.partition_point(|it| it.file.end <= byte)
+            }
+            _ => 0,
+        };
+        let unit = match placement {
+            Some(placement) => {
+                let here = placement.components().get(component(first));
+                here.map_or(facts.boundary(), |it| it.striping.unit)
+            }
+            None => facts.boundary(),
+        };
+        Place {
+            components: [first, last].map(component),
+            is_aligned: first.is_some_and(|byte| byte.is_multiple_of(unit)),
+        }
+    }
+}
+
 impl Decided {
-    fn is_of(&self, operation: &Operation, lengths: impl Iterator<Item = u64>) -> bool {
-        (self.direction, self.views)
-            == (operation.direction(), operation.view().rank_views().family)
+    fn is_of(
+        &self,
+        operation: &Operation,
+        place: Place,
+        lengths: impl Iterator<Item = u64>,
+    ) -> bool {
+        (self.direction, self.views, self.place)
+            == (
+                operation.direction(),
+                operation.view().rank_views().family,
+                place,
+            )
             && self.lengths.iter().copied().eq(lengths)
     }
 }
@@ -170,11 +241,14 @@ impl PlanMemory {
         if operation.hints().pario_group_lock {
             return false;
         }
-        let known = match (&self.inputs, &self.decided) {
-            (Some(inputs), Some(decided)) if inputs.is_of(operation) => decided,
+        let (inputs, known) = match (&self.inputs, &self.decided) {
+            (Some(inputs), Some(decided)) if inputs.is_of(operation) => (inputs, decided),
             _ => return false,
         };
-        known.is_individual && known.is_of(operation, entries.iter().map(|entry| entry.len))
+        known.is_individual && {
+            let place = Place::of(operation, entries, &inputs.facts);
+            known.is_of(operation, place, entries.iter().map(|entry| entry.len))
+        }
     }
 }
 
@@ -185,6 +259,7 @@ struct Planned {
     plan: Plan,
     exchange: Exchange,
     group_locked: bool,
+    is_worth_lease: bool,
 }
 
 impl LastCall {
@@ -242,6 +317,7 @@ impl PlanMemory {
             accesses: &self.last.accesses,
             proof: &self.last.proof,
             group_locked: false,
+            is_worth_lease: false,
             number: self.calls,
         }
     }
@@ -249,7 +325,8 @@ impl PlanMemory {
     /// The plan for the accesses computed last. It is kept for calls that move
     /// the same bytes; the choice of methods is kept for calls that move the
     /// same amounts through the same views, or through views that were all
-    /// moved by the same distance.
+    /// moved by the same distance, in the same part of the file and with the
+    /// same relation to locks.
     pub(super) fn plan(&mut self, operation: &Operation, comm: &dyn Transport) -> CallPlan<'_> {
         self.calls += 1;
         let is_known = self.inputs.as_ref().is_some_and(|it| it.is_of(operation));
@@ -273,6 +350,7 @@ impl PlanMemory {
             plan,
             exchange,
             group_locked,
+            is_worth_lease,
             ..
         } = kept.insert(planned);
         CallPlan {
@@ -281,6 +359,7 @@ impl PlanMemory {
             accesses,
             proof,
             group_locked: *group_locked,
+            is_worth_lease: *is_worth_lease,
             number: self.calls,
         }
     }
@@ -342,8 +421,9 @@ impl PlanMemory {
         let case = Case::new(direction, accesses, &inputs.facts, tuning, &history);
         let lengths = || accesses.iter().map(Access::len);
         let views = operation.view().rank_views().family;
+        let place = Place::of(operation, &self.last.entries, &inputs.facts);
         let decided = match self.decided.take() {
-            Some(known) if known.is_of(operation, lengths()) => known,
+            Some(known) if known.is_of(operation, place, lengths()) => known,
             old => {
                 let decision = pario_plan::decide(&case);
                 if comm.rank() == Rank(0) && self.warned != Some(views) {
@@ -357,6 +437,7 @@ impl PlanMemory {
                     direction,
                     views,
                     lengths: kept,
+                    place,
                     decision,
                     is_individual: false,
                 }
@@ -370,6 +451,7 @@ impl PlanMemory {
             Some(_) => None,
         };
         let exchange = decided.decision.exchange;
+        let is_worth_lease = direction == Direction::Write && case.is_worth_lease();
         self.decided = Some(Decided {
             is_individual: matches!(plan, Plan::Individual),
             ..decided
@@ -382,6 +464,7 @@ impl PlanMemory {
             plan,
             exchange,
             group_locked,
+            is_worth_lease,
         }
     }
 }
@@ -440,6 +523,8 @@ pub(super) enum Holes {
     Rewrite,
     /// They may be read and written back under a lock.
     RewriteLocked,
+    /// They may be read and written back once a lease shows that there is no other writer.
+    RewriteLeased,
 }
 
 impl Holes {
@@ -452,7 +537,7 @@ impl Holes {
                 .iter()
                 .all(|aggregator| aggregator.members == Members::All);
         match self {
-            Holes::Rewrite if !alone => Holes::Leave,
+            Holes::Rewrite | Holes::RewriteLeased if !alone => Holes::Leave,
             holes => holes,
         }
     }
@@ -482,10 +567,14 @@ pub(super) fn holes(operation: &Operation) -> Holes {
     };
     if unwanted || !mode.can_read() {
         Holes::Leave
-    } else if hints.pario_rmw == Rmw::Locked {
+    } else if operation.rewrites_locked() {
         Holes::RewriteLocked
     } else if mode.contains(Mode::UNIQUE_OPEN) {
         Holes::Rewrite
+    } else if hints.pario_rmw == Rmw::Automatic
+        && operation.handle().facts().file_system.grants_leases()
+    {
+        Holes::RewriteLeased
     } else {
         Holes::Leave
     }

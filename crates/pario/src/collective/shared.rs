@@ -39,14 +39,14 @@ pub(super) fn run(work: &Work<'_>, windows: &mut Windows) -> Result<PlanResult> 
 /// in the meantime, unless it has holes to fill first.
 fn writers(work: &Work<'_>, slots: u32) -> u32 {
     let operation = work.operation;
-    if !operation.has_opened() {
+    if !operation.has_opened() || work.is_suspended {
         // Ranks that have the file open write; rank 0 always has.
         return 0;
     }
     match (operation.handle().facts().file_system.writers(), work.holes) {
         _ if operation.hints().direct_write => slots,
         (Writers::One, Holes::Leave) => 1,
-        (Writers::One, Holes::Rewrite | Holes::RewriteLocked) => slots.min(2),
+        (Writers::One, _) => slots.min(2),
         (Writers::Many, _) => slots,
     }
 }

@@ -14,6 +14,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{
     PlanResult, Work,
+    leased::CallLease,
     planning::{self, Holes},
 };
 use crate::{
@@ -27,6 +28,8 @@ pub(super) struct WindowIo<'a> {
     operation: &'a Operation,
     accesses: &'a [Access],
     holes: Holes,
+    /// What shows that holes may be written back, where it can be lost.
+    lease: Option<&'a CallLease>,
     /// Whether byte sums prove coverage; computed on first use.
     proof: &'a OnceLock<Proof>,
 }
@@ -46,7 +49,10 @@ type PlacedRuns = SmallVec<[PlacedRun; 1]>;
 
 impl<'a> WindowIo<'a> {
     pub(super) fn new(work: &Work<'a>) -> Self {
-        Self::of_call(work.operation, work.accesses, work.holes, work.proof)
+        WindowIo {
+            lease: work.lease,
+            ..Self::of_call(work.operation, work.accesses, work.holes, work.proof)
+        }
     }
 
     pub(super) fn of_call(
@@ -59,6 +65,7 @@ impl<'a> WindowIo<'a> {
             operation,
             accesses,
             holes,
+            lease: None,
             proof,
         }
     }
@@ -153,7 +160,7 @@ impl<'a> WindowIo<'a> {
             (None, Sieving::Automatic) => {
                 let pieces = |access: &Access| access.stats_in(useful.clone()).pieces;
                 let pieces: u64 = self.of(members.clone()).map(pieces).sum();
-                (useful.end - useful.start) / pieces.max(1) <= hints.pario_sieve_extent
+                (useful.end - useful.start) / pieces.max(1) <= self.operation.sieve_extent()
             }
         };
         match whole {
@@ -207,7 +214,7 @@ impl<'a> WindowIo<'a> {
             return false;
         };
         let rewrites = || self.rewrites(runs, &(first.start..last.end));
-        self.operation.locks_writes() || self.holes != Holes::Leave && rewrites()
+        self.operation.locks_writes() || self.holes != Holes::Leave && self.is_alone() && rewrites()
     }
 
     fn write_runs(
@@ -243,6 +250,11 @@ impl<'a> WindowIo<'a> {
         }
     }
 
+    /// Whether there is still no other writer, if a lease was to show that.
+    fn is_alone(&self) -> bool {
+        self.lease.is_none_or(CallLease::is_intact)
+    }
+
     /// Whether to rewrite holes (Coloma 2006): if a run and the gap after it are short
     /// on average, unless the runs are whole blocks, which a file system writes
     /// without reading them. A hint can request it for all holes.
@@ -250,13 +262,14 @@ impl<'a> WindowIo<'a> {
         if planning::is_sieve_requested(self.operation.hints(), Direction::Write) {
             return runs.len() > 1;
         }
-        let limit = self.operation.hints().pario_sieve_extent;
-        let block = self.operation.handle().facts().block_size.max(1);
+        let limit = self.operation.sieve_extent();
+        let handle = self.operation.handle();
+        let block = handle.facts().block_size.max(1);
         let is_whole =
             |run: &Range<u64>| run.start.is_multiple_of(block) && run.end.is_multiple_of(block);
         runs.len() > 1
             && (span.end - span.start) / runs.len() as u64 <= limit
-            && !runs.iter().all(is_whole)
+            && (handle.bypasses_cache() || !runs.iter().all(is_whole))
     }
 
     fn write_list(&self, runs: &[PlacedRun], buffer: WindowBuffer<'_>) -> Result<(), Stopped> {
@@ -293,6 +306,11 @@ impl<'a> WindowIo<'a> {
             within(buffer, extent, &kept).copy_from(there.part(place));
             // Past the end of the file, holes are zeros once it grows.
             within(buffer, extent, &(kept.end..hole.end)).clear();
+        }
+        if !self.is_alone() {
+            // Others may have written to the holes since they were read.
+            let list: PlacedRuns = placed(extent, 0, runs.iter().cloned()).collect();
+            return self.write_list(&list, buffer);
         }
         let mut whole = Batch::new(Direction::Write);
         within(buffer, extent, &span).push(&mut whole, span.start);

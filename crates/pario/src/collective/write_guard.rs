@@ -6,35 +6,52 @@
 //! for each other, each holding the guard of one rank, and a rank's independent write would
 //! wait for ranks that have not made the collective call yet.
 
-use pario_driver::Direction;
+use pario_driver::{Direction, Suspension};
 use pario_plan::Rounds;
 use pario_transport::Transport;
 
 use super::{
     access_range::AccessRange,
+    leased::{CallLease, LeaseAttempts, SoleUse},
     planning::{self, CallPlan, Holes},
 };
 use crate::{Result, operation::Operation, writer_lock::WriteGuard};
 
 /// The guard of a call, and what the call may do under it.
-pub(super) struct CollectiveWriteGuard {
+pub(super) struct CollectiveWriteGuard<'a> {
+    /// Before the write guard is released, the file is open again.
+    suspension: Option<Box<dyn Suspension + 'a>>,
     /// Reads need none.
     _guard: Option<WriteGuard>,
     _range: Option<AccessRange>,
     pub(super) holes: Holes,
+    /// What shows that the holes may be written back, unless that is known for the whole call.
+    pub(super) lease: Option<CallLease>,
 }
 
-impl CollectiveWriteGuard {
+impl<'a> CollectiveWriteGuard<'a> {
     /// For a call that does not rewrite holes.
-    pub(super) fn ordinary(operation: &Operation) -> CollectiveWriteGuard {
+    pub(super) fn ordinary(operation: &Operation) -> Self {
+        let guard = match operation.direction() {
+            Direction::Read => None,
+            Direction::Write => Some(operation.writer_lock().shared()),
+        };
+        CollectiveWriteGuard::of(guard, Holes::Leave)
+    }
+
+    fn of(guard: Option<WriteGuard>, holes: Holes) -> Self {
         CollectiveWriteGuard {
-            _guard: match operation.direction() {
-                Direction::Read => None,
-                Direction::Write => Some(operation.writer_lock().shared()),
-            },
+            suspension: None,
+            _guard: guard,
             _range: None,
-            holes: Holes::Leave,
+            holes,
+            lease: None,
         }
+    }
+
+    /// Whether this rank has closed the file until the guard is released.
+    pub(super) fn is_suspended(&self) -> bool {
+        self.suspension.is_some()
     }
 
     /// For a call through windows: exclusive on all ranks if holes are to be rewritten. They
@@ -42,41 +59,73 @@ impl CollectiveWriteGuard {
     /// get here.
     pub(super) fn of_windows(
         comm: &dyn Transport,
-        operation: &Operation,
+        operation: &'a Operation,
         call: &CallPlan<'_>,
         rounds: &Rounds,
-    ) -> Result<CollectiveWriteGuard> {
-        let mut guard = CollectiveWriteGuard::without_range(comm, operation, rounds)?;
+    ) -> Result<Self> {
+        let mut guard = Self::without_range(comm, operation, rounds)?;
         guard._range = AccessRange::announce(comm.rank(), operation, rounds, call.accesses);
         Ok(guard)
     }
 
+    /// The same for windows in shared memory, which rank 0 can write for all if it has a lease.
+    pub(super) fn of_shared_windows(
+        comm: &dyn Transport,
+        operation: &'a Operation,
+        call: &CallPlan<'_>,
+        rounds: &Rounds,
+        attempts: &mut LeaseAttempts,
+    ) -> Result<Self> {
+        let holes = planning::holes(operation).between(rounds);
+        let wants_lease = operation.direction() == Direction::Write
+            && holes == Holes::RewriteLeased
+            && call.is_worth_lease;
+        if !wants_lease || !attempts.is_due() {
+            return Self::of_windows(comm, operation, call, rounds);
+        }
+        let sole_use = SoleUse::try_take(comm, operation)?;
+        attempts.note(sole_use.is_some());
+        Ok(match sole_use {
+            None => Self::ordinary(operation),
+            Some(SoleUse {
+                lease,
+                suspension,
+                guard,
+            }) => CollectiveWriteGuard {
+                suspension,
+                lease: Some(lease),
+                ..Self::of(Some(guard), holes)
+            },
+        })
+    }
+
     fn without_range(
         comm: &dyn Transport,
-        operation: &Operation,
+        operation: &'a Operation,
         rounds: &Rounds,
-    ) -> Result<CollectiveWriteGuard> {
-        let ordinary = CollectiveWriteGuard::ordinary;
+    ) -> Result<Self> {
         if operation.direction() == Direction::Read {
-            return Ok(ordinary(operation));
+            return Ok(Self::ordinary(operation));
         }
         let holes = planning::holes(operation).between(rounds);
-        if holes != Holes::Rewrite {
-            return Ok(CollectiveWriteGuard {
+        match holes {
+            Holes::Leave | Holes::RewriteLocked => Ok(CollectiveWriteGuard {
                 holes,
-                ..ordinary(operation)
-            });
+                ..Self::ordinary(operation)
+            }),
+            Holes::Rewrite => Self::exclusive(comm, operation),
+            Holes::RewriteLeased => Ok(Self::ordinary(operation)),
         }
+    }
+
+    /// For a file that is known to have no other writers.
+    fn exclusive(comm: &dyn Transport, operation: &'a Operation) -> Result<Self> {
         let guard = operation.writer_lock().try_exclusive();
         let all = comm.all_gather(&[u8::from(guard.is_some())])?;
         if all.iter().all(|alone| alone.as_slice() == [1]) {
-            return Ok(CollectiveWriteGuard {
-                _guard: guard,
-                _range: None,
-                holes,
-            });
+            return Ok(Self::of(guard, Holes::Rewrite));
         }
         drop(guard);
-        Ok(ordinary(operation))
+        Ok(Self::ordinary(operation))
     }
 }

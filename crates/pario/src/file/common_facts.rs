@@ -10,8 +10,8 @@ use std::{io, num::NonZeroU32, ops::Range, path::PathBuf, sync::Arc};
 
 use pario_driver::{
     Advice, Batch, Client, Coherence, Completion, Creation, Direction, Facts, FileIdentity,
-    FileSystem, Handle, Latency, LockMode, LockReach, MountView, Outcome, Placement, RangeLock,
-    Striping,
+    FileSystem, Handle, Latency, Lease, LockMode, LockReach, MountView, Outcome, Placement,
+    RangeLock, Striping, Suspension, WriterFlag,
 };
 
 /// The name of the file system if ranks see several kinds of it.
@@ -230,6 +230,14 @@ impl Handle for WithFacts {
         self.handle.stores_list(pieces, span)
     }
 
+    fn lease(&self) -> Option<Box<dyn Lease>> {
+        self.handle.lease()
+    }
+
+    fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
+        self.handle.suspend()
+    }
+
     fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {
         self.handle.lock_group(group)
     }
@@ -246,6 +254,10 @@ impl Handle for WithFacts {
         self.handle.creation()
     }
 
+    fn current_placement(&self) -> Option<Placement> {
+        self.handle.current_placement()
+    }
+
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
         self.handle.identity()
     }
@@ -256,6 +268,10 @@ impl Handle for WithFacts {
 
     fn bypasses_cache(&self) -> bool {
         self.handle.bypasses_cache()
+    }
+
+    fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {
+        self.handle.writer_flag()
     }
 
     fn node_path(&self) -> Option<PathBuf> {

@@ -271,7 +271,7 @@ impl File {
         let inner = &self.inner;
         inner.merge_logs(CollectiveCall::of(call))?;
         inner.collectively(CollectiveCall::of(call), || {
-            inner.finish_earlier(&inner.hints());
+            inner.finish_earlier(&inner.settings());
             collective::run_ordered(inner, &inner.context, call, memory, inner.check_no_split())
         })
     }

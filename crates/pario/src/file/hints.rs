@@ -1,6 +1,9 @@
 //! Hints of an open file: warnings about them, and the nodes that they name.
 
-use pario_driver::{Creation, ExpectedUse, Facts, Handle, ServerCount, StripingRequest};
+use pario_driver::{
+    Component, Creation, ExpectedUse, Facts, FileSystem, Handle, Placement, ServerCount, Storage,
+    Striping, StripingRequest,
+};
 use pario_hints::{Hints, Info, Source, Warning};
 use pario_plan::requested_aggregators;
 use pario_transport::{Rank, Transport};
@@ -164,27 +167,92 @@ fn missed_striping(hints: &Hints, facts: &Facts) -> Option<String> {
 pub(super) fn publish(info: &mut Info, comm: &dyn Transport, hints: &Hints, facts: &Facts) {
     // Numbers and short words always fit into an info value.
     let mut set = |key: &str, value: String| drop(info.set(key, &value));
-    if let Some(striping) = facts.striping {
-        set("striping_factor", striping.count.to_string());
-        set("striping_unit", striping.unit.to_string());
-    }
     // Only if they do not depend on the call.
     if let Some(ranks) = requested_aggregators(&nodes(comm), hints) {
         set("cb_nodes", ranks.len().to_string());
         let ranks: Vec<_> = ranks.iter().map(u32::to_string).collect();
         set("romio_aggregator_list", ranks.join(" "));
     }
+    if let Some(Striping { unit, count }) = facts.striping {
+        set("striping_factor", count.to_string());
+        set("striping_unit", unit.to_string());
+    }
+    if let (FileSystem::Lustre, Some(placement)) = (&facts.file_system, &facts.placement) {
+        publish_layout(info, hints, placement);
+    }
+}
+
+/// Adds the layout of a file on Lustre, so that a new file that is opened with this info gets the
+/// same one, whatever this file's hints requested.
+fn publish_layout(info: &mut Info, hints: &Hints, placement: &Placement) {
+    let mut set = |key: &str, value: &str| drop(info.set(key, value));
+    let (servers, ratio) = overstriping(placement.longest());
+    set("striping_factor", &servers.to_string());
+    set("overstriping_ratio", &ratio.to_string());
+    // New files need not start on the same server unless the program asked for one.
+    if let (Some(_), Some(first)) = (hints.start_iodevice, first_server(placement)) {
+        set("start_iodevice", &first.to_string());
+    }
+    match placement.pool() {
+        Some(pool) => set("pario_pool", pool),
+        // It fails if the program asked for none.
+        None => drop(info.remove("pario_pool")),
+    }
+}
+
+/// A number of servers and of stripes per server that request as many stripes as a component has,
+/// with several on one server if that is so.
+fn overstriping(component: &Component) -> (u64, u64) {
+    let stripes = component.striping.count;
+    let Storage::Servers(servers) = &component.storage else {
+        return (stripes, 1);
+    };
+    let mut distinct = servers.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let most = stripes.div_ceil(distinct.len().max(1) as u64);
+    let ratio = (most..stripes).find(|ratio| stripes.is_multiple_of(*ratio));
+    let ratio = ratio.unwrap_or(stripes);
+    (stripes / ratio, ratio)
+}
+
+/// The server of a file's first stripe, if known.
+fn first_server(placement: &Placement) -> Option<u32> {
+    match &placement.components()[0].storage {
+        Storage::Servers(servers) => servers.first().copied(),
+        Storage::Metadata | Storage::Unknown => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pario_driver::{Client, FileSystem, LockReach, Striping};
+    use pario_driver::{Client, LockReach};
     use pario_hints::Sources;
 
     fn hints(pairs: &[(&str, &str)]) -> Hints {
         let info = Info::from_pairs(pairs.iter().copied()).unwrap();
         Hints::resolve(&info, &Sources::none()).hints
+    }
+
+    #[test]
+    fn servers_and_stripes_per_server_request_the_same_stripes() {
+        let of = |servers: &[u32]| {
+            overstriping(&Component {
+                file: 0..u64::MAX,
+                striping: Striping {
+                    unit: 1 << 20,
+                    count: servers.len() as u64,
+                },
+                storage: Storage::Servers(servers.to_vec()),
+            })
+        };
+        assert_eq!(of(&[3]), (1, 1));
+        assert_eq!(of(&[3, 0, 1]), (3, 1));
+        assert_eq!(of(&[0, 1, 2, 3, 0, 1, 2, 3]), (4, 2));
+        // Not the same number on each: the product still counts.
+        assert_eq!(of(&[0, 1, 2, 0, 1, 2, 0, 1]), (2, 4));
+        assert_eq!(of(&[0, 1, 0]), (1, 3));
     }
 
     #[test]

@@ -11,13 +11,14 @@ use std::{
 
 use pario_driver::{Driver, Handle};
 use pario_hints::Hints;
-use pario_transport::Transport;
+use pario_transport::{Rank, Transport};
 
 use super::{
     Atomicity,
     late_handle::LateHandle,
     settings::{CallSettings, CurrentSettings},
     sharing::FileSharing,
+    write_protocol::Writers,
 };
 use crate::{
     Error, ErrorKind, Mode, Result,
@@ -53,6 +54,7 @@ pub(crate) struct Inner {
     /// The handle, if open was deferred.
     pub(crate) late: Option<LateHandle>,
     pub(crate) shared_pointer: SharedPointer,
+    pub(crate) writers: Writers,
     pub(crate) buffers: Buffers,
     pub(crate) writer_lock: Arc<WriterLock>,
     pub(crate) pending: Pending,
@@ -212,9 +214,18 @@ impl Inner {
     pub(crate) fn close_locally(&self) -> bool {
         let was_open = !self.state.closed.swap(true, Ordering::AcqRel);
         if was_open {
+            self.writers.leave();
             // There is nowhere to report an error.
             let _ = self.handle.close();
+            if self.shared_pointer.is_used() && self.has_lost_ranks() {
+                let _ = self.shared_pointer.remove();
+            }
         }
         was_open
+    }
+
+    /// Whether a rank is gone, so that the ranks cannot close the file together.
+    fn has_lost_ranks(&self) -> bool {
+        (0..self.comm.size()).any(|rank| self.comm.check(Rank(rank)).is_err())
     }
 }

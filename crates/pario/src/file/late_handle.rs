@@ -18,7 +18,8 @@ use std::{
 
 use pario_driver::{
     Advice, Batch, Completion, Create, Creation, Direction, Driver, Facts, FileComparison,
-    FileIdentity, Handle, Latency, LockMode, OpenHow, Outcome, RangeLock,
+    FileIdentity, Handle, Latency, Lease, LockMode, OpenHow, Outcome, Placement, RangeLock,
+    Suspension,
 };
 
 /// How the file is opened.
@@ -185,6 +186,14 @@ impl Late {
     }
 }
 
+/// Keeps a file from being opened.
+#[derive(Debug)]
+struct Unopened<'a> {
+    _state: MutexGuard<'a, State>,
+}
+
+impl Suspension for Unopened<'_> {}
+
 impl Handle for LateHandle {
     fn transfer(&self, batch: &Batch<'_>) -> Outcome {
         match self.0.open_to_move(batch) {
@@ -271,6 +280,19 @@ impl Handle for LateHandle {
         self.0.open()?.lock_group(group)
     }
 
+    fn lease(&self) -> Option<Box<dyn Lease>> {
+        self.0.opened.get()?.lease()
+    }
+
+    /// A file that is not open yet cannot be opened during the suspension.
+    fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
+        let state = self.0.state();
+        match self.0.opened.get() {
+            Some(handle) => handle.suspend(),
+            None => Some(Box::new(Unopened { _state: state })),
+        }
+    }
+
     fn unlock_group(&self) -> io::Result<()> {
         let opened = self.0.opened.get();
         opened.map_or(Ok(()), |handle| handle.unlock_group())
@@ -278,6 +300,10 @@ impl Handle for LateHandle {
 
     fn creation(&self) -> Option<&Creation> {
         self.0.opened.get()?.creation()
+    }
+
+    fn current_placement(&self) -> Option<Placement> {
+        self.0.opened.get()?.current_placement()
     }
 
     fn check(&self) -> io::Result<()> {

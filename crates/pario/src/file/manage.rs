@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pario_driver::{Facts, Handle};
+use pario_driver::{Creation, Facts, Handle};
 use pario_hints::Info;
 use pario_layout::Datatype;
 use pario_transport::Rank;
@@ -134,7 +134,13 @@ impl File {
         let inner = &self.inner;
         let in_force = inner.hints();
         let mut info = in_force.to_info();
-        super::hints::publish(&mut info, &*inner.comm, &in_force, inner.handle.facts());
+        let mut facts = inner.handle.facts().clone();
+        facts.placement = inner.reported_placement();
+        facts.striping = match &facts.placement {
+            Some(placement) => Some(placement.striping()),
+            None => facts.striping,
+        };
+        super::hints::publish(&mut info, &*inner.comm, &in_force, &facts);
         // A name longer than an info value may be is left out.
         let _ = info.set("filename", &inner.path.to_string_lossy());
         // ROMIO reports its driver under this name, and scripts look for it. Some programs open the
@@ -219,11 +225,12 @@ impl File {
         let mount = facts.mount_point.as_ref();
         let mount = mount.map_or_else(String::new, |at| format!(", mounted at {}", at.display()));
         format!(
-            "driver {}: {}\nfile system: {}{mount}\nplacement: {}\nopened: {}\nshared pointer: {}\n{}",
+            "driver {}: {}\nfile system: {}{mount}\nplacement: {}{}\nopened: {}\nshared pointer: {}\n{}",
             inner.driver.name(),
             inner.driver_reason,
             facts.file_system,
             self.explain_placement(),
+            explain_creation(inner.handle.creation()),
             inner.opened_by,
             inner.shared_pointer.explain(),
             inner.hints().explain()
@@ -274,6 +281,20 @@ impl Inner {
             )));
         }
         Ok(())
+    }
+}
+
+/// A line on the placement of a file that this rank created.
+fn explain_creation(creation: Option<&Creation>) -> String {
+    match creation {
+        None => String::new(),
+        Some(Creation::Set { reason }) => format!("\ncreated with {reason}"),
+        Some(Creation::Default { reason }) => {
+            format!("\ncreated with the file system's default: {reason}")
+        }
+        Some(Creation::Refused { reason }) => {
+            format!("\ncreated with the file system's default, since it refused {reason}")
+        }
     }
 }
 

@@ -20,12 +20,14 @@ mod settings;
 mod sharing;
 mod usable;
 mod views;
+mod write_protocol;
 
 pub use collective::Split;
 pub(crate) use inner::Inner;
 pub(crate) use late_handle::LateHandle;
 pub(crate) use settings::CallSettings;
 pub(crate) use sharing::FileSharing;
+pub(crate) use write_protocol::{REQUEST_BYTES, WriteProtocol};
 
 use std::{path::Path, sync::Arc};
 

@@ -27,6 +27,7 @@ use super::{
     settings::CurrentSettings,
     sharing::{self, FileSharing},
     usable::{usable, usable_alone, usable_with},
+    write_protocol::Writers,
 };
 use crate::{
     Comm, Error, ErrorKind, Mode, Result,
@@ -37,6 +38,7 @@ use crate::{
     shared_pointer::{Beside, Preference, SharedPointer},
     unreported::Unreported,
     view::FlattenedView,
+    warning::warn,
     writer_lock::{Pending, WriterLock},
 };
 
@@ -140,8 +142,14 @@ impl File {
     pub fn close_alone(&self) {
         let inner = &self.inner;
         let deletes = inner.mode.contains(Mode::DELETE_ON_CLOSE) && inner.comm.rank() == ROOT;
-        if inner.close_locally() && deletes {
-            // There is nowhere to report an error.
+        if !inner.close_locally() {
+            return;
+        }
+        // There is nowhere to report an error.
+        if inner.shared_pointer.is_used() {
+            let _ = inner.shared_pointer.remove();
+        }
+        if deletes {
             let _ = inner.driver.delete(&inner.driver_path);
         }
     }
@@ -154,9 +162,27 @@ impl Inner {
             true => self.handle.sync(),
             false => Ok(()),
         };
+        self.writers.leave();
         let closed = self.handle.close();
         let closed = synced.and(closed).map_err(Error::from);
-        let closed = self.agree("close", self.unreported.take().and(closed));
+        let closed = self.unreported.take().and(closed);
+        let is_used = closed.map(|()| vec![u8::from(self.shared_pointer.is_used())]);
+        let closed = agree::gather(&*self.comm, is_used);
+        let is_used = match &closed {
+            Ok(all) => all.iter().any(|used| used.as_slice() == [1]),
+            Err(_) => true,
+        };
+        let removed = match self.comm.rank() == ROOT && is_used {
+            true => self.shared_pointer.remove(),
+            false => Ok(()),
+        };
+        let closed = closed
+            .map(drop)
+            .map_err(|error| self.name_error(error, "close"));
+        if let Err(error) = removed {
+            // The data is where it should be.
+            warn(&format!("{}: {error}", self.path.display()));
+        }
         if !self.mode.contains(Mode::DELETE_ON_CLOSE) {
             return closed;
         }
@@ -264,7 +290,7 @@ fn open_together(
         late,
         sharing,
     } = open_everywhere(&*comm, &resolved, &how, names, &mut deferral)?;
-    let hints = usable_with(hints, &sharing, &*comm);
+    let hints = usable_with(hints, mode, &*handle, &sharing, &*comm);
     let Resolved {
         driver,
         path: driver_path,
@@ -273,7 +299,7 @@ fn open_together(
     let driver_path = lasting(driver_path, &*driver);
     advise(&*handle, &hints);
     hints::report_striping(&*comm, mode, &hints, &*handle);
-    let checked = match sharing == expected {
+    let checked = match sharing.sharing == expected.sharing {
         true => Ok(()),
         false => sharing.check(mode, &*comm, path),
     };
@@ -283,9 +309,11 @@ fn open_together(
             path: &driver_path,
             sharing: &sharing,
         };
-        prepare(&comm, mode, &hints, &*handle, beside, &deferral)
+        let prepared = prepare(&comm, mode, &hints, &*handle, beside, &deferral)?;
+        let writers = Writers::meet(&*comm, &*handle, mode, &sharing, &hints)?;
+        Ok((prepared, writers))
     });
-    let (shared_pointer, view, start) = match ready {
+    let ((shared_pointer, view, start), (writers, protocol)) = match ready {
         Ok(ready) => ready,
         Err(error) => {
             let _ = handle.close();
@@ -309,12 +337,13 @@ fn open_together(
             handle,
             sharing,
             shared_pointer,
+            writers,
             buffers: Buffers::new(hints.pario_inflight_bytes),
             writer_lock: Arc::new(WriterLock::default()),
             pending: Pending::default(),
             unreported: Unreported::default(),
             state: State {
-                settings: CurrentSettings::new(view, hints),
+                settings: CurrentSettings::new(view, hints, protocol),
                 pointer: Mutex::new(start),
                 closed: AtomicBool::new(false),
             },
@@ -604,7 +633,7 @@ fn open_everywhere(
     let facts: Vec<_> = seen.iter().map(|it| it.facts).collect();
     let files: Vec<_> = seen.iter().map(|it| it.file).collect();
     let mounts: Vec<_> = seen.iter().map(|it| it.mount).collect();
-    let (sharing, all_bypass) = sharing::of_handles(&mounts);
+    let sharing = sharing::of_handles(&mounts);
     let check = same_file::Check {
         comm,
         handle: &*handle,
@@ -613,7 +642,7 @@ fn open_everywhere(
         path: &resolved.path,
     };
     let shared = check.run(&files).and_then(|()| {
-        sharing.check_handles(all_bypass)?;
+        sharing.check_handles()?;
         let shared = common_facts::share(handle.clone(), &facts);
         if let Some(late) = &late {
             deferral.settle(comm, late, &*shared)?;
@@ -661,8 +690,7 @@ fn prepare(
         pario_hints::SharedPointer::Logs if mode.can_read() => Preference::Automatic,
         pario_hints::SharedPointer::Logs => Preference::Logs,
     };
-    let opener = |rank| deferral.opener(rank);
-    let shared_pointer = SharedPointer::new(&**comm, preference, beside, &opener)?;
+    let shared_pointer = SharedPointer::new(&**comm, preference, beside)?;
     let view = FlattenedView::bytes(comm.size())?;
     if !mode.contains(Mode::APPEND) {
         return Ok((shared_pointer, view, 0));
@@ -675,10 +703,6 @@ fn prepare(
     };
     let all = agree::gather(&**comm, end.map(|end| end.to_le_bytes().to_vec()))?;
     let end = all[0].as_slice().try_into().map_or(0, u64::from_le_bytes);
-    let stored = match comm.rank() {
-        ROOT => shared_pointer.store(end),
-        _ => Ok(()),
-    };
-    agree::agree(&**comm, stored)?;
+    agree::agree(&**comm, shared_pointer.start_at(comm.rank(), end))?;
     Ok((shared_pointer, view, end))
 }

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use pario_driver::{Placement, Storage, Striping};
+use pario_transport::Rank;
 
-use super::{File, placement_wire};
+use super::{File, Inner, placement_wire};
 use crate::{Result, agree, collective_call::CollectiveCall};
 
 /// # Placement
@@ -31,10 +32,11 @@ use crate::{Result, agree, collective_call::CollectiveCall};
 /// ```
 impl File {
     /// Which servers hold which bytes of the file, if that is known: as set by
-    /// [`set_placement`](File::set_placement), else as the file system reported it at open.
+    /// [`set_placement`](File::set_placement), else as the file system reported it at open. What
+    /// was not decided then is queried again when a view is set.
     pub fn placement(&self) -> Option<Placement> {
         let set = self.inner.settings().placement.clone();
-        set.or_else(|| self.inner.handle.facts().placement.clone())
+        set.or_else(|| self.inner.reported_placement())
     }
 
     /// Sets which servers hold which bytes, for the plans of later collective calls; `None` goes
@@ -75,5 +77,35 @@ impl File {
             format!("from byte {start} on, stripes of {unit} bytes on {servers}")
         });
         components.collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl Inner {
+    /// The placement that the file system reported last.
+    pub(super) fn reported_placement(&self) -> Option<Placement> {
+        let later = self.settings().reported_placement.clone();
+        later.or_else(|| self.handle.facts().placement.clone())
+    }
+
+    /// Queries the placement again if the file system had not decided all of it: progressive
+    /// files on Lustre get stripes when they are written. Rank 0's answer counts, so that all ranks
+    /// plan alike. *Collective*; all ranks know the same ranges.
+    pub(super) fn refresh_placement(&self) -> Result<()> {
+        let Some(known) = self.reported_placement().filter(|it| !it.is_complete()) else {
+            return Ok(());
+        };
+        let wire = agree::broadcast(&*self.comm, Rank(0), || {
+            let current = self.handle.current_placement();
+            Ok(current.map_or_else(Vec::new, |it| placement_wire::to_wire(&it)))
+        })?;
+        let current = placement_wire::from_wire(&wire);
+        if let Some(current) = current.filter(|it| it.fingerprint() != known.fingerprint()) {
+            self.state.settings.change(|it| {
+                it.reported_placement = Some(current);
+                // Plans are kept for as long as the hints are the same.
+                it.hints = Arc::new((*it.hints).clone());
+            });
+        }
+        Ok(())
     }
 }

@@ -6,11 +6,19 @@ use pario_driver::{Component, Placement, Storage, Striping};
 /// The numbers of a component: its range, its striping, and its storage.
 const NUMBERS: usize = 5;
 
+/// No pool's name is longer.
+const POOL_BYTES: usize = 256;
+
 /// In place of the number of servers.
 const METADATA: u64 = u64::MAX;
 const UNKNOWN: u64 = u64::MAX - 1;
 
+/// The length and the name of the pool, then the components.
 pub(super) fn to_wire(placement: &Placement) -> Vec<u8> {
+    let pool = placement.pool().unwrap_or("").as_bytes();
+    let pool = &pool[..pool.len().min(POOL_BYTES)];
+    let mut wire = (pool.len() as u64).to_le_bytes().to_vec();
+    wire.extend(pool);
     let mut words: Vec<u64> = Vec::new();
     for component in placement.components() {
         let servers = match &component.storage {
@@ -27,11 +35,16 @@ pub(super) fn to_wire(placement: &Placement) -> Vec<u8> {
         words.extend([file.start, file.end, unit, count, storage]);
         words.extend(servers.iter().map(|server| u64::from(*server)));
     }
-    words.into_iter().flat_map(u64::to_le_bytes).collect()
+    wire.extend(words.into_iter().flat_map(u64::to_le_bytes));
+    wire
 }
 
 /// `None` if the bytes are not those of a placement.
 pub(super) fn from_wire(wire: &[u8]) -> Option<Placement> {
+    let (len, wire) = wire.split_first_chunk()?;
+    let len = usize::try_from(u64::from_le_bytes(*len)).ok()?;
+    let (pool, wire) = wire.split_at_checked(len)?;
+    let pool = std::str::from_utf8(pool).ok()?;
     let (words, []) = wire.as_chunks::<8>() else {
         return None;
     };
@@ -60,7 +73,8 @@ pub(super) fn from_wire(wire: &[u8]) -> Option<Placement> {
         });
         rest = after;
     }
-    Placement::new(components).filter(|_| rest.is_empty())
+    let placement = Placement::new(components).filter(|_| rest.is_empty())?;
+    Some(placement.with_pool(Some(pool).filter(|pool| !pool.is_empty())))
 }
 
 #[cfg(test)]
@@ -84,7 +98,9 @@ mod tests {
             ),
             component(1 << 24..u64::MAX, striping(1 << 22, 4), Storage::Unknown),
         ]);
-        for placement in [Placement::uniform(striping(1 << 16, 3)), mixed.unwrap()] {
+        let mixed = mixed.unwrap();
+        let pooled = mixed.clone().with_pool(Some("flash"));
+        for placement in [Placement::uniform(striping(1 << 16, 3)), mixed, pooled] {
             let wire = to_wire(&placement);
             let back = from_wire(&wire).unwrap();
             assert_eq!(back, placement);

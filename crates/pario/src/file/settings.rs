@@ -5,8 +5,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use pario_driver::{Direction, Placement};
 use pario_hints::{Hints, Rmw};
 
-use super::Atomicity;
-use crate::{access, view::FlattenedView};
+use super::{Atomicity, WriteProtocol};
+use crate::{
+    access, collective,
+    view::{ContiguousView, FlattenedView},
+};
 
 /// The settings of a call, from its start to its end. By the time a call in the background is
 /// carried out, those of the file may have changed, and not at the same time on all ranks.
@@ -15,22 +18,30 @@ pub(crate) struct CallSettings {
     pub(crate) view: Arc<FlattenedView>,
     pub(crate) hints: Arc<Hints>,
     pub(crate) atomicity: Atomicity,
+    pub(crate) protocol: WriteProtocol,
     /// Where the program says the bytes of the file are.
     pub(crate) placement: Option<Placement>,
-    /// Whether contiguous accesses in each direction go straight to the driver.
-    reads_one_piece: bool,
-    writes_one_piece: bool,
+    /// Where they are according to the file system, if that was not decided when the file was
+    /// opened.
+    pub(crate) reported_placement: Option<Placement>,
+    /// The view, if contiguous accesses in each direction go straight to the driver.
+    reads_one_piece: Option<ContiguousView>,
+    writes_one_piece: Option<ContiguousView>,
+    has_persistent_realms: bool,
 }
 
 impl CallSettings {
-    fn new(view: Arc<FlattenedView>, hints: Arc<Hints>, atomicity: Atomicity) -> CallSettings {
+    fn new(view: Arc<FlattenedView>, hints: Arc<Hints>, protocol: WriteProtocol) -> CallSettings {
         let mut settings = CallSettings {
             view,
             hints,
-            atomicity,
+            atomicity: Atomicity::NonAtomic,
+            protocol,
             placement: None,
-            reads_one_piece: false,
-            writes_one_piece: false,
+            reported_placement: None,
+            reads_one_piece: None,
+            writes_one_piece: None,
+            has_persistent_realms: false,
         };
         settings.derive();
         settings
@@ -45,17 +56,34 @@ impl CallSettings {
     /// Derives the rest from the settings that calls change.
     fn derive(&mut self) {
         let hints = &*self.hints;
-        let is_plain = self.atomicity == Atomicity::NonAtomic
-            && self.view.layout().is_dense()
-            && self.view.representation().is_identity();
-        let is_free = |direction| is_plain && access::asked(direction, hints).is_none();
-        self.reads_one_piece = is_free(Direction::Read);
-        self.writes_one_piece = is_free(Direction::Write) && hints.pario_rmw != Rmw::Locked;
+        self.has_persistent_realms = collective::have_persistent_realms(hints);
+        let view = match self.atomicity {
+            Atomicity::NonAtomic => self.view.as_contiguous(),
+            Atomicity::Atomic => None,
+        };
+        let if_free = |direction| view.filter(|_| access::asked(direction, hints).is_none());
+        self.reads_one_piece = if_free(Direction::Read);
+        self.writes_one_piece = if_free(Direction::Write).filter(|_| !self.locks_writes());
     }
 
-    /// Whether contiguous data goes straight to the driver: the view has no holes, no byte is
-    /// converted, nothing is locked, and no hint requests a method.
-    pub(crate) fn allow_one_piece(&self, direction: Direction) -> bool {
+    /// Whether every write locks its range.
+    pub(crate) fn locks_writes(&self) -> bool {
+        self.hints.pario_rmw == Rmw::Locked || self.protocol != WriteProtocol::Unlocked
+    }
+
+    /// Whether writes may write back what they have read under their lock.
+    pub(crate) fn rewrites_locked(&self) -> bool {
+        self.hints.pario_rmw == Rmw::Locked || self.protocol == WriteProtocol::Rewriting
+    }
+
+    /// Whether the realms of collective calls persist from call to call.
+    pub(crate) fn has_persistent_realms(&self) -> bool {
+        self.has_persistent_realms
+    }
+
+    /// The view, if contiguous data goes straight to the driver: the view has no holes, no byte
+    /// is converted, nothing is locked, and no hint requests a method.
+    pub(crate) fn one_piece_view(&self, direction: Direction) -> Option<ContiguousView> {
         match direction {
             Direction::Read => self.reads_one_piece,
             Direction::Write => self.writes_one_piece,
@@ -69,9 +97,13 @@ impl CallSettings {
 pub(crate) struct CurrentSettings(RwLock<Arc<CallSettings>>);
 
 impl CurrentSettings {
-    pub(super) fn new(view: FlattenedView, hints: Hints) -> CurrentSettings {
+    pub(super) fn new(
+        view: FlattenedView,
+        hints: Hints,
+        protocol: WriteProtocol,
+    ) -> CurrentSettings {
         let (view, hints) = (Arc::new(view), Arc::new(hints));
-        let settings = CallSettings::new(view, hints, Atomicity::NonAtomic);
+        let settings = CallSettings::new(view, hints, protocol);
         CurrentSettings(RwLock::new(Arc::new(settings)))
     }
 
@@ -103,10 +135,10 @@ mod tests {
     #[test]
     fn every_change_decides_again_what_goes_straight_to_the_driver() {
         let view = FlattenedView::bytes(1).unwrap();
-        let settings = CurrentSettings::new(view, Hints::default());
+        let settings = CurrentSettings::new(view, Hints::default(), WriteProtocol::Unlocked);
         let allowed = || {
             [Direction::Read, Direction::Write]
-                .map(|direction| settings.with(|it| it.allow_one_piece(direction)))
+                .map(|direction| settings.with(|it| it.one_piece_view(direction).is_some()))
         };
         assert_eq!(allowed(), [true, true]);
         settings.change(|it| it.atomicity = Atomicity::Atomic);
@@ -120,6 +152,10 @@ mod tests {
             allowed()
         };
         assert_eq!(with(|it| it.pario_rmw = Rmw::Locked), [true, false]);
+        settings.change(|it| it.hints = Arc::default());
+        settings.change(|it| it.protocol = WriteProtocol::Locked);
+        assert_eq!(allowed(), [true, false]);
+        settings.change(|it| it.protocol = WriteProtocol::Unlocked);
         let list = with(|it| it.pario_write_method = Some(AccessMethod::List));
         assert_eq!(list, [true, false]);
         let sieve = with(|it| it.pario_read_method = Some(AccessMethod::Sieve));

@@ -21,6 +21,8 @@ pub(crate) struct FileSharing {
     pub(crate) locks: LockReach,
     /// The first rank that sees the file through another cache than rank 0.
     pub(crate) elsewhere: Option<Rank>,
+    /// Whether the handles of all ranks bypass the caches of NFS clients.
+    pub(crate) bypasses_caches: bool,
 }
 
 impl FileSharing {
@@ -30,6 +32,7 @@ impl FileSharing {
             sharing: Sharing::OneCache,
             locks: LockReach::Everywhere,
             elsewhere: None,
+            bypasses_caches: false,
         }
     }
 
@@ -52,6 +55,7 @@ impl FileSharing {
             sharing: Sharing::of(&views),
             locks,
             elsewhere: elsewhere.map(|at| ranks[at]),
+            bypasses_caches: false,
         }
     }
 
@@ -96,9 +100,9 @@ impl FileSharing {
 
     /// Fails if the handles of some ranks cannot be used together: a driver that the program
     /// passed may keep data in the caches of several NFS clients.
-    pub(super) fn check_handles(&self, all_bypass_caches: bool) -> Result<()> {
+    pub(super) fn check_handles(&self) -> Result<()> {
         match self.sharing {
-            Sharing::Nfs if !all_bypass_caches => Err(refusal(
+            Sharing::Nfs if !self.bypasses_caches => Err(refusal(
                 "the ranks see it through several NFS clients, whose caches this driver does not \
                  bypass (the driver nfs does)",
             )),
@@ -151,10 +155,12 @@ pub(super) fn describe_handle(handle: &dyn Handle) -> Result<Vec<u8>> {
 }
 
 /// How the ranks share the files that they have opened, from their descriptions.
-pub(super) fn of_handles(wires: &[&[u8]]) -> (FileSharing, bool) {
-    let bypass = wires.iter().all(|wire| wire.first() == Some(&1));
+pub(super) fn of_handles(wires: &[&[u8]]) -> FileSharing {
     let views = wires.iter().map(|wire| wire.get(1..).unwrap_or_default());
-    (FileSharing::of(views), bypass)
+    FileSharing {
+        bypasses_caches: wires.iter().all(|wire| wire.first() == Some(&1)),
+        ..FileSharing::of(views)
+    }
 }
 
 #[cfg(test)]
@@ -208,7 +214,11 @@ mod tests {
         }
         let memory = nfs.select(pario_driver::resolve("mem:x", None).unwrap());
         assert_eq!(memory.driver.name(), "mem");
-        assert!(nfs.check_handles(false).is_err());
-        nfs.check_handles(true).unwrap();
+        assert!(nfs.check_handles().is_err());
+        let bypassing = FileSharing {
+            bypasses_caches: true,
+            ..nfs
+        };
+        bypassing.check_handles().unwrap();
     }
 }

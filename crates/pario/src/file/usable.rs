@@ -1,10 +1,11 @@
 //! Hints that cannot be honoured: they are dropped with a warning, because a hint must never
 //! turn a correct program into a failing one.
 
+use pario_driver::Handle;
 use pario_hints::{AsyncMethod, Hints, Rmw};
 use pario_transport::{Rank, Transport};
 
-use super::FileSharing;
+use super::{FileSharing, lock_probe};
 use crate::{Mode, warning::warn};
 
 /// The hints of an open file, without those that its ranks or this machine cannot honour. The
@@ -36,12 +37,21 @@ pub(super) fn usable(mut hints: Hints, mode: Mode, comm: &dyn Transport) -> Hint
 }
 
 /// The hints of a file that the ranks share so, without those that need locks which do not exclude
-/// all of them.
-pub(super) fn usable_with(mut hints: Hints, sharing: &FileSharing, comm: &dyn Transport) -> Hints {
-    if hints.pario_rmw != Rmw::Locked {
+/// all of them. *Collective*.
+pub(super) fn usable_with(
+    mut hints: Hints,
+    mode: Mode,
+    handle: &dyn Handle,
+    sharing: &FileSharing,
+    comm: &dyn Transport,
+) -> Hints {
+    if hints.pario_rmw != Rmw::Locked || !mode.can_write() {
         return hints;
     }
-    if let Err(error) = sharing.require_locks("the hint pario_rmw=locked") {
+    let what = "the hint pario_rmw=locked";
+    let locks = sharing.require_locks(what);
+    let locks = locks.and_then(|()| lock_probe::run(comm, handle, sharing, what));
+    if let Err(error) = locks {
         let reason = error.to_string();
         if comm.rank() == Rank(0) {
             warn(&format!("{reason}: it is ignored"));

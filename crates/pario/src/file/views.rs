@@ -140,11 +140,18 @@ impl Inner {
     ) -> Result<Hinting> {
         self.meet(CollectiveCall::SetView, mine.as_ref().err())?;
         let (rank_views, hinting) = rank_views::exchange(&*self.comm, &mine, hinting, before)?;
+        let protocol = self.write_protocol(&rank_views)?;
         let view = Arc::new(mine?.with_rank_views(rank_views));
-        let mut pointer = self.pointer();
-        self.state.settings.change(|it| it.view = view);
-        *pointer = 0;
-        self.shared_pointer.advance_generation();
+        {
+            let mut pointer = self.pointer();
+            self.state.settings.change(|it| {
+                it.view = view;
+                it.protocol = protocol;
+            });
+            *pointer = 0;
+            self.shared_pointer.advance_generation();
+        }
+        self.refresh_placement()?;
         Ok(hinting)
     }
 }

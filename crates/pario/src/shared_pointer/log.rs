@@ -13,7 +13,7 @@ use std::{
 
 use pario_driver::{Access, Batch, Create, Driver, Handle, OpenHow, Posix};
 
-use super::side_file::{nonce, path_of};
+use super::side_file::{elsewhere, nonce, path_of};
 use crate::{
     Result,
     view::{FlattenedView, Use, View},
@@ -52,7 +52,7 @@ impl Log {
     pub(super) fn new(driver: &dyn Driver, path: &Path) -> Log {
         let beside = match driver.is_mounted() {
             true => path.to_owned(),
-            false => std::env::temp_dir().join(path.file_name().unwrap_or_default()),
+            false => elsewhere(path),
         };
         Log {
             beside,
@@ -71,8 +71,7 @@ impl Log {
             return Ok(handle);
         }
         // The program may not be allowed to create files next to its own.
-        let elsewhere = || std::env::temp_dir().join(self.beside.file_name().unwrap_or_default());
-        let handle = create(&self.beside).or_else(|_| create(&elsewhere()))?;
+        let handle = create(&self.beside).or_else(|_| create(&elsewhere(&self.beside)))?;
         // If another thread was faster, this file goes away again.
         Ok(self.handle.get_or_init(|| handle))
     }

@@ -9,7 +9,6 @@
 mod log;
 mod memory;
 mod owner;
-mod served_file;
 mod side_file;
 
 use std::{
@@ -32,10 +31,25 @@ use crate::{Error, ErrorKind, Result, agree, file::FileSharing, warning::warn};
 trait Method: Send + Sync + Debug {
     /// The name, for explanations.
     fn name(&self) -> &'static str;
+    /// Sets the position before the first use. Called on all ranks, which synchronise afterwards.
+    fn start_at(&self, rank: Rank, position: u64) -> io::Result<()> {
+        match rank {
+            Rank(0) => self.update(Generation(0), Change::Set(position)).map(drop),
+            _ => Ok(()),
+        }
+    }
     /// Makes a generation that no rank uses yet start at zero.
     fn prepare(&self, generation: Generation) -> io::Result<()>;
     /// Changes the value and returns the old one.
     fn update(&self, generation: Generation, change: Change) -> io::Result<u64>;
+    /// Whether this rank has used something that must be removed.
+    fn is_used(&self) -> bool {
+        false
+    }
+    /// Removes it. Called on one rank, when no rank uses the pointer any more.
+    fn remove(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A change of the position.
@@ -105,13 +119,12 @@ pub(crate) struct SharedPointer {
 }
 
 impl SharedPointer {
-    /// *Collective*. A side file is created next to the data file `beside`, if one is needed. A
-    /// rank other than its `opener` opens it when it first needs it.
+    /// *Collective*. A side file is next to the data file `beside`; it is created when a rank first
+    /// uses the pointer.
     pub(crate) fn new(
         comm: &dyn Transport,
         preference: Preference,
         beside: Beside<'_>,
-        opener: &dyn Fn(Rank) -> Rank,
     ) -> Result<SharedPointer> {
         let segment = match preference {
             Preference::SideFile | Preference::Owner => None,
@@ -132,17 +145,7 @@ impl SharedPointer {
                          the shared pointer is in a file",
                     );
                 }
-                let Beside {
-                    driver,
-                    path,
-                    sharing,
-                } = beside;
-                match !driver.is_mounted() && driver.capabilities().between_processes {
-                    true => served_file::ServedFile::new(comm, driver, path)
-                        .map(|file| Box::new(file) as _),
-                    false => side_file::SideFile::new(comm, path, sharing, opener)
-                        .map(|file| Box::new(file) as _),
-                }
+                side_file::SideFile::new(comm, beside).map(|file| Box::new(file) as _)
             }
         };
         let method = match agree::agree(comm, made) {
@@ -213,6 +216,28 @@ impl SharedPointer {
         Ok(())
     }
 
+    /// Sets the position before the first use, on all ranks, which synchronise afterwards.
+    pub(crate) fn start_at(&self, rank: Rank, position: u64) -> Result<()> {
+        match &self.method {
+            Ok(method) => Ok(method.start_at(rank, position)?),
+            // For callers that use the pointer.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Whether this rank has used something that must be removed.
+    pub(crate) fn is_used(&self) -> bool {
+        self.method.as_ref().is_ok_and(|method| method.is_used())
+    }
+
+    /// Removes it. Called on one rank, when no rank uses the pointer any more.
+    pub(crate) fn remove(&self) -> Result<()> {
+        match &self.method {
+            Ok(method) => Ok(method.remove()?),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Called by rank 0 before the ranks synchronise.
     pub(crate) fn prepare_generation(&self) -> Result<()> {
         if let Ok(method) = self.method() {
@@ -235,14 +260,6 @@ mod tests {
     use super::*;
 
     fn pointer_test(preference: Preference, name: &'static str) {
-        pointer_test_opened_by(preference, name, &|rank| rank);
-    }
-
-    fn pointer_test_opened_by(
-        preference: Preference,
-        name: &'static str,
-        opener: &(dyn Fn(Rank) -> Rank + Sync),
-    ) {
         let directory = tempfile::tempdir().unwrap();
         let data = directory.path().join("data");
         let driver: Arc<dyn Driver> = Arc::new(Posix::new());
@@ -252,7 +269,9 @@ mod tests {
             sharing: &FileSharing::alone(),
         };
         let results = pario_transport::threads::run(4, |comm| {
-            let pointer = SharedPointer::new(&*comm, preference, beside, opener).unwrap();
+            let pointer = SharedPointer::new(&*comm, preference, beside).unwrap();
+            pointer.start_at(comm.rank(), 7).unwrap();
+            comm.barrier().unwrap();
             assert_eq!(pointer.explain(), name);
             let mut taken = Vec::new();
             for round in 0..50u64 {
@@ -265,6 +284,9 @@ mod tests {
                 comm.barrier().unwrap();
                 pointer.advance_generation();
             }
+            if comm.rank() == Rank(0) {
+                pointer.remove().unwrap();
+            }
             taken
         });
         let mut all: Vec<_> = results
@@ -273,7 +295,10 @@ mod tests {
             .collect();
         all.sort_unstable();
         let expected: Vec<_> = (0..50)
-            .flat_map(|round| (0..12).map(move |step| (round, 2 * step)))
+            .flat_map(|round| {
+                let start = if round == 0 { 7 } else { 0 };
+                (0..12).map(move |step| (round, start + 2 * step))
+            })
             .collect();
         assert_eq!(all, expected);
         assert_eq!(
@@ -299,9 +324,31 @@ mod tests {
     }
 
     #[test]
-    fn ranks_can_open_a_side_file_after_its_name_is_gone() {
-        pointer_test_opened_by(Preference::SideFile, "file", &|_| Rank(0));
-        pointer_test_opened_by(Preference::SideFile, "file", &|rank| Rank(rank.0 / 2 * 2));
+    fn a_pointer_that_is_not_used_creates_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path().join("data");
+        let driver: Arc<dyn Driver> = Arc::new(Posix::new());
+        let results = pario_transport::threads::run(2, |comm| {
+            let beside = Beside {
+                driver: &driver,
+                path: &data,
+                sharing: &FileSharing::alone(),
+            };
+            let pointer = SharedPointer::new(&*comm, Preference::SideFile, beside).unwrap();
+            pointer.start_at(comm.rank(), 5).unwrap();
+            comm.barrier().unwrap();
+            let files = || std::fs::read_dir(directory.path()).unwrap().count();
+            assert_eq!((files(), pointer.is_used()), (0, false));
+            comm.barrier().unwrap();
+            if comm.rank() == Rank(1) {
+                assert_eq!(pointer.load().unwrap(), 5);
+                assert_eq!((files(), pointer.is_used()), (1, true));
+                pointer.remove().unwrap();
+                pointer.remove().unwrap();
+                assert_eq!(files(), 0);
+            }
+        });
+        results.into_iter().for_each(|result| result.unwrap());
     }
 
     #[test]
@@ -313,7 +360,7 @@ mod tests {
                 path: Path::new("unused"),
                 sharing: &FileSharing::alone(),
             };
-            let pointer = SharedPointer::new(&*comm, Preference::Memory, unused, &|rank| rank);
+            let pointer = SharedPointer::new(&*comm, Preference::Memory, unused);
             let pointer = pointer.unwrap();
             pointer.store(u64::MAX - 1).unwrap();
             assert!(pointer.advance(2).is_err());

@@ -2,15 +2,16 @@
 //! delay or reject it.
 
 use std::{
-    fmt, io,
+    fmt, fs, io,
     ops::Range,
-    path::Path,
+    os::fd::AsFd,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
 use pario_driver::{
     Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, Handle, LockMode, OpenHow,
-    Outcome, Posix, RangeLock,
+    Outcome, Posix, RangeLock, WriterFlag,
 };
 
 /// A call of a driver.
@@ -54,6 +55,8 @@ pub(crate) struct Probe {
     shared: Arc<Shared>,
     /// What this one claims about the file system.
     change_facts: fn(&mut Facts),
+    /// Whether its handles claim to bypass the caches of NFS clients.
+    is_uncached: bool,
 }
 
 impl Probe {
@@ -76,6 +79,7 @@ impl Probe {
             inner,
             shared: Arc::new(shared),
             change_facts: |_| (),
+            is_uncached: false,
         })
     }
 
@@ -84,6 +88,15 @@ impl Probe {
         let probe = Probe::listening();
         Arc::new(Probe {
             change_facts,
+            ..(*probe).clone()
+        })
+    }
+
+    /// One that only listens, and stands for several NFS clients.
+    pub(crate) fn uncached() -> Arc<Probe> {
+        let probe = Probe::listening();
+        Arc::new(Probe {
+            is_uncached: true,
             ..(*probe).clone()
         })
     }
@@ -123,6 +136,7 @@ impl Driver for Probe {
             inner,
             shared: self.shared.clone(),
             facts,
+            uncached: self.is_uncached.then(|| path.to_owned()),
         }))
     }
 
@@ -136,6 +150,8 @@ struct ProbeHandle {
     inner: Arc<dyn Handle>,
     shared: Arc<Shared>,
     facts: Facts,
+    /// The file, if the handle claims to bypass caches.
+    uncached: Option<PathBuf>,
 }
 
 impl ProbeHandle {
@@ -216,6 +232,15 @@ impl Handle for ProbeHandle {
 
     fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    fn bypasses_cache(&self) -> bool {
+        self.uncached.is_some()
+    }
+
+    fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {
+        let open = |path| WriterFlag::of(fs::File::open(path)?.as_fd());
+        self.uncached.as_ref().map(open).transpose()
     }
 
     fn close(&self) -> io::Result<()> {

@@ -6,14 +6,14 @@
 use std::{io, ops::Range, path::Path, sync::Arc, thread, time::Duration};
 
 use pario_driver::{
-    Advice, Batch, Capabilities, Completion, Driver, Facts, Handle, LockMode, OpenHow, Outcome,
-    RangeLock,
+    Advice, Batch, Capabilities, Completion, Driver, Facts, Handle, Lease, LockMode, OpenHow,
+    Outcome, RangeLock, Suspension,
 };
 
 /// Long enough for another thread to be scheduled.
 const PAUSE: Duration = Duration::from_micros(30);
 
-/// What becomes of locks.
+/// What becomes of locks and leases.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Locks {
     Kept,
@@ -71,6 +71,18 @@ impl CarelessHandle {
     }
 }
 
+/// A lease that nobody granted.
+#[derive(Debug)]
+struct Forged;
+
+impl Lease for Forged {
+    fn is_intact(&self) -> bool {
+        true
+    }
+}
+
+impl Suspension for Forged {}
+
 impl Handle for CarelessHandle {
     fn transfer(&self, batch: &Batch<'_>) -> Outcome {
         thread::sleep(PAUSE);
@@ -107,6 +119,20 @@ impl Handle for CarelessHandle {
 
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
         self.handle.try_lock(self.locked(range), mode)
+    }
+
+    fn lease(&self) -> Option<Box<dyn Lease>> {
+        match self.locks {
+            Locks::Kept => self.handle.lease(),
+            Locks::Ignored => Some(Box::new(Forged)),
+        }
+    }
+
+    fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
+        match self.locks {
+            Locks::Kept => self.handle.suspend(),
+            Locks::Ignored => Some(Box::new(Forged)),
+        }
     }
 
     fn facts(&self) -> &Facts {

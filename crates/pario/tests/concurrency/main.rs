@@ -8,6 +8,8 @@ mod careless;
 mod checker;
 mod disjoint;
 mod holes;
+mod leases;
+mod neighbour;
 #[path = "../common/seeds.rs"]
 mod seeds;
 mod serial;

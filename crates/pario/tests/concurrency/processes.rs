@@ -6,11 +6,21 @@
 
 mod atomic;
 mod disjoint;
+mod neighbour;
 #[path = "../common/seeds.rs"]
 mod seeds;
 mod serial;
 
-use std::{process::ExitCode, sync::Arc};
+use std::{
+    ffi::OsStr,
+    io,
+    path::Path,
+    process::{Command, ExitCode, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use pario::{Atomicity, File, Info, Mode, Result};
 use pario_transport::{Transport, processes};
@@ -36,19 +46,24 @@ fn complaints(
         Ok(Some(complaint)) => complaint.into_bytes(),
         Err(error) => error.to_string().into_bytes(),
     });
-    let mut complaints: Vec<String> = results
+    let mut complaints = said(results);
+    let left = std::fs::read_dir(directory.path()).unwrap().count();
+    if left != 1 {
+        complaints.push(format!("{left} files are in the directory"));
+    }
+    complaints
+}
+
+/// What ranks complained about, or how they failed.
+fn said(results: Vec<std::result::Result<Vec<u8>, impl ToString>>) -> Vec<String> {
+    results
         .into_iter()
         .map(|result| match result {
             Ok(complaint) => String::from_utf8_lossy(&complaint).into_owned(),
             Err(failure) => failure.to_string(),
         })
         .filter(|complaint| !complaint.is_empty())
-        .collect();
-    let left = std::fs::read_dir(directory.path()).unwrap().count();
-    if left != 1 {
-        complaints.push(format!("{left} files are in the directory"));
-    }
-    complaints
+        .collect()
 }
 
 fn disjoint_writes(seed: u64, prefix: &str) -> Vec<String> {
@@ -81,12 +96,69 @@ fn atomic_mode(seed: u64, prefix: &str) -> Vec<String> {
     })
 }
 
+/// The argument with which this program is a neighbour: the file and the number of ranks
+/// follow.
+const NEIGHBOUR: &str = "neighbour";
+
+/// Another process writes into the holes between the ranks' pieces.
+fn holes_beside_a_neighbour(seed: u64, prefix: &str) -> Vec<String> {
+    let ranks = 1 + seed as u32 % 3;
+    // SAFETY: replaces the alarm of the case before; no handler is involved.
+    unsafe { libc::alarm(CASE_SECONDS_MAX) };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let mut neighbour = Command::new(std::env::current_exe().unwrap())
+        .args([
+            NEIGHBOUR.as_ref(),
+            path.as_os_str(),
+            ranks.to_string().as_ref(),
+        ])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let name = format!("{prefix}{}", path.display());
+    let open = |comm: &Arc<dyn Transport>, info: &Info| File::open(comm, &name, NEW, info);
+    let results = processes::run(ranks, |comm| match neighbour::write_pieces(&comm, &open) {
+        Ok(None) => Vec::new(),
+        Ok(Some(complaint)) => complaint.into_bytes(),
+        Err(error) => error.to_string().into_bytes(),
+    });
+    drop(neighbour.stdin.take());
+    let mut complaints = said(results);
+    if !neighbour.wait().unwrap().success() {
+        complaints.push("the neighbour lost bytes".to_owned());
+    }
+    complaints
+}
+
+/// What a neighbour does until its standard input ends.
+fn be_neighbour(path: &OsStr, ranks: u32) -> ExitCode {
+    let stop = Arc::new(AtomicBool::new(false));
+    let is_over = stop.clone();
+    std::thread::spawn(move || {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        stop.store(true, Ordering::Release);
+    });
+    match neighbour::write_holes(Path::new(path), ranks, || is_over.load(Ordering::Acquire)) {
+        None => ExitCode::SUCCESS,
+        Some(_) => ExitCode::FAILURE,
+    }
+}
+
 type Test = fn(u64, &str) -> Vec<String>;
 
 fn main() -> ExitCode {
-    let tests: [(&str, Test, u64); 2] = [
+    let arguments: Vec<_> = std::env::args_os().collect();
+    if let [_, role, path, ranks] = &arguments[..]
+        && role == NEIGHBOUR
+    {
+        let ranks = ranks.to_str().unwrap().parse().unwrap();
+        return be_neighbour(path, ranks);
+    }
+    let tests: [(&str, Test, u64); 3] = [
         ("disjoint writes lose nothing", disjoint_writes, 4),
         ("atomic mode has a serial order", atomic_mode, 9),
+        ("a neighbour loses nothing", holes_beside_a_neighbour, 3),
     ];
     let mut code = ExitCode::SUCCESS;
     for (name, test, cases) in tests {

@@ -3,7 +3,7 @@
 //!
 //! | rule | what | tested in |
 //! |---|---|---|
-//! | 1 | windows with holes, read-modify-write | `safety`, `locked_writes`; every combination in `concurrency` |
+//! | 1 | windows with holes, read-modify-write | `safety`, `locked_writes`; between NFS clients in `rewriting`; every combination in `concurrency` |
 //! | 2 | incoherent file systems between nodes | `several-hosts` of the drop-in library |
 //! | 3 | no mapped files, no signal handlers | `safety`; `processes` |
 //! | 4 | locks of ranks and of threads | `safety`; the driver's conformance suite |
@@ -47,6 +47,7 @@ mod flight;
 mod locked_writes;
 mod messages;
 mod results;
+mod rewriting;
 mod safety;
 mod scale;
 mod views;

@@ -1,9 +1,7 @@
 //! Individual: every rank moves its own data, as in an independent call.
 
 use super::{Algorithm, Decisions};
-use crate::{
-    Access, Case, Client, Direction, Fitness, LockProtocol, Plan, Rewriting, coverage, locks,
-};
+use crate::{Access, Case, Client, Direction, Fitness, LockProtocol, Plan, coverage, locks};
 
 /// Every rank moves its own data.
 #[derive(Debug)]
@@ -74,7 +72,7 @@ impl Algorithm for Individual {
                 5,
                 format!(
                     "pieces of {piece} bytes on several nodes would contend for locks of {} bytes",
-                    case.boundary()
+                    case.boundary_at(case.region().start)
                 ),
             ),
             _ if is_lopsided(case) => Fitness::suits(
@@ -157,7 +155,7 @@ fn is_sparse(case: &Case<'_>) -> bool {
 /// Whether windows would be written in about as many pieces as the ranks have.
 /// Sampled where all ranks have data.
 fn has_isolated_pieces(case: &Case<'_>) -> bool {
-    if case.direction == Direction::Read || case.tuning.rewriting == Rewriting::Allowed {
+    if case.direction == Direction::Read || case.can_rewrite_holes() {
         return false;
     }
     let region = case.region();
@@ -194,5 +192,5 @@ fn contends_for_locks(case: &Case<'_>, piece: u64) -> bool {
         && case.pattern().nodes > 1
         // Locks are granted on ranges that are as long as possible, so that those of interleaved
         // pieces are in each other's way even if no piece shares a lock.
-        && (piece < case.boundary() || case.pattern().is_interleaved || locks::are_shared(case))
+        && (piece < case.boundary_at(case.region().start) || case.pattern().is_interleaved || locks::are_shared(case))
 }

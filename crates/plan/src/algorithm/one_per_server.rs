@@ -20,8 +20,9 @@ impl Algorithm for OnePerServer {
         if let Some(unfit) = descending_offsets(case) {
             return unfit;
         }
-        let Some(striping) = case.striping() else {
-            return Fitness::unfit("the striping of the file is unknown");
+        let striping = match case.one_striping() {
+            Ok(striping) => striping,
+            Err(unfit) => return unfit,
         };
         let enough = striping.count <= u64::from(case.ranks());
         match (case.direction, case.facts.lock_protocol, enough) {

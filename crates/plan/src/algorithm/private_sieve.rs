@@ -29,6 +29,12 @@ impl Algorithm for PrivateSieve {
             return Fitness::suits(1, "every rank would read the whole region from the servers");
         }
         let pattern = case.pattern();
+        if case.facts.client == Client::Kernel && pattern.nodes > 1 {
+            return Fitness::suits(
+                5,
+                "every node would request the whole region from the servers",
+            );
+        }
         let ranks = case.ranks();
         match (pattern.is_interleaved, ranks <= RANKS_PER_NODE_MAX) {
             (true, true) if pattern.nodes == 1 => {

@@ -87,10 +87,9 @@ pub(super) fn by_name_only() -> Fitness {
     Fitness::suits(1, "`resonant` chooses among its forms")
 }
 
-/// Rejects a case whose striping is unknown.
+/// Rejects a case whose striping is unknown or changes.
 pub(super) fn unknown_striping(case: &Case<'_>) -> Option<Fitness> {
-    let unknown = case.striping().is_none();
-    unknown.then(|| Fitness::unfit("the striping of the file is unknown"))
+    case.one_striping().err()
 }
 
 /// When those who wait for a rank's requests may send theirs.

@@ -31,9 +31,9 @@ impl Partition for ByServer {
     }
 
     fn fitness(&self, case: &Case<'_>) -> Fitness {
-        match case.striping() {
-            None => Fitness::unfit("the striping of the file is unknown"),
-            Some(_) => static_cyclic::fitness(
+        match case.one_striping() {
+            Err(unfit) => unfit,
+            Ok(_) => static_cyclic::fitness(
                 case,
                 65,
                 "each server gets requests from one agent, which has most of its data",

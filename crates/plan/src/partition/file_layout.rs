@@ -14,9 +14,9 @@ impl Partition for FileLayout {
     }
 
     fn fitness(&self, case: &Case<'_>) -> Fitness {
-        match case.striping() {
-            None => Fitness::unfit("the striping of the file is unknown"),
-            Some(_) => {
+        match case.one_striping() {
+            Err(unfit) => unfit,
+            Ok(_) => {
                 static_cyclic::fitness(case, 60, "each server gets requests from one aggregator")
             }
         }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::{Partition, cyclic, static_cyclic, stripes};
+use super::{Partition, assumed_stripes, cyclic, static_cyclic};
 use crate::{Case, Fitness, Realm, Striping};
 
 /// Static-cyclic within groups of aggregators.
@@ -28,14 +28,12 @@ impl Partition for GroupCyclic {
     }
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
-        let region = case.region();
-        match case.facts.sections(region.clone()) {
-            None => divide(&region, stripes(case, candidates), candidates),
-            Some(sections) => sections
-                .iter()
-                .flat_map(|(file, striping)| divide(file, *striping, candidates))
-                .collect(),
-        }
+        let sections = case.facts.sections(case.region());
+        let divided = sections.iter().flat_map(|(file, striping)| {
+            let striping = striping.unwrap_or_else(|| assumed_stripes(case, candidates));
+            divide(file, striping, candidates)
+        });
+        divided.collect()
     }
 }
 

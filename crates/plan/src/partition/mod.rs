@@ -70,11 +70,16 @@ pub fn by_name(name: &str) -> Option<&'static dyn Partition> {
         .find(|partition| partition.name() == name)
 }
 
-/// The file's stripes; if striping is unknown, as if each candidate were a
-/// server and a stripe as long as a lock.
+/// The file's stripes, or those that are assumed if the striping is unknown.
 fn stripes(case: &Case<'_>, candidates: &[u32]) -> Striping {
-    case.striping().unwrap_or(Striping {
+    let known = case.striping();
+    known.unwrap_or_else(|| assumed_stripes(case, candidates))
+}
+
+/// As if each candidate were a server and a stripe as long as a lock.
+fn assumed_stripes(case: &Case<'_>, candidates: &[u32]) -> Striping {
+    Striping {
         unit: case.boundary(),
         count: candidates.len().max(1) as u64,
-    })
+    }
 }

@@ -3,7 +3,7 @@
 //! aggregator's cache stays valid.
 
 use super::{Partition, cyclic, static_cyclic};
-use crate::{Case, Fitness, PersistentRealms, Realm};
+use crate::{Case, Fitness, LockProtocol, PersistentRealms, Realm};
 
 /// Blocks sized by the first call, assigned round-robin for all calls.
 #[derive(Debug)]
@@ -39,13 +39,45 @@ impl Persistent {
         let block = match self.alignment {
             Alignment::Byte => share,
             Alignment::Boundary => share
-                .checked_next_multiple_of(case.boundary())
+                .checked_next_multiple_of(boundary_of_file(case))
                 .unwrap_or(share),
         };
         PersistentRealms {
             block,
             owners: candidates.to_vec(),
         }
+    }
+}
+
+/// Longer multiples of different stripes are not worth it: a single block would be
+/// the whole file.
+const COMMON_BYTES_MAX: u64 = 1 << 30;
+
+/// The alignment of blocks of the whole file: a multiple of the stripes of all
+/// its components, if there is a reasonable one.
+fn boundary_of_file(case: &Case<'_>) -> u64 {
+    let boundary = case.boundary();
+    if case.tuning.realm_alignment.is_some() || case.facts.lock_protocol == LockProtocol::Token {
+        return boundary;
+    }
+    let components = case.facts.placement.iter().flat_map(|it| it.components());
+    let mut units = components.map(|it| it.striping.unit);
+    let common = units.try_fold(1, |common: u64, unit| {
+        let lowest = common / greatest_common_divisor(common, unit);
+        lowest
+            .checked_mul(unit)
+            .filter(|it| *it <= COMMON_BYTES_MAX)
+    });
+    match common {
+        Some(common) if common > 1 => common,
+        _ => boundary,
+    }
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    match b {
+        0 => a,
+        _ => greatest_common_divisor(b, a % b),
     }
 }
 
@@ -77,6 +109,8 @@ impl Partition for Persistent {
 
 #[cfg(test)]
 mod tests {
+    use pario_types::{Component, Placement, Storage, Striping};
+
     use super::*;
     use crate::testing::{Fixture, dense};
 
@@ -100,6 +134,28 @@ mod tests {
             let owner = (1u64 << 40) / block % 3;
             assert!(realms[owner as usize].1.owns(1 << 40));
         }
+    }
+
+    #[test]
+    fn blocks_are_whole_stripes_of_every_component() {
+        let component = |file, unit| Component {
+            file,
+            striping: Striping { unit, count: 2 },
+            storage: Storage::Unknown,
+        };
+        let block = |units: [u64; 2]| {
+            let mut fixture = Fixture::new(vec![dense(0, 30 << 20); 3]);
+            let [first, rest] = units;
+            let components = vec![
+                component(0..64 << 20, first),
+                component(64 << 20..u64::MAX, rest),
+            ];
+            fixture.facts.placement = Placement::new(components);
+            let realms = Persistent::ALIGNED.remember(&fixture.case(), &[0, 1, 2]);
+            realms.unwrap().block
+        };
+        assert_eq!(block([1 << 20, 4 << 20]), 12 << 20);
+        assert_eq!(block([3 << 20, 2 << 20]), 12 << 20);
     }
 
     #[test]

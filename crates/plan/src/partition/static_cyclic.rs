@@ -15,6 +15,9 @@ impl Partition for StaticCyclic {
     }
 
     fn fitness(&self, case: &Case<'_>) -> Fitness {
+        if case.facts.sections(case.region()).len() > 1 {
+            return Fitness::unfit("the striping changes within the accessed part of the file");
+        }
         fitness(
             case,
             70,
@@ -23,7 +26,8 @@ impl Partition for StaticCyclic {
     }
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
-        cyclic::assign(case.boundary(), 0, candidates, &case.region())
+        let region = case.region();
+        cyclic::assign(case.boundary_at(region.start), 0, candidates, &region)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{Case, Setting};
-use crate::{Rank, Result, Transport};
+use crate::{Gathered, Rank, Result, Transport};
 
 /// Around the sizes at which transports switch methods.
 const LENGTHS: [usize; 10] = [0, 1, 8, 16, 247, 248, 249, 4096, 65_000, 600_000];
@@ -18,6 +18,9 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         case("collectives::all_gather", |setting| {
             setting.run(|transport| all_gather(transport, setting));
+        }),
+        case("collectives::all_gather_unless_same", |setting| {
+            setting.run(all_gather_unless_same);
         }),
         case("collectives::broadcast", |setting| {
             setting.run(|transport| broadcast(transport, setting));
@@ -56,6 +59,33 @@ pub(super) fn all_gather(transport: &Arc<dyn Transport>, setting: &Setting<'_>) 
         let all = transport.all_gather(&word(me))?;
         let expected = (0..transport.size()).map(word);
         assert!(all.into_iter().eq(expected), "round {round}");
+    }
+    Ok(())
+}
+
+/// All give the same byte, or one of them something else, and some may not ask.
+fn all_gather_unless_same(transport: &Arc<dyn Transport>) -> Result<()> {
+    let (me, size) = (transport.rank().0, transport.size());
+    let mut all = Gathered::default();
+    for round in 0..200_u32 {
+        let odd_one = (round % 4 == 3).then_some(round / 4 % size);
+        let given = |rank| match odd_one {
+            Some(odd) if odd == rank => [&[8][..], &[], &[7, 7], &[0; 300]][round as usize / 4 % 4],
+            _ => &[7][..],
+        };
+        if round % 5 == me {
+            transport.all_gather_into(given(me), &mut all)?;
+            assert!(all.iter().eq((0..size).map(given)), "round {round}");
+            continue;
+        }
+        match transport.all_gather_unless_same(given(me), &mut all)? {
+            true => {
+                let mut others = (0..size).map(given);
+                assert!(others.all(|theirs| theirs == given(me)), "round {round}");
+                assert!(all.is_empty(), "round {round}");
+            }
+            false => assert!(all.iter().eq((0..size).map(given)), "round {round}"),
+        }
     }
     Ok(())
 }

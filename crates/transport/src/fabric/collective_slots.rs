@@ -134,6 +134,20 @@ impl CollectiveSlots {
         true
     }
 
+    /// Whether every rank gave this one byte to an operation that all have entered.
+    pub(super) fn have_all_given(self, world: &World, byte: u8, operation: u64) -> bool {
+        let memory = &world.memory;
+        (0..world.ranks as usize).all(|rank| {
+            let slot = world.geometry.slot(self.0, rank, operation);
+            let mut given = [0];
+            let length = memory.atomic_u64(slot).load(Ordering::Relaxed);
+            length == 1 && {
+                memory.load_bytes(slot + size_of::<u64>(), &mut given);
+                given == [byte]
+            }
+        })
+    }
+
     fn state(self, world: &World) -> &AtomicU32 {
         world.memory.atomic_u32(world.geometry.slot_set(self.0))
     }

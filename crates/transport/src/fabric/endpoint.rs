@@ -135,9 +135,44 @@ impl Endpoint {
     /// Gathers with slots, and by messages what is too long for them: the slots
     /// tell every rank who sends.
     fn gather_in(&self, slots: CollectiveSlots, mine: &[u8], all: &mut Gathered) -> Result<()> {
+        let operation = self.contribute(slots, mine)?;
+        self.collect(slots, operation, mine, all)
+    }
+
+    /// As [`gather_in`](Self::gather_in), unless all ranks gave the same byte; whether they did.
+    fn gather_unless_same_in(
+        &self,
+        slots: CollectiveSlots,
+        mine: &[u8],
+        all: &mut Gathered,
+    ) -> Result<bool> {
+        let operation = self.contribute(slots, mine)?;
+        if let [byte] = mine
+            && slots.have_all_given(&self.engine.world, *byte, operation)
+        {
+            all.clear();
+            return Ok(true);
+        }
+        self.collect(slots, operation, mine, all)?;
+        Ok(false)
+    }
+
+    /// Enters the next operation with a contribution and waits for those of all ranks; the
+    /// operation.
+    fn contribute(&self, slots: CollectiveSlots, mine: &[u8]) -> Result<u64> {
         let operation = self.next_operation();
         slots.enter(&self.engine, operation, mine, Wakes::Last)?;
         slots.await_all(&self.engine, operation)?;
+        Ok(operation)
+    }
+
+    fn collect(
+        &self,
+        slots: CollectiveSlots,
+        operation: u64,
+        mine: &[u8],
+        all: &mut Gathered,
+    ) -> Result<()> {
         let (me, size) = (self.rank(), self.size());
         if mine.len() > INLINE_BYTES {
             for distance in 1..size {
@@ -383,6 +418,13 @@ impl Transport for Endpoint {
                 all.set(&collectives::all_gather(self, mine)?);
                 Ok(())
             }
+        }
+    }
+
+    fn all_gather_unless_same(&self, mine: &[u8], all: &mut Gathered) -> Result<bool> {
+        match self.slots {
+            Some(slots) => self.gather_unless_same_in(slots, mine, all),
+            None => self.all_gather_into(mine, all).map(|()| false),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use crate::BuildNumberHasher;
+
 /// The number of a duplicate of a transport. A number is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContextId(pub u64);
@@ -32,7 +34,7 @@ impl ContextId {
 /// duplicate already. After that it is open, and at last closed.
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
-    open: HashSet<ContextId>,
+    open: HashSet<ContextId, BuildNumberHasher>,
     seen: [Seen; 2],
 }
 

@@ -14,7 +14,7 @@ use std::collections::{HashMap, VecDeque};
 pub use contexts::ContextId;
 use contexts::Contexts;
 
-use crate::{Rank, Result, Tag, TransportError};
+use crate::{BuildNumberHasher, Rank, Result, Tag, TransportError};
 
 /// What a packet belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +51,9 @@ const SPARE_CHANNELS: usize = 16;
 #[derive(Debug, Default)]
 pub struct UnexpectedQueue {
     contexts: Contexts,
-    channels: HashMap<(ContextId, Tag), Channel>,
+    channels: HashMap<(ContextId, Tag), Channel, BuildNumberHasher>,
     /// By sender, whose messages arrive one after the other.
-    incomplete: HashMap<Rank, Incomplete>,
+    incomplete: HashMap<Rank, Incomplete, BuildNumberHasher>,
     spare: Vec<Channel>,
 }
 

@@ -14,6 +14,7 @@ use std::{
     collections::HashMap,
     ffi::CStr,
     fs, io,
+    ops::Range,
     os::{
         fd::{AsRawFd, BorrowedFd},
         unix::fs::MetadataExt,
@@ -28,6 +29,8 @@ const GROUP_LOCK: u64 = 0x4008_669e;
 const GROUP_UNLOCK: u64 = 0x4008_669f;
 const RAID0: u32 = 0x001;
 const OVERSTRIPED: u32 = 0x201;
+/// `LCME_FL_INIT`.
+const INSTANTIATED: u32 = 0x10;
 
 /// A call that the double answered, with its result.
 pub type Answered = (&'static str, Result<(), i32>);
@@ -42,9 +45,13 @@ pub struct LustreDouble {
 
 #[derive(Debug, Default)]
 struct State {
-    /// `None`: the attribute does not exist.
+    /// The default of directories; `None`: the attribute does not exist.
     directory: Option<Vec<u8>>,
+    /// That of the root of the mount; `None`: that of the others.
+    root: Option<Vec<u8>>,
     layouts: HashMap<Inode, Vec<u8>>,
+    /// The components of files that are created as usual, if they have any.
+    progressive: Vec<(Range<u64>, PlainLayout)>,
     /// The group, and the descriptors that hold it.
     groups: HashMap<Inode, (u64, Vec<i32>)>,
     answered: Vec<Answered>,
@@ -71,6 +78,43 @@ impl LustreDouble {
     /// Sets the default of directories.
     pub fn set_directory(&self, layout: Option<Vec<u8>>) {
         self.state().directory = layout;
+    }
+
+    /// Sets the default of the directory at which the file system is mounted, if
+    /// it is not that of the others.
+    pub fn set_root(&self, layout: Vec<u8>) {
+        self.state().root = Some(layout);
+    }
+
+    /// Gives new files these components. A component gets its objects once the
+    /// file has data in it; a count of 0xffff is all servers then.
+    pub fn set_progressive(&self, components: Vec<(Range<u64>, PlainLayout)>) {
+        let mut state = self.state();
+        state.directory = Some(self.progressive(&components, 0));
+        state.progressive = components;
+    }
+
+    /// The composite layout of a file of `size` bytes. As measured, its generation
+    /// changes when a component gets objects.
+    fn progressive(&self, components: &[(Range<u64>, PlainLayout)], size: u64) -> Vec<u8> {
+        let mut generation = 1;
+        let entries = components.iter().zip(1..).map(|((file, plain), id)| {
+            let has_objects = file.start == 0 || size > file.start;
+            let (flags, plain) = match has_objects {
+                true => (INSTANTIATED, self.allocate(&plain.to_bytes(), None)),
+                false => (0, plain.to_bytes()),
+            };
+            generation += u32::from(has_objects);
+            ComponentLayout {
+                id,
+                flags,
+                start: file.start,
+                end: file.end,
+                plain,
+            }
+        });
+        let entries: Vec<_> = entries.collect();
+        composite(generation, &entries)
     }
 
     /// Makes every attempt to set a layout fail with this error.
@@ -104,6 +148,10 @@ impl LustreDouble {
         }
         if is_delayed(file)? {
             return Ok(None);
+        }
+        if !state.progressive.is_empty() {
+            let size = status(file)?.len();
+            return Ok(Some(self.progressive(&state.progressive, size)));
         }
         let default = state.directory.clone();
         let layout = match default {
@@ -215,7 +263,10 @@ impl FileControl for LustreDouble {
         }
         let mut state = self.state();
         let value = match inode(file)?.1 {
-            true => state.directory.clone(),
+            true => match is_root(file)? {
+                true => state.root.clone().or_else(|| state.directory.clone()),
+                false => state.directory.clone(),
+            },
             false => self.layout(&mut state, file)?,
         };
         let value = value.ok_or_else(none)?;
@@ -249,10 +300,22 @@ impl FileControl for LustreDouble {
     }
 }
 
+fn status(file: BorrowedFd<'_>) -> io::Result<fs::Metadata> {
+    fs::File::from(file.try_clone_to_owned()?).metadata()
+}
+
 /// The file's identity, and whether it is a directory.
 fn inode(file: BorrowedFd<'_>) -> io::Result<(Inode, bool)> {
-    let status = fs::File::from(file.try_clone_to_owned()?).metadata()?;
+    let status = status(file)?;
     Ok(((status.dev(), status.ino()), status.is_dir()))
+}
+
+/// Whether a directory is the root of its mount.
+fn is_root(directory: BorrowedFd<'_>) -> io::Result<bool> {
+    let place = format!("/proc/self/fd/{}/..", directory.as_raw_fd());
+    let parent = fs::metadata(place)?;
+    let (device, number) = inode(directory)?.0;
+    Ok(parent.dev() != device || parent.ino() == number)
 }
 
 /// Whether the file was opened with `O_LOV_DELAY_CREATE`. The kernel keeps one

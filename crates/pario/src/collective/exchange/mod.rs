@@ -138,7 +138,7 @@ fn packing(operation: &Operation, accesses: &[Access], holes: Holes) -> Packing 
         .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
     let span = span.map_or(0, |span| span.end - span.start);
     let hints = operation.hints();
-    let is_close = span / pieces.max(1) <= hints.pario_sieve_extent
+    let is_close = span / pieces.max(1) <= operation.sieve_extent()
         || is_sieve_requested(hints, operation.direction());
     match takes_gaps && is_close {
         true => Packing::Never,

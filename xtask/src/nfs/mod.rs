@@ -1,11 +1,14 @@
 //! `cargo xtask nfs`: pario on a real NFS server with several client nodes, in a virtual machine.
 
+mod mpi;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::shell::{self, Outcome, cargo, program};
+use crate::shell::{self, Outcome, cargo};
 use crate::vm::{Machine, Nodes};
+use mpi::{MPIS, Mpi};
 
 /// How much to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,25 +19,24 @@ pub(crate) enum Effort {
     Long,
 }
 
-/// Programs of the drop-in library's tests, from those directories.
-const PROGRAMS: [(&str, &str); 3] = [
-    ("programs", "unsynced"),
-    ("programs", "atomicity"),
-    ("programs", "shared"),
-];
-const MORE_PROGRAMS: [(&str, &str); 8] = [
-    ("programs", "explicit"),
-    ("programs", "individual"),
-    ("programs", "manage"),
-    ("programs", "nonblocking"),
-    ("programs", "nonblocking_collective"),
-    ("programs", "ordered"),
-    ("programs", "patterns"),
-    ("programs", "split"),
+/// Programs of the drop-in library's tests.
+const PROGRAMS: [&str; 3] = ["unsynced", "atomicity", "shared"];
+const MORE_PROGRAMS: [&str; 8] = [
+    "explicit",
+    "individual",
+    "manage",
+    "nonblocking",
+    "nonblocking_collective",
+    "ordered",
+    "patterns",
+    "split",
 ];
 
-/// A slow machine takes half a minute for server and nodes alone.
-const TIME_LIMIT: Duration = Duration::from_secs(600);
+/// For how long files are opened, written and read while the server restarts.
+const RESTARTS_SECONDS: u32 = 90;
+
+/// A machine with other load takes minutes for a program.
+const TIME_LIMIT: Duration = Duration::from_secs(1800);
 const LONG_TIME_LIMIT: Duration = Duration::from_secs(3600);
 
 /// One machine: NFS version, export, nodes and mount options.
@@ -66,8 +68,10 @@ const MORE_SETUPS: [Setup; 2] = [
 /// What runs in the machine.
 struct Tests {
     library: PathBuf,
-    /// Compiled programs.
-    programs: Vec<PathBuf>,
+    /// Compiled programs, each for every MPI.
+    programs: Vec<(Mpi, PathBuf)>,
+    /// A program of MPICH's that bears restarts of the server.
+    restarts: PathBuf,
     /// Test programs of crates, built by cargo.
     two_mounts: PathBuf,
     rounds: u32,
@@ -87,48 +91,51 @@ impl From<String> for Unable {
 }
 
 /// Runs a script for bash where the tests run.
-pub(crate) fn run_script(script: &Path) -> Outcome {
+pub(crate) fn run_script(script: &Path, version: &str, names: &str) -> Outcome {
     let text = fs::read_to_string(script)
         .map_err(|error| format!("cannot read {}: {error}", script.display()))?;
-    print!("{}", Machine::prepare()?.run(&two_nodes(&text))?);
+    print!(
+        "{}",
+        Machine::prepare()?.run(&nodes(version, names, &text))?
+    );
     Ok(())
 }
 
-/// Two nodes with NFS 4.2.
-fn two_nodes(script: &str) -> Nodes<'_> {
+fn nodes<'a>(version: &'a str, names: &'a str, script: &'a str) -> Nodes<'a> {
     Nodes {
-        version: "4.2",
+        version,
         export: "ext4",
         mount_options: "",
-        names: "a b",
+        names,
         script,
         time_limit: LONG_TIME_LIMIT,
     }
 }
 
-/// Counts RPCs of some patterns with the MPI's own MPI-IO and with pario, and prints both.
+/// Counts RPCs of some patterns with the MPI's own MPI-IO and with pario on two and four nodes, and prints them.
 pub(crate) fn count_rpcs() -> Outcome {
     let machine = Machine::prepare()?;
-    shell::run(cargo(&["build", "--release", "--package", "pario-dropin"]))?;
-    let library = shell::target_directory().join("release/libpario.so");
-    let counter = shell::target_directory().join("vm/rpcs");
-    let mut command = program("mpicc.mpich", &["-O1", "-o"]);
-    command
-        .arg(&counter)
-        .arg(shell::root().join("xtask/vm/rpcs.c"));
-    shell::run(command)?;
-    let launch = "mpiexec.mpich -hosts a,b -n 2";
-    let (library, counter) = (library.display(), counter.display());
-    let script = format!(
-        "mkdir /export/own /export/pario\n\
-         echo 'RPCs per call of a rank: write, read'\n\
-         echo \"the MPI's own MPI-IO:\"\n{launch} {counter} /nfs/own\n\
-         echo pario:\n{launch} -genv LD_PRELOAD {library} {counter} /nfs/pario\n\
-         echo pario, pario_rmw=locked:\n\
-         {launch} -genv LD_PRELOAD {library} -genv PARIO_HINTS pario_rmw=locked {counter} /nfs/pario\n"
-    );
-    print!("{}", machine.run(&two_nodes(&script))?);
+    let library = build_library()?;
+    let counter = Mpi::Mpich.compile("xtask/vm/rpcs.c")?;
+    let counter = counter.display();
+    for names in ["a b", "a b c d"] {
+        let hosts: Vec<_> = names.split(' ').collect();
+        let own = Mpi::Mpich.launch(&hosts, 1, None);
+        let pario = Mpi::Mpich.launch(&hosts, 1, Some(&library));
+        let script = format!(
+            "mkdir /export/own /export/pario\n\
+             echo 'nodes {names}, RPCs per call of a rank: write, read'\n\
+             echo \"the MPI's own MPI-IO:\"\n{own} {counter} /nfs/own\n\
+             echo pario:\n{pario} {counter} /nfs/pario 2>/dev/null\n"
+        );
+        print!("{}", machine.run(&nodes("4.2", names, &script))?);
+    }
     Ok(())
+}
+
+fn build_library() -> Outcome<PathBuf> {
+    shell::run(cargo(&["build", "--release", "--package", "pario-dropin"]))?;
+    Ok(shell::target_directory().join("release/libpario.so"))
 }
 
 /// Runs the tests and prints what they print.
@@ -162,22 +169,25 @@ pub(crate) fn run(effort: Effort) -> Result<(), Unable> {
 
 impl Tests {
     fn build(effort: Effort) -> Outcome<Tests> {
-        shell::run(cargo(&["build", "--release", "--package", "pario-dropin"]))?;
-        let directory = shell::target_directory().join("vm/programs");
-        fs::create_dir_all(&directory)
-            .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
         let more: &[_] = match effort {
             Effort::Normal => &[],
             Effort::Long => &MORE_PROGRAMS,
         };
         let programs = PROGRAMS.iter().chain(more);
-        let programs = programs.map(|(from, name)| compile(from, name, &directory));
+        let sources = programs.map(|name| format!("crates/dropin/tests/programs/{name}.c"));
+        let mut compiled = Vec::new();
+        for source in sources {
+            for mpi in MPIS {
+                compiled.push((mpi, mpi.compile(&source)?));
+            }
+        }
         Ok(Tests {
-            library: shell::target_directory().join("release/libpario.so"),
-            programs: programs.collect::<Outcome<_>>()?,
+            library: build_library()?,
+            programs: compiled,
+            restarts: Mpi::Mpich.compile("xtask/vm/restarts.c")?,
             two_mounts: test_program("pario", "two_mounts")?,
             rounds: match effort {
-                Effort::Normal => 16,
+                Effort::Normal => 4,
                 Effort::Long => 300,
             },
         })
@@ -186,37 +196,39 @@ impl Tests {
     /// The script that the machine runs: every program with two ranks per node, and with one, then ranks of one node
     /// with a mount each.
     fn script(&self, setup: &Setup, effort: Effort) -> String {
-        let hosts = setup.names.replace(' ', ",");
-        let nodes = setup.names.split(' ').count();
-        let per_run = match effort {
-            Effort::Normal => vec![2 * nodes],
-            Effort::Long => vec![nodes, 2 * nodes],
+        let nodes: Vec<_> = setup.names.split(' ').collect();
+        let per_node: &[usize] = match effort {
+            Effort::Normal => &[2],
+            Effort::Long => &[1, 2],
         };
         // Without locks between nodes, atomic mode and the shared pointer are refused.
         let has_locks = !setup.mount_options.contains("nolock");
-        let mut script = String::from("export UNSYNCED_LOCKS=");
-        script.push_str(if has_locks { "1\n" } else { "0\n" });
-        script.push_str(&format!("export UNSYNCED_ROUNDS={}\n", self.rounds));
-        for program in &self.programs {
+        let mut script = format!(
+            "export UNSYNCED_LOCKS={} UNSYNCED_ROUNDS={}\n",
+            u8::from(has_locks),
+            self.rounds
+        );
+        for (mpi, program) in &self.programs {
             let name = program.file_stem().unwrap_or_default().to_string_lossy();
             if !has_locks && name != "unsynced" {
                 continue;
             }
-            for ranks in &per_run {
+            for per_node in per_node {
+                let launch = mpi.launch(&nodes, *per_node, Some(&self.library));
+                let ranks = per_node * nodes.len();
+                let directory = format!("{}-{name}-{ranks}", mpi.name());
                 script.push_str(&format!(
-                    "mkdir -p /export/{name}-{ranks}\n\
-                     LD_PRELOAD= mpiexec.mpich -hosts {hosts} -ppn {} -n {ranks} -genv LD_PRELOAD {} \
-                     -genv PARIO_VERBOSE 1 {} /nfs/{name}-{ranks} >/run/out 2>&1 || {{ cat /run/out; exit 1; }}\n\
+                    "mkdir /export/{directory}\n\
+                     {launch} {} /nfs/{directory} >/run/out 2>&1 || {{ cat /run/out; exit 1; }}\n\
                      grep -q 'left to the MPI' /run/out && {{ cat /run/out; exit 1; }}\n\
-                     grep 'checks passed' /run/out | sed 's/$/, {ranks} ranks/'\n",
-                    ranks / nodes,
-                    self.library.display(),
+                     grep 'checks passed' /run/out | sed 's/$/, {}, {ranks} ranks/'\n",
                     program.display(),
+                    mpi.name(),
                 ));
             }
         }
         if effort == Effort::Long && has_locks {
-            script.push_str(&self.restarts(&hosts, nodes));
+            script.push_str(&self.restarts(&nodes));
         }
         if has_locks {
             script.push_str(&format!(
@@ -229,37 +241,20 @@ impl Tests {
 }
 
 impl Tests {
-    /// The server goes away for some seconds, again and again, while a program opens, writes, reads and locks.
-    fn restarts(&self, hosts: &str, nodes: usize) -> String {
-        let Some(program) = self.programs.first() else {
-            return String::new();
-        };
+    /// The server goes away for two seconds, again and again, while a program opens, writes, reads and locks. Every other
+    /// time it does not wait for its clients to reclaim their locks, which are lost then.
+    fn restarts(&self, nodes: &[&str]) -> String {
         format!(
-            "mkdir -p /export/restarts\n\
-             (for i in 1 2 3 4 5 6; do sleep 7; rpc.nfsd 0; sleep 3; rpc.nfsd 8; done) & restarts=$!\n\
-             UNSYNCED_ROUNDS=60 mpiexec.mpich -hosts {hosts} -n {nodes} -genv LD_PRELOAD {} {} /nfs/restarts \
-             >/run/out 2>&1 || {{ cat /run/out; exit 1; }}\n\
-             wait $restarts\n\
-             grep 'checks passed' /run/out | sed 's/$/, while the server restarted/'\n",
-            self.library.display(),
-            program.display(),
+            "mkdir /export/restarts\n\
+             restart() {{ rpc.nfsd 0; sleep 2; rpc.nfsd 8; }}\n\
+             (while :; do sleep 6; restart; sleep 20; restart; echo Y >/proc/fs/nfsd/v4_end_grace; sleep 10; done) & loop=$!\n\
+             {} {} /nfs/restarts {RESTARTS_SECONDS} >/run/out 2>&1 || {{ cat /run/out; exit 1; }}\n\
+             kill $loop; wait $loop || true; rpc.nfsd 8\n\
+             grep 'checks passed' /run/out\n",
+            Mpi::Mpich.launch(nodes, 1, Some(&self.library)),
+            self.restarts.display(),
         )
     }
-}
-
-fn compile(from: &str, name: &str, to: &Path) -> Outcome<PathBuf> {
-    let source = shell::root()
-        .join("crates/dropin/tests")
-        .join(from)
-        .join(format!("{name}.c"));
-    let target = to.join(name);
-    let mut command = program("mpicc.mpich", &["-O1", "-o"]);
-    command
-        .arg(&target)
-        .arg(source)
-        .args(["-lpthread", "-ldl", "-lm"]);
-    shell::run(command)?;
-    Ok(target)
 }
 
 /// Builds a test of a package and returns its program.

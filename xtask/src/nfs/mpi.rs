@@ -1,0 +1,82 @@
+//! The MPIs whose programs run in the virtual machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::shell::{self, Outcome, program};
+
+pub(super) const MPIS: [Mpi; 2] = [Mpi::Mpich, Mpi::OpenMpi];
+
+/// How long a program of the drop-in library's tests may take. The machine has one processor, which may be shared with
+/// other work.
+const WATCHDOG: &str = "-DCHECK_SECONDS=1200";
+
+/// An MPI of Debian.
+#[derive(Clone, Copy)]
+pub(super) enum Mpi {
+    Mpich,
+    OpenMpi,
+}
+
+impl Mpi {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Mpi::Mpich => "mpich",
+            Mpi::OpenMpi => "openmpi",
+        }
+    }
+
+    fn compiler(self) -> &'static str {
+        match self {
+            Mpi::Mpich => "mpicc.mpich",
+            Mpi::OpenMpi => "mpicc.openmpi",
+        }
+    }
+
+    /// Compiles a program, given by the path of its source.
+    pub(super) fn compile(self, source: &str) -> Outcome<PathBuf> {
+        let directory = shell::target_directory()
+            .join("vm/programs")
+            .join(self.name());
+        fs::create_dir_all(&directory)
+            .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
+        let source = shell::root().join(source);
+        let target = directory.join(source.file_stem().unwrap_or_default());
+        let mut command = program(self.compiler(), &["-O1", WATCHDOG, "-o"]);
+        command
+            .arg(&target)
+            .arg(source)
+            .args(["-lpthread", "-ldl", "-lm"]);
+        shell::run(command)?;
+        Ok(target)
+    }
+
+    /// Starts ranks on the nodes, if need be with a library preloaded into the ranks alone.
+    pub(super) fn launch(self, nodes: &[&str], per_node: usize, library: Option<&Path>) -> String {
+        let ranks = nodes.len() * per_node;
+        let preload = |option: &str, separator: char| {
+            library.map_or_else(String::new, |library| {
+                let library = library.display();
+                format!(
+                    " {option} LD_PRELOAD{separator}{library} {option} PARIO_VERBOSE{separator}1"
+                )
+            })
+        };
+        match self {
+            Mpi::Mpich => format!(
+                "mpiexec.mpich -hosts {} -ppn {per_node} -n {ranks}{}",
+                nodes.join(","),
+                preload("-genv", ' ')
+            ),
+            Mpi::OpenMpi => {
+                let hosts = nodes.iter().map(|name| format!("{name}:{per_node}"));
+                let hosts: Vec<_> = hosts.collect();
+                format!(
+                    "mpirun.openmpi --host {} -n {ranks}{} -x UNSYNCED_ROUNDS -x UNSYNCED_LOCKS",
+                    hosts.join(","),
+                    preload("-x", '=')
+                )
+            }
+        }
+    }
+}
