@@ -38,7 +38,6 @@ use crate::{
     shared_pointer::{Beside, Preference, SharedPointer},
     unreported::Unreported,
     view::FlattenedView,
-    warning::warn,
     writer_lock::{Pending, WriterLock},
 };
 
@@ -172,17 +171,15 @@ impl Inner {
             Ok(all) => all.iter().any(|used| used.as_slice() == [1]),
             Err(_) => true,
         };
-        let removed = match self.comm.rank() == ROOT && is_used {
-            true => self.shared_pointer.remove(),
-            false => Ok(()),
-        };
         let closed = closed
             .map(drop)
             .map_err(|error| self.name_error(error, "close"));
-        if let Err(error) = removed {
-            // The data is where it should be.
-            warn(&format!("{}: {error}", self.path.display()));
-        }
+        let removed = match (is_used, self.comm.rank()) {
+            (false, _) => Ok(()),
+            (true, ROOT) => self.agree("close", self.shared_pointer.remove()),
+            (true, _) => self.agree("close", Ok(())),
+        };
+        let closed = closed.and(removed);
         if !self.mode.contains(Mode::DELETE_ON_CLOSE) {
             return closed;
         }

@@ -134,8 +134,14 @@ impl Method for SideFile {
     fn remove(&self) -> io::Result<()> {
         let removed = self.driver.delete(&self.path);
         match removed.or_else(|_| self.driver.delete(&self.path)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed,
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let path = self.path.display();
+                let message = format!(
+                    "the data is in the file, but the side file {path} cannot be removed: {error}"
+                );
+                Err(io::Error::new(error.kind(), message))
+            }
+            _ => Ok(()),
         }
     }
 }
