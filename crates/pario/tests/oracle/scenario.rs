@@ -52,11 +52,13 @@ pub(crate) struct Opening {
 impl Opening {
     /// Whether a step may write bytes back that nobody asked to write: a hint
     /// or the promise of being alone allows it, the promise of several ranks
-    /// only where they act together.
+    /// only where they act together. A lease proves the same, unless a hint
+    /// excludes leases.
     pub(crate) fn may_write_back(&self, ranks: usize, step: &Step) -> bool {
-        let locked = self.hints.contains(&("pario_rmw", "locked".to_owned()));
+        let rmw = |value: &str| self.hints.contains(&("pario_rmw", value.to_owned()));
         let together = ranks == 1 || matches!(step, Step::Together(_) | Step::InFlight { .. });
-        locked || (together && self.mode.contains(Mode::UNIQUE_OPEN))
+        let alone = self.mode.contains(Mode::UNIQUE_OPEN) || !rmw("never");
+        rmw("locked") || (together && alone)
     }
 }
 
