@@ -365,3 +365,13 @@ fn a_run_from_below_zero_to_the_last_offset_is_not_split() {
         Some(i64::MAX)
     );
 }
+
+/// Found by fuzzing: a short shape at the last possible offset, in a sequence of others.
+#[test]
+fn a_serialised_shape_past_the_last_offset_is_rejected() {
+    let wire = [
+        17, 4, 1, 1, 3, 0, 3, 4, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 1, 17, 5, 4, 12,
+        0, 255, 81, 1, 1, 1, 0, 0, 102, 1, 128, 148, 17,
+    ];
+    assert!(Layout::from_wire(&wire).is_err());
+}

@@ -167,6 +167,9 @@ pub(crate) fn sequence(parts: Vec<Placed>) -> Result<Option<Placed>, TypeError> 
     if (first.shape.is_dense() || !uniform) && parts.iter().all(flat) {
         let mut list = BlockList::with_capacity(parts.len());
         for part in &parts {
+            for end in [part.shape.low, part.shape.high] {
+                offset(i128::from(part.at) + i128::from(end))?;
+            }
             part.shape
                 .for_each_piece(part.at, &mut |at, len| list.push(at, len))?;
         }
