@@ -4,7 +4,7 @@
 use std::{ops::Range, sync::Arc};
 
 use pario_driver::{Advice, FileSystem, Handle};
-use pario_plan::{Access, Rounds};
+use pario_plan::{Access, Rounds, schedule};
 use pario_transport::Rank;
 
 use crate::operation::Operation;
@@ -25,18 +25,15 @@ impl AccessRange {
         accesses: &[Access],
     ) -> Option<AccessRange> {
         let handle = operation.shared_handle();
-        let is_wanted =
-            operation.hints().pario_gpfs_ranges && handle.facts().file_system == FileSystem::Gpfs;
+        if !operation.hints().pario_gpfs_ranges || handle.facts().file_system != FileSystem::Gpfs {
+            return None;
+        }
         let mut own = rounds.aggregators.iter().filter(|it| it.rank == me.0);
-        let realm = own.next().filter(|_| is_wanted)?.realm.clone();
+        let realm = &own.next()?.realm;
         if own.next().is_some() || !realm.is_contiguous() {
             return None;
         }
-        let used = accesses.iter().filter(|access| !access.is_empty());
-        let used = used
-            .map(Access::span)
-            .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;
-        let range = realm.file().start.max(used.start)..realm.file().end.min(used.end);
+        let range = schedule::useful(accesses.iter(), realm.file());
         if range.is_empty() {
             return None;
         }

@@ -149,19 +149,31 @@ fn rule_01_writes_under_way_keep_the_protocol() {
     });
 }
 
-#[test]
-fn rule_01_a_hint_forbids_rewriting() {
+/// Two ranks write every other byte, each byte by itself and without a lock.
+fn assert_not_rewritten(mode: Mode, hints: &Info) {
     let directory = directory();
-    let path = directory.path().join("never");
+    let path = directory.path().join("file");
     ranks(2, |comm| {
         let probe = Probe::uncached();
-        let file = open(&comm, &probe, &path, &info(&[("pario_rmw", "never")]))?;
+        let driver = probe.clone() as Arc<dyn Driver>;
+        let file = File::open_with(&comm, driver, &path, mode, hints)?;
         file.set_view(&every(2, 1, u64::from(comm.rank().0)))?;
         probe.take();
         file.write_at(0, &[1u8; 10])?;
         assert_eq!(counts(&probe.take()), (10, 0));
         file.close()
     });
+}
+
+#[test]
+fn rule_01_a_hint_forbids_rewriting() {
+    assert_not_rewritten(NEW, &info(&[("pario_rmw", "never")]));
+}
+
+/// A file that cannot be read cannot be rewritten.
+#[test]
+fn rule_01_write_only_files_are_written_as_their_runs() {
+    assert_not_rewritten(Mode::CREATE | Mode::WRITE_ONLY, &Info::new());
 }
 
 /// Ranks that write under one lock write one after the other, so that none writes back what another
@@ -193,24 +205,6 @@ fn rule_05_atomic_collective_writes_rewrite_in_turn() {
         };
         assert_eq!(*byte, expected, "byte {at}");
     }
-}
-
-/// A file that cannot be read cannot be rewritten.
-#[test]
-fn rule_01_write_only_files_are_written_as_their_runs() {
-    let directory = directory();
-    let path = directory.path().join("write-only");
-    ranks(2, |comm| {
-        let probe = Probe::uncached();
-        let mode = Mode::CREATE | Mode::WRITE_ONLY;
-        let driver = probe.clone() as Arc<dyn Driver>;
-        let file = File::open_with(&comm, driver, &path, mode, &Info::new())?;
-        file.set_view(&every(2, 1, u64::from(comm.rank().0)))?;
-        probe.take();
-        file.write_at(0, &[1u8; 10])?;
-        assert_eq!(counts(&probe.take()), (10, 0));
-        file.close()
-    });
 }
 
 /// Ranks on two nodes that read interleaved pieces, of which each is a request: the aggregators read

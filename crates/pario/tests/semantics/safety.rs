@@ -181,7 +181,8 @@ fn rule_01_with_locked_read_modify_write_every_write_holds_a_lock() {
         list.set("pario_write_method", "direct").unwrap();
         file.set_info(&list)?;
         file.write_at(40, &[5u8; 60])?;
-        assert_writes_are_locked(&probe.take());
+        let writes = writes_under_locks(&probe.take(), "each method");
+        assert!(writes > 5, "{writes} writes seen");
         file.close()
     });
     let bytes = fs::read(&path).unwrap();
@@ -190,7 +191,9 @@ fn rule_01_with_locked_read_modify_write_every_write_holds_a_lock() {
     }
 }
 
-fn assert_writes_are_locked(events: &[Event]) {
+/// The number of writes. Fails if a piece was written while no lock on it was held, or a lock is
+/// still held at the end.
+pub(crate) fn writes_under_locks(events: &[Event], case: &str) -> usize {
     let mut held: Vec<Range<u64>> = Vec::new();
     let mut writes = 0;
     for event in events {
@@ -205,14 +208,17 @@ fn assert_writes_are_locked(events: &[Event]) {
                 for (offset, len) in pieces {
                     let end = offset + *len as u64;
                     let covered = |lock: &Range<u64>| lock.start <= *offset && end <= lock.end;
-                    assert!(held.iter().any(covered), "{offset}..{end} under {held:?}");
+                    assert!(
+                        held.iter().any(covered),
+                        "{case}: {offset}..{end} under {held:?}"
+                    );
                 }
             }
             _ => {}
         }
     }
-    assert!(writes > 5, "{writes} writes seen");
-    assert!(held.is_empty(), "still locked: {held:?}");
+    assert!(held.is_empty(), "{case}: still locked: {held:?}");
+    writes
 }
 
 #[test]
