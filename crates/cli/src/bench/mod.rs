@@ -10,6 +10,7 @@ mod mpi;
 pub(crate) mod options;
 pub(crate) mod outcome;
 mod plan;
+mod ranking;
 mod report;
 mod row;
 mod second_job;
@@ -28,6 +29,7 @@ use fitness::MethodFitness;
 use method::Method;
 use mpi::Mpi;
 use options::{Format, Options, Target};
+use ranking::{REPEATS_MIN, Repeats};
 use row::{Comparison, Row};
 use second_job::SecondJob;
 use session::{Cache, Session};
@@ -159,7 +161,7 @@ fn measure_in(world: &World, options: &Options, out: &mut impl Write) -> Result<
             .transpose()
     })?;
     let beside = beside.flatten();
-    let runs = u64::from(options.repeats() + 1) * (methods.len() + 1) as u64;
+    let runs = u64::from(options.repeats().of_all() + 1) * (methods.len() + 1) as u64;
     let progress = match world.leads() {
         true => progress_bar(runs * targets.len() as u64),
         false => ProgressBar::hidden(),
@@ -244,15 +246,28 @@ fn compare(
         world.nodes().to_vec(),
     ));
     session.find_unfit(&mut rows, &fitness);
-    let repeats = u64::from(options.repeats());
-    for round in 0..=repeats {
-        // One more round finds the share of the time in which data moved.
-        let record = match round < repeats {
-            true => Record::Whole,
-            false => Record::Transfers,
-        };
-        session.round(round, &mut rows, record, || progress.inc(1))?;
+    let all: Vec<_> = (0..rows.len()).collect();
+    let mut round = 0;
+    while round < options.repeats().of_all() {
+        session.round(round, &mut rows, &all, Record::Whole, || progress.inc(1))?;
+        round += 1;
     }
+    // Every rank has the times of all, so all of them repeat the same methods.
+    while round < options.repeats().of_fastest() {
+        let fastest = ranking::unsettled(&rows);
+        if fastest.is_empty() {
+            break;
+        }
+        progress.inc_length(fastest.len() as u64);
+        session.round(round, &mut rows, &fastest, Record::Whole, || {
+            progress.inc(1)
+        })?;
+        round += 1;
+    }
+    // One more round finds the share of the time in which data moved.
+    session.round(round, &mut rows, &all, Record::Transfers, || {
+        progress.inc(1)
+    })?;
     Ok(Comparison {
         target: target.clone(),
         sizes: job.sizes(),
@@ -282,14 +297,17 @@ fn introduce(
         (Cache::Cold, FileSystem::Tmpfs) => "; tmpfs is itself the cache and cannot be cold",
         (Cache::Cold, _) => ", read with a cold cache",
     };
+    let repeats = match options.repeats() {
+        Repeats::Exactly(repeats) => repeats.to_string(),
+        Repeats::UntilRanked => format!("{REPEATS_MIN} or more"),
+    };
     writeln!(
         out,
-        "{} ranks ({}){nodes} in {} ({}), from open to close, best of {}{cache}",
+        "{} ranks ({}){nodes} in {} ({}), from open to close, best of {repeats}{cache}",
         world.ranks(),
         world.kind().name(),
         scratch.parent().display(),
         scratch.facts().file_system,
-        options.repeats(),
     )?;
     writeln!(
         out,

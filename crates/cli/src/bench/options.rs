@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use pario_transport::threads;
 
 use super::method::{self, Method};
+use super::ranking::Repeats;
 use super::session::Cache;
 use super::world::{Kind, World};
 use crate::facts;
@@ -76,9 +77,10 @@ pub(crate) struct Options {
     /// Measure each value of a parameter, as in record=64,4K,64K,1M
     #[arg(long, value_name = "CHOICE=VALUES")]
     sweep: Option<String>,
-    /// Number of times each method runs; the best counts
-    #[arg(long, value_name = "NUMBER", aliases = ["repeat", "rounds"], default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    repeats: u32,
+    /// Number of times each method runs; the best counts [default: 5, and the fastest up to 30 times, until a
+    /// second repeat confirms the best time of each]
+    #[arg(long, value_name = "NUMBER", aliases = ["repeat", "rounds"], value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: Option<u32>,
     /// Directory for the files [default: the system's temporary directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
@@ -174,11 +176,11 @@ impl Options {
     }
 
     /// How often each method runs.
-    pub(crate) fn repeats(&self) -> u32 {
-        if self.quick {
-            QUICK_REPEATS
-        } else {
-            self.repeats
+    pub(crate) fn repeats(&self) -> Repeats {
+        match self.repeats {
+            _ if self.quick => Repeats::Exactly(QUICK_REPEATS),
+            Some(repeats) => Repeats::Exactly(repeats),
+            None => Repeats::UntilRanked,
         }
     }
 

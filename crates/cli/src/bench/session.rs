@@ -85,20 +85,22 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Runs every method once. The round determines what is recorded: times, or transfers, which
-    /// raw POSIX does not have.
+    /// Runs the methods at these places once, recording times, or transfers, which raw POSIX does not
+    /// have.
     pub(crate) fn round(
         &mut self,
-        round: u64,
+        round: u32,
         rows: &mut [Row],
+        places: &[usize],
         record: Record,
         mut progress: impl FnMut(),
     ) -> Result<(), Failure> {
+        let round = u64::from(round);
         for memory in &self.memories {
             lock(memory).fill(self.job, round);
         }
-        for place in alternating(round, rows.len()) {
-            let row = &mut rows[place];
+        for index in alternating(round, places.len()) {
+            let row = &mut rows[places[index]];
             let is_recorded = record == Record::Whole || row.method.calls != Calls::Raw;
             if is_recorded && row.is_worth_repeating() {
                 self.row(round, row, record)?;

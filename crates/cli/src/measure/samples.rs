@@ -9,6 +9,9 @@ use serde::{Serialize, Serializer};
 /// Best and median of the repeats may differ by this fraction.
 const SPREAD_MAX: f64 = 0.3;
 
+/// A second repeat within this fraction of the best confirms it.
+const CONFIRMED_WITHIN: f64 = 0.03;
+
 /// Shorter runs measure the clock and the scheduler rather than the file system.
 const SHORTEST: Duration = Duration::from_millis(2);
 
@@ -102,6 +105,15 @@ impl Samples {
         (own > 0.0).then(|| other / own)
     }
 
+    /// Whether the best time was reached more than once.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        let Some(best) = self.best() else {
+            return false;
+        };
+        let limit = best.mul_f64(1.0 + CONFIRMED_WITHIN);
+        self.0.iter().filter(|time| **time <= limit).count() > 1
+    }
+
     /// Why the figure may be misleading.
     pub(crate) fn doubt(&self) -> Option<Doubt> {
         let best = self.best()?;
@@ -149,6 +161,14 @@ mod tests {
         assert_eq!(samples.best(), Some(Duration::from_millis(20)));
         assert_eq!(samples.megabytes_per_second(2_000_000), Some(100.0));
         assert_eq!(samples.speed_cell(2_000_000), "100 ");
+    }
+
+    #[test]
+    fn a_second_repeat_confirms_the_best() {
+        assert!(!samples(&[]).is_confirmed());
+        assert!(!samples(&[100]).is_confirmed());
+        assert!(!samples(&[100, 104]).is_confirmed());
+        assert!(samples(&[100, 150, 103]).is_confirmed());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::super::ranking;
 use super::super::row::{Comparison, Row, Side};
 use crate::measure::{DIRECTIONS, Direction, Doubt};
 use crate::output::{Align, Table, or_dash};
@@ -106,7 +107,19 @@ fn choice(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
         Some(format!("{fraction:.2}{mark} of the best ({name})"))
     };
     let [write, read] = DIRECTIONS.map(|direction| or_dash(best(direction)));
-    writeln!(out, "automatic: write {write}, read {read}")
+    writeln!(out, "automatic: write {write}, read {read}")?;
+    let unclear = DIRECTIONS
+        .into_iter()
+        .filter(|it| !ranking::is_settled(&comparison.rows, *it));
+    let unclear: Vec<_> = unclear.map(Direction::name).collect();
+    match unclear.as_slice() {
+        [] => Ok(()),
+        directions => writeln!(
+            out,
+            "not settled: {}: a method near the best reached its best time only once",
+            directions.join(", ")
+        ),
+    }
 }
 
 /// The time per call, for jobs with many calls.
