@@ -132,6 +132,15 @@ impl FileSystem {
         matches!(self, Ext | Xfs | Btrfs | F2fs | Tmpfs)
     }
 
+    /// Whether io_uring moves the right bytes. After a short count on a regular file, the kernel continues the request
+    /// by itself. If a FUSE server lets a file bypass the page cache and does not do so asynchronously, Linux (seen on
+    /// 6.18) continues at the offset at which the request began: a read across the end of the file returns the last
+    /// bytes again and again, as ceph-fuse's log shows. Programs cannot query what the server of a file does.
+    pub fn continues_ring_requests(&self) -> bool {
+        use FileSystem::*;
+        !matches!(self, Gluster | Fuse { .. } | HostShare)
+    }
+
     /// The file system that is displayed as `name`.
     #[must_use]
     pub fn named(name: &str) -> FileSystem {

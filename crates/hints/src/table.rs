@@ -147,7 +147,7 @@ hints! {
 
     /// What carries out nonblocking operations: io_uring (`uring`), I/O threads
     /// (`pool`), or io_uring if the kernel has it (`automatic`). If it does
-    /// not, `uring` is the same as `pool`.
+    /// not, and on FUSE, `uring` is the same as `pool`.
     pario_async: AsyncMethod = AsyncMethod::Automatic, Words::<AsyncMethod>::ANY;
     Nonblocking, Rank, Open;
 

@@ -12,7 +12,9 @@ use std::{
 
 use common::{NEW, every, info};
 use pario::{Atomicity, ErrorKind, File, Mode, View};
-use pario_driver::{Posix, conformance};
+use pario_driver::{
+    Access, AsyncMethod, Driver, IoMode, OpenHow, Posix, Uring, conformance::Suite,
+};
 use pario_transport::threads::World;
 
 const PIECE: usize = 5000;
@@ -33,8 +35,19 @@ fn view(rank: u32) -> View {
 
 #[test]
 #[ignore = "needs FUSE: cargo xtask fuse"]
-fn the_driver_conforms() {
-    conformance::check(Arc::new(Posix::new()), &mounts()[0]);
+fn the_drivers_conform() {
+    let plain = OpenHow::new(Access::ReadWrite);
+    let ring = plain.clone().asynchronous(AsyncMethod::Uring);
+    let pool = plain.clone().asynchronous(AsyncMethod::Pool);
+    let direct = plain.clone().reads(IoMode::Direct).writes(IoMode::Direct);
+    let run = |driver: Arc<dyn Driver>, how: &OpenHow| {
+        let suite = Suite::new(driver, &mounts()[0]);
+        suite.opening(how.clone()).run();
+    };
+    for how in [&plain, &ring, &pool, &direct] {
+        run(Arc::new(Posix::new()), how);
+    }
+    run(Arc::new(Uring), &plain);
 }
 
 /// Ranks of one mount share its page cache, whatever nodes they are on.

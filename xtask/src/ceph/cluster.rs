@@ -30,6 +30,9 @@ const LIBRARY_PACKAGE: &str = "libcephfs2";
 /// A slow machine takes a quarter of a minute.
 const START_MAX: Duration = Duration::from_secs(120);
 
+/// How long daemons and clients may be silent, in seconds: after the default of a minute, clients are evicted.
+const GRACE: u64 = 600;
+
 /// A running cluster; stopped and removed when dropped.
 pub(crate) struct Cluster {
     directory: PathBuf,
@@ -95,8 +98,11 @@ impl Cluster {
         // in two starts of three.
         let up = format!("{OSDS} up");
         cluster.wait_for("osd stat\n", &up, started)?;
-        cluster
-            .command("osd pool create meta 8\nosd pool create data 32\nfs new files meta data\n")?;
+        cluster.command(&format!(
+            "osd pool create meta 8\nosd pool create data 32\nfs new files meta data\n\
+             fs set files session_timeout {GRACE}\nfs set files session_autoclose {}\n",
+            2 * GRACE
+        ))?;
         cluster.spawn("ceph-mds", "a")?;
         cluster.wait_for("mds stat\n", "up:active", started)?;
         println!(
@@ -255,6 +261,12 @@ fn configuration(directory: &Path, id: &str, address: &str) -> String {
          osd crush chooseleaf type = 0\n\
          mon allow pool size one = true\n\
          osd pool default pg autoscale mode = off\n\
+         # Everything here may be stopped for a minute. With the default of 20 s, requests were then seen to wait for\n\
+         # minutes until their OSD could be read again, and the monitor gives up the metadata server.\n\
+         osd heartbeat grace = {GRACE}\n\
+         osd op thread timeout = {GRACE}\n\
+         osd op thread suicide timeout = 0\n\
+         mds beacon grace = {GRACE}\n\
          [mon]\n\
          mon data = {directory}/mon\n\
          mon data avail crit = 1\n\

@@ -83,9 +83,15 @@ fn large_offsets(subject: &Subject) {
         assert_eq!(read(&*file, offset - 1, 8)[..7], *b"\0across");
     }
     assert_eq!(read(&*file, 0, 8), [0; 8]);
-    file.set_size(1000 * GIB).unwrap();
-    assert_eq!(file.size().unwrap(), 1000 * GIB);
-    assert_eq!(read(&*file, 1000 * GIB - 2, 8), [0; 2]);
+    // CephFS deletes each object that a file of this size could have: 250 of them per GiB.
+    let gib = if file.facts().file_system.is_ceph() {
+        20
+    } else {
+        1000
+    };
+    file.set_size(gib * GIB).unwrap();
+    assert_eq!(file.size().unwrap(), gib * GIB);
+    assert_eq!(read(&*file, gib * GIB - 2, 8), [0; 2]);
     subject.finish(&*file);
 }
 

@@ -21,14 +21,24 @@ use locks::Guarantees;
 pub(crate) use mounts::Mount;
 pub(crate) use placement::find as placement;
 
+/// What was detected about an open file.
+pub(crate) struct Detected {
+    pub(crate) facts: Facts,
+    /// Whether its data may be moved through io_uring, whatever the file system is assumed to be.
+    pub(crate) may_use_ring: bool,
+}
+
 /// Facts about an open file; `assumed` overrides the detected kind.
 pub(crate) fn facts(
     fd: BorrowedFd<'_>,
     assumed: Option<&FileSystem>,
     control: &Control,
-) -> io::Result<Facts> {
+) -> io::Result<Detected> {
     let found = find(fd)?;
     let file_system = assumed.unwrap_or(&found.file_system).clone();
+    let may_use_ring = [&file_system, &found.file_system]
+        .into_iter()
+        .all(FileSystem::continues_ring_requests);
     let block_size = match found.block_size {
         0 => sys::block_size(fd)?,
         known => known,
@@ -36,7 +46,7 @@ pub(crate) fn facts(
     let placement = placement::find(fd, &file_system, control);
     let striping = placement.as_ref().map(Placement::striping);
     let guarantees = found.guarantees(&file_system, fd, control);
-    Ok(Facts {
+    let facts = Facts {
         locks: guarantees.locks,
         source: found.source(),
         mount_point: found.mount.map(|mount| mount.point),
@@ -52,6 +62,10 @@ pub(crate) fn facts(
         coherence: guarantees.coherence,
         client: file_system.client(),
         file_system,
+    };
+    Ok(Detected {
+        facts,
+        may_use_ring,
     })
 }
 

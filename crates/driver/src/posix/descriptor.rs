@@ -44,6 +44,7 @@ pub(crate) struct Descriptor {
     stores: Option<Arc<Stores>>,
     /// Where lists of long pieces go to several servers at the same time.
     striped: Option<Striped>,
+    may_use_ring: bool,
 }
 
 /// A file on several servers, which can work at the same time.
@@ -88,6 +89,7 @@ impl Descriptor {
             lists,
             stores: None,
             striped: None,
+            may_use_ring: true,
         })
     }
 
@@ -121,6 +123,7 @@ impl Descriptor {
             lists: self.lists,
             stores: self.stores.clone(),
             striped: self.striped.clone(),
+            may_use_ring: self.may_use_ring,
         })
     }
 
@@ -165,6 +168,19 @@ impl Descriptor {
         }
     }
 
+    /// Moves everything by plain system calls from now on.
+    pub(super) fn without_ring(self) -> Self {
+        Descriptor {
+            may_use_ring: false,
+            ..self
+        }
+    }
+
+    /// Whether transfers may go through a ring.
+    pub(super) fn may_use_ring(&self) -> bool {
+        self.may_use_ring
+    }
+
     /// The stores in mappings of the file, if lists are stored.
     pub(super) fn stores(&self) -> Option<&Stores> {
         self.stores.as_deref()
@@ -203,6 +219,7 @@ impl Descriptor {
         let by_calls = |some: &Batch<'_>| transfer::run(calls, buffered, some);
         let striped = self.striped.as_ref().filter(|_| has_long_pieces(batch));
         let by_ring = match (self.lists, striped) {
+            _ if !self.may_use_ring => false,
             (ListMethod::Ring, _) => true,
             (_, None) => false,
             (_, Some(striped)) => striped.means == Means::Ring && uring::is_available(),

@@ -24,7 +24,9 @@ use crate::{
     batch::beyond_files,
     closing::{Closing, ResourceGuard, Visit, lock},
     control::Control,
-    creation, detect, gpfs,
+    creation,
+    detect::{self, Detected},
+    gpfs,
     lock::OnConflict,
     lustre::GroupLock,
     mapped::{Copier, Populate, Stores},
@@ -71,7 +73,14 @@ impl PosixHandle {
         let flags = access_flags(how) | create_flags(how);
         let (opened, creation) = creation::open(path, flags, how, assumed.as_ref(), &control)?;
         let file = Descriptor::of(opened, how, calls.clone(), lists)?;
-        let facts = detect::facts(file.buffered(), assumed.as_ref(), &control)?;
+        let Detected {
+            facts,
+            may_use_ring,
+        } = detect::facts(file.buffered(), assumed.as_ref(), &control)?;
+        let file = match may_use_ring {
+            true => file,
+            false => file.without_ring(),
+        };
         let file = match stores(lists, how, assumed.as_ref(), &facts) {
             Some(stores) => file.with_stores(stores),
             None => file,
@@ -174,7 +183,7 @@ impl PosixHandle {
             AsyncMethod::Uring => true,
             AsyncMethod::Pool => false,
         };
-        wanted && file.is_plain(batch)
+        wanted && file.may_use_ring() && file.is_plain(batch)
     }
 }
 
