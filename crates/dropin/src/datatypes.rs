@@ -10,6 +10,7 @@ use crate::entry::Raw;
 
 /// Decodes a datatype, which must be committed. That is done once; the result is kept with the
 /// datatype. Predefined types are borrowed, since most short calls use them.
+#[inline]
 pub(crate) fn decode(raw: Raw) -> engine::Result<Cow<'static, Datatype>> {
     let host = Host::current().map_err(no_host)?;
     let datatype = pario_mpi::Datatype(host.flavour().from_register(raw));

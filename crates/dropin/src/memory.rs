@@ -32,6 +32,7 @@ impl Buffer {
     ///
     /// # Safety
     /// The data is valid for reads during the call.
+    #[inline]
     pub(crate) unsafe fn source<'a>(
         self,
         datatype: engine::Result<Cow<'static, pario_layout::Datatype>>,
@@ -47,6 +48,7 @@ impl Buffer {
     ///
     /// # Safety
     /// The memory is valid for writes during the call, and nothing else accesses it.
+    #[inline]
     pub(crate) unsafe fn target<'a>(
         self,
         datatype: engine::Result<Cow<'static, pario_layout::Datatype>>,

@@ -5,7 +5,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
-use pario_layout::Datatype as Layout;
+use pario_layout::{Datatype as Layout, TypeError};
 
 use super::predefined::PredefinedTypes;
 use crate::error::MpiError;
@@ -31,6 +31,15 @@ pub(crate) struct Decoded {
     /// The attribute's key. Held while a value is read or set, so that no other thread replaces
     /// a value while it is being cloned.
     key: Mutex<Option<c_int>>,
+    /// The last repetition: programs often make the same type again.
+    repeated: Mutex<Option<Repeated>>,
+}
+
+#[derive(Debug)]
+struct Repeated {
+    count: u64,
+    of: Layout,
+    made: Layout,
 }
 
 impl Decoded {
@@ -53,6 +62,23 @@ impl Decoded {
         // SAFETY: values under this key are boxes that `keep` made or `copy` cloned; the lock
         // keeps other threads from replacing this one.
         Ok(value.map(|value| unsafe { (*value.cast::<Known>()).clone() }))
+    }
+
+    /// A contiguous type.
+    pub(super) fn contiguous(&self, count: u64, of: &Layout) -> Result<Layout, TypeError> {
+        let mut last = self.repeated.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some(same) if same.count == count && same.of == *of => Ok(same.made.clone()),
+            _ => {
+                let made = Layout::contiguous(count, of)?;
+                *last = Some(Repeated {
+                    count,
+                    of: of.clone(),
+                    made: made.clone(),
+                });
+                Ok(made)
+            }
+        }
     }
 
     /// The layout of a predefined type, if it has been decoded.

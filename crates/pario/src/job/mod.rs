@@ -1,6 +1,7 @@
 //! The job that this process belongs to, as far as one process can determine it: from the
 //! variables of its launcher, and from `/proc`.
 
+mod presence;
 mod process;
 
 use std::{
@@ -13,6 +14,7 @@ use std::{
     sync::{Mutex, OnceLock, PoisonError},
 };
 
+pub use presence::Presence;
 pub use process::{Environment, Process};
 
 /// Variables in which launchers pass the rank of a process.
