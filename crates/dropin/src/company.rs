@@ -2,7 +2,7 @@
 //!
 //! They would wait in the host's `MPI_File_open` for the others, which wait in pario's. They
 //! cannot be asked, but those on this node can be detected. Ranks with pario announce themselves
-//! in `MPI_Init` ([`Presence`]); if all have, no more is needed. Otherwise `/proc` shows which
+//! in `MPI_Init` ([`Job::announce`]); if all have, no more is needed. Otherwise `/proc` shows which
 //! processes of the job have loaded the MPI's library and not this one. Where this library was
 //! loaded at the program's start, that does not change once `MPI_Init` has returned, so every
 //! rank finds the same, and ranks on one node come to the same decision without a message.
@@ -14,7 +14,7 @@ use std::sync::{LazyLock, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use engine::internal::{Environment, Job, Presence, Process};
+use engine::internal::{Environment, Job, Process};
 use pario_mpi::host::symbols;
 use pario_mpi::{Comm, Host};
 
@@ -49,7 +49,9 @@ pub(crate) fn note_start() {
 
 /// Announces this rank to the others of its node.
 pub(crate) fn announce() {
-    Presence::announce();
+    if let Some(job) = Job::current() {
+        job.announce();
+    }
 }
 
 /// Whether the host must open a file of these ranks because some of them run without pario and
@@ -120,12 +122,12 @@ fn world_ranks(host: &Host, comm: Comm) -> Result<Vec<Option<u32>>, Failure> {
 
 /// Whether all ranks of the world are on this node and have announced themselves.
 fn are_all_announced(host: &Host) -> Option<bool> {
-    let presence = Presence::announced()?;
+    let job = Job::current()?;
     let world = host.predefined().comm_world;
     let rank = u32::try_from(host.comm_rank(world).ok()?).ok()?;
     let size = u32::try_from(host.comm_size(world).ok()?).ok()?;
-    let is_known = presence.is_on_one_node() && presence.rank() == rank;
-    Some(is_known && presence.are_announced((0..size).filter(|other| *other != rank)))
+    let is_known = job.is_on_one_node() && job.rank() == rank;
+    Some(is_known && job.are_announced((0..size).filter(|other| *other != rank)))
 }
 
 /// Examines the ranks on this node. `None` if it cannot be determined which processes they are.

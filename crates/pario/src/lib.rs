@@ -129,7 +129,7 @@ pub mod internal {
             exchange::limits::{EAGER_BYTES, limits},
             plan_facts,
         },
-        job::{Environment, Job, Presence, Process},
+        job::{Environment, Job, Process},
         unreported::Unreported,
         warning::{is_first_of_job, print_line, warn, warn_of},
     };

@@ -14,7 +14,6 @@ use std::{
     sync::{Mutex, OnceLock, PoisonError},
 };
 
-pub use presence::Presence;
 pub use process::{Environment, Process};
 
 /// Variables in which launchers pass the rank of a process.

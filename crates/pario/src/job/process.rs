@@ -35,7 +35,7 @@ impl Process {
     }
 
     /// A running process, by its number.
-    pub(super) fn find(id: u32) -> Option<Process> {
+    fn find(id: u32) -> Option<Process> {
         /// Indices in `/proc/PID/stat`, counted from the field after the program's name.
         const PARENT: usize = 1;
         const STARTED: usize = 19;
