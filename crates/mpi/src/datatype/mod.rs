@@ -92,7 +92,74 @@ impl From<TypeError> for DecodeError {
     }
 }
 
+/// The datatype of data in memory.
+#[derive(Clone, Debug)]
+pub enum DataLayout {
+    /// So many bytes per item, one item after the other without a gap.
+    Contiguous(u64),
+    /// Any other.
+    Other(pario_layout::Datatype),
+}
+
 impl Host {
+    /// As [`decode_committed`](Self::decode_committed), for data of which only the bytes
+    /// matter, not their types. Programs make types for a single call, and use one for many
+    /// calls: this takes few calls of the host for the former, and one for the latter.
+    #[inline]
+    pub fn decode_data(&self, datatype: Datatype) -> Result<DataLayout, DecodeError> {
+        match self.decoded().contiguous_bytes(self, datatype)? {
+            Some(bytes) => Ok(DataLayout::Contiguous(bytes)),
+            None => self.decode_other_data(datatype),
+        }
+    }
+
+    fn decode_other_data(&self, datatype: Datatype) -> Result<DataLayout, DecodeError> {
+        let layout = match self.decoded().get(self, datatype)? {
+            Some(known) if known.committed => known.layout,
+            Some(_) => self.decode_committed(datatype)?,
+            None => {
+                let layout = decode_unknown(self, datatype, MAX_DEPTH)?;
+                if self.decoded().predefined(datatype).is_none() {
+                    self.check_committed(datatype)?;
+                    self.keep_data(datatype, &layout)?;
+                }
+                layout
+            }
+        };
+        Ok(match layout.layout().is_dense() {
+            true => DataLayout::Contiguous(layout.size()),
+            false => DataLayout::Other(layout),
+        })
+    }
+
+    /// Keeps what is known about a committed type that was used for data.
+    fn keep_data(
+        &self,
+        datatype: Datatype,
+        layout: &pario_layout::Datatype,
+    ) -> Result<(), DecodeError> {
+        let is_dense = layout.layout().is_dense();
+        if is_dense
+            && self
+                .decoded()
+                .keep_contiguous(self, datatype, layout.size())?
+        {
+            return Ok(());
+        }
+        let known = Known {
+            layout: layout.clone(),
+            committed: true,
+        };
+        Ok(self.decoded().keep(self, datatype, known)?)
+    }
+
+    fn check_committed(&self, datatype: Datatype) -> Result<(), DecodeError> {
+        match self.type_is_committed(datatype)? {
+            true => Ok(()),
+            false => Err(DecodeError::Uncommitted),
+        }
+    }
+
     /// The layout of a datatype, committed or not. Decoded once, then kept with the datatype.
     pub fn decode(&self, datatype: Datatype) -> Result<pario_layout::Datatype, DecodeError> {
         decode_at(self, datatype, MAX_DEPTH)
@@ -120,9 +187,7 @@ impl Host {
         if self.decoded().predefined(datatype).is_some() {
             return Ok(layout);
         }
-        if !self.type_is_committed(datatype)? {
-            return Err(DecodeError::Uncommitted);
-        }
+        self.check_committed(datatype)?;
         let known = Known {
             layout: layout.clone(),
             committed: true,
