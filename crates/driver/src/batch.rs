@@ -42,6 +42,66 @@ unsafe impl Send for Batch<'_> {}
 // one transfer.
 unsafe impl Sync for Batch<'_> {}
 
+/// One piece and the direction in which it moves: what most batches hold, without a list.
+/// The memory is valid for `'a`, as that of a batch.
+#[derive(Debug)]
+pub struct OnePiece<'a> {
+    direction: Direction,
+    piece: Piece,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> OnePiece<'a> {
+    /// A piece by address.
+    ///
+    /// # Safety
+    /// As for [`Batch::push_raw`].
+    #[inline]
+    pub unsafe fn new(direction: Direction, piece: Piece) -> Self {
+        OnePiece {
+            direction,
+            piece,
+            memory: PhantomData,
+        }
+    }
+
+    /// The direction of the transfer.
+    #[inline]
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Where it is.
+    #[inline]
+    pub fn piece(&self) -> Piece {
+        self.piece
+    }
+
+    /// The same as a batch.
+    pub fn batch(&self) -> Batch<'a> {
+        let mut batch = Batch::new(self.direction);
+        batch.push_piece(self.piece);
+        batch
+    }
+
+    /// As [`Batch::require_addressable`].
+    #[inline]
+    pub fn require_addressable(&self) -> io::Result<()> {
+        self.piece.require_addressable()
+    }
+}
+
+impl Piece {
+    #[inline]
+    fn require_addressable(&self) -> io::Result<()> {
+        let end = self.offset.checked_add(self.len as u64);
+        match end.is_some_and(|end| i64::try_from(end).is_ok()) || self.len == 0 {
+            true => Ok(()),
+            false => Err(beyond_files(self.offset, self.len as u64)),
+        }
+    }
+}
+
 impl<'a> Batch<'a> {
     /// An empty batch.
     pub fn new(direction: Direction) -> Self {
@@ -148,13 +208,16 @@ impl<'a> Batch<'a> {
     /// Returns an error if any byte lies beyond offset 2^63 - 1.
     #[inline]
     pub fn require_addressable(&self) -> io::Result<()> {
-        for piece in self.pieces.iter().filter(|piece| piece.len > 0) {
-            let end = piece.offset.checked_add(piece.len as u64);
-            if end.is_none_or(|end| i64::try_from(end).is_err()) {
-                return Err(beyond_files(piece.offset, piece.len as u64));
-            }
+        self.pieces.iter().try_for_each(Piece::require_addressable)
+    }
+
+    /// The piece, if it is the only one.
+    pub(crate) fn only(&self) -> Option<OnePiece<'a>> {
+        match self.pieces[..] {
+            // SAFETY: the batch's memory is as valid as the piece's has to be.
+            [piece] => Some(unsafe { OnePiece::new(self.direction, piece) }),
+            _ => None,
         }
-        Ok(())
     }
 
     /// A range of the pieces, in the same memory.

@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     Advice, Batch, Capabilities, Creation, Direction, Facts, FileIdentity, FileSystem, Lease,
-    LockMode, MountView, OpenHow, Placement, RangeLock, Suspension, WriterFlag, detect,
+    LockMode, MountView, OnePiece, OpenHow, Placement, RangeLock, Suspension, WriterFlag, detect,
 };
 
 /// Access to one kind of file system.
@@ -57,6 +57,13 @@ pub trait Handle: Send + Sync + Debug {
     /// Moves a batch and returns when done. Transfers of any size are split as
     /// needed.
     fn transfer(&self, batch: &Batch<'_>) -> Outcome;
+
+    /// Moves one piece on the calling thread, as [`transfer`](Handle::transfer) moves a batch
+    /// of it. Short accesses are of this kind, and building a batch would be a part of
+    /// their cost.
+    fn transfer_one(&self, one: &OnePiece<'_>) -> Outcome {
+        self.transfer(&one.batch())
+    }
 
     /// Moves a batch in the background. `done` is called exactly once, on a
     /// thread of the driver, even if the batch fails immediately. It may submit

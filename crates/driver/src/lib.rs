@@ -73,7 +73,7 @@ mod wrap;
 mod write_back;
 
 pub use background::{THREADS_MAX, spawn};
-pub use batch::{Batch, Piece};
+pub use batch::{Batch, OnePiece, Piece};
 pub use cephfs::CephFs;
 pub use control::{FileControl, IoctlArgument};
 pub use creation::{Creation, ExpectedUse, ServerCount, StripingRequest};

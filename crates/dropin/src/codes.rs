@@ -13,6 +13,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use pario_mpi::{ErrorClass, Flavour, Host};
@@ -39,9 +40,16 @@ thread_local! {
     static FAILED: Cell<Option<ErrorClass>> = const { Cell::new(None) };
 }
 
+/// Whether a file function has failed on any thread. Most programs never see that, and every
+/// call would look for memory of its thread.
+static HAS_FAILED: AtomicBool = AtomicBool::new(false);
+
 /// Called when a file function has succeeded on this thread.
+#[inline]
 pub(crate) fn forget_failure() {
-    FAILED.set(None);
+    if HAS_FAILED.load(Ordering::Relaxed) {
+        FAILED.set(None);
+    }
 }
 
 static CODES: LazyLock<Mutex<HashMap<ErrorClass, Code>>> = LazyLock::new(Mutex::default);
@@ -53,6 +61,7 @@ fn lock() -> MutexGuard<'static, HashMap<ErrorClass, Code>> {
 /// The code of a class, with this message.
 pub(crate) fn with_message(host: &Host, class: ErrorClass, message: &str) -> c_int {
     let bare = host.error_class(class);
+    HAS_FAILED.store(true, Ordering::Relaxed);
     FAILED.set(Some(class));
     let mut codes = lock();
     match codes.entry(class).or_insert_with(|| make(host, bare)) {

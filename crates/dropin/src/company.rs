@@ -1,10 +1,11 @@
 //! Ranks that run without pario: started without the library, or with `PARIO_DISABLE=1`.
 //!
 //! They would wait in the host's `MPI_File_open` for the others, which wait in pario's. They
-//! cannot be asked, but those on this node can be detected: `/proc` shows which processes of
-//! the job have loaded the MPI's library and not this one. Where this library was loaded at the
-//! program's start, that does not change once `MPI_Init` has returned, so every rank finds the same, and ranks on one node come to the same decision
-//! without a message.
+//! cannot be asked, but those on this node can be detected. Ranks with pario announce themselves
+//! in `MPI_Init` ([`Job::announce`]); if all have, no more is needed. Otherwise `/proc` shows which
+//! processes of the job have loaded the MPI's library and not this one. Where this library was
+//! loaded at the program's start, that does not change once `MPI_Init` has returned, so every
+//! rank finds the same, and ranks on one node come to the same decision without a message.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -46,10 +47,18 @@ pub(crate) fn note_start() {
     AT_START.store(true, Ordering::Relaxed);
 }
 
+/// Announces this rank to the others of its node.
+pub(crate) fn announce() {
+    if let Some(job) = Job::current() {
+        job.announce();
+    }
+}
+
 /// Whether the host must open a file of these ranks because some of them run without pario and
 /// all others know it. Warns if some do.
 pub(crate) fn needs_host(host: &Host, comm: Comm) -> Result<bool, Failure> {
     static KNOWN: OnceLock<Known> = OnceLock::new();
+    static ALL_ANNOUNCED: OnceLock<bool> = OnceLock::new();
     if !AT_START.load(Ordering::Relaxed) {
         // An interpreter has loaded the library; other ranks may be about to do so.
         return Ok(false);
@@ -57,6 +66,9 @@ pub(crate) fn needs_host(host: &Host, comm: Comm) -> Result<bool, Failure> {
     let known = match KNOWN.get() {
         Some(known) => known,
         None if !host.has_world() || host.comm_size(comm)? == 1 => return Ok(false),
+        None if *ALL_ANNOUNCED.get_or_init(|| are_all_announced(host) == Some(true)) => {
+            return Ok(false);
+        }
         None => KNOWN.get_or_init(|| look(host).unwrap_or_default()),
     };
     if known.values().all(|it| *it == Equipment::Pario) {
@@ -106,6 +118,16 @@ fn world_ranks(host: &Host, comm: Comm) -> Result<Vec<Option<u32>>, Failure> {
     Ok(ranks
         .map(|rank| rank.and_then(|rank| u32::try_from(rank).ok()))
         .collect())
+}
+
+/// Whether all ranks of the world are on this node and have announced themselves.
+fn are_all_announced(host: &Host) -> Option<bool> {
+    let job = Job::current()?;
+    let world = host.predefined().comm_world;
+    let rank = u32::try_from(host.comm_rank(world).ok()?).ok()?;
+    let size = u32::try_from(host.comm_size(world).ok()?).ok()?;
+    let is_known = job.is_on_one_node() && job.rank() == rank;
+    Some(is_known && job.are_announced((0..size).filter(|other| *other != rank)))
 }
 
 /// Examines the ranks on this node. `None` if it cannot be determined which processes they are.

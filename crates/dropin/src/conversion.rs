@@ -237,6 +237,19 @@ fn predefined(host: &Host, basic: Basic) -> Result<Datatype, UserError> {
 /// Whether any representation converts, so that handles will be needed.
 static WANTED: AtomicBool = AtomicBool::new(false);
 
+/// Whether no data is converted, so that only its bytes matter.
+#[inline]
+pub(crate) fn never_happens() -> bool {
+    !HAS_FOREIGN_VIEWS.load(Ordering::Acquire)
+}
+
+/// Notes that a view with another representation than the native one is about to be set.
+pub(crate) fn expect() {
+    HAS_FOREIGN_VIEWS.store(true, Ordering::Release);
+}
+
+static HAS_FOREIGN_VIEWS: AtomicBool = AtomicBool::new(false);
+
 /// Derived datatypes and the host's handles of them.
 static KEPT: Mutex<Vec<(pario_layout::Datatype, Datatype)>> = Mutex::new(Vec::new());
 

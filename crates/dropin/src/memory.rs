@@ -12,6 +12,7 @@ use std::path::Path;
 use engine::{ErrorKind, Owned, Source, Target};
 use pario_mpi::{ErrorClass, Host};
 
+use crate::datatypes::Items;
 use crate::entry::{HandlePointer, Raw, StatusPointer};
 use crate::failure::Failure;
 
@@ -24,21 +25,29 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    fn count(self) -> engine::Result<u64> {
-        unsigned_or(self.count, "the count", ErrorKind::Count)
+    /// How many items of which datatype there are.
+    #[inline]
+    fn count_of(
+        self,
+        items: engine::Result<Items>,
+    ) -> engine::Result<(u64, Cow<'static, pario_layout::Datatype>)> {
+        let count = unsigned_or(self.count, "the count", ErrorKind::Count)?;
+        let Items { datatype, factor } = items?;
+        match count.checked_mul(factor) {
+            Some(count) => Ok((count, datatype)),
+            None => Err(too_many(count, factor)),
+        }
     }
 
     /// The data of a write.
     ///
     /// # Safety
     /// The data is valid for reads during the call.
-    pub(crate) unsafe fn source<'a>(
-        self,
-        datatype: engine::Result<Cow<'static, pario_layout::Datatype>>,
-    ) -> Source<'a> {
-        let source = self.count().and_then(|count| {
+    #[inline]
+    pub(crate) unsafe fn source<'a>(self, items: engine::Result<Items>) -> Source<'a> {
+        let source = self.count_of(items).and_then(|(count, datatype)| {
             // SAFETY: promised by the caller.
-            unsafe { Source::from_raw(self.address.cast(), count, datatype?) }
+            unsafe { Source::from_raw(self.address.cast(), count, datatype) }
         });
         source.unwrap_or_else(Source::failed)
     }
@@ -47,13 +56,11 @@ impl Buffer {
     ///
     /// # Safety
     /// The memory is valid for writes during the call, and nothing else accesses it.
-    pub(crate) unsafe fn target<'a>(
-        self,
-        datatype: engine::Result<Cow<'static, pario_layout::Datatype>>,
-    ) -> Target<'a> {
-        let target = self.count().and_then(|count| {
+    #[inline]
+    pub(crate) unsafe fn target<'a>(self, items: engine::Result<Items>) -> Target<'a> {
+        let target = self.count_of(items).and_then(|(count, datatype)| {
             // SAFETY: promised by the caller.
-            unsafe { Target::from_raw(self.address.cast_mut().cast(), count, datatype?) }
+            unsafe { Target::from_raw(self.address.cast_mut().cast(), count, datatype) }
         });
         target.unwrap_or_else(Target::failed)
     }
@@ -63,12 +70,8 @@ impl Buffer {
     /// # Safety
     /// As the standard requires, the program does not access the memory until it has waited for
     /// the operation.
-    pub(crate) unsafe fn kept(
-        self,
-        datatype: engine::Result<Cow<'static, pario_layout::Datatype>>,
-    ) -> Owned<u8> {
-        let owned = self.count().and_then(|count| {
-            let datatype = datatype?;
+    pub(crate) unsafe fn kept(self, items: engine::Result<Items>) -> Owned<u8> {
+        let owned = self.count_of(items).and_then(|(count, datatype)| {
             // SAFETY: promised by the caller.
             unsafe { Owned::from_raw(self.address.cast_mut().cast(), count, &datatype) }
         });
@@ -85,6 +88,12 @@ pub(crate) fn unsigned(number: i64, what: &str) -> engine::Result<u64> {
 #[inline]
 fn unsigned_or(number: i64, what: &str, kind: ErrorKind) -> engine::Result<u64> {
     u64::try_from(number).map_err(|_| negative(number, what, kind))
+}
+
+#[cold]
+fn too_many(count: u64, bytes: u64) -> engine::Error {
+    let message = format!("{count} items of {bytes} bytes are more than 2^63 - 1 bytes");
+    engine::Error::new(ErrorKind::Argument, message)
 }
 
 #[cold]

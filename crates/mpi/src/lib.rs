@@ -29,7 +29,7 @@ mod handles;
 mod runtime;
 mod transport;
 
-pub use datatype::{DecodeError, EncodeError, Encoded};
+pub use datatype::{DataLayout, DecodeError, EncodeError, Encoded};
 pub use error::{HostError, MpiError};
 pub use handles::{Comm, Datatype, Errhandler, FileHandle, Group, Info, Message, Op, Request};
 pub use host::abi::{Flavour, StatusFields};

@@ -33,17 +33,19 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
+    #[inline]
     fn new(origin: *mut u8, count: u64, datatype: Cow<'static, Datatype>) -> Result<Memory> {
-        let bytes = datatype
-            .size()
-            .checked_mul(count)
-            .filter(|bytes| *bytes <= i64::MAX as u64);
-        let bytes = bytes.ok_or_else(|| {
-            let size = datatype.size();
+        #[cold]
+        fn too_many(count: u64, size: u64) -> Error {
             Error::argument(format!(
                 "{count} items of {size} bytes are more than 2^63 - 1 bytes"
             ))
-        })?;
+        }
+        let size = datatype.size();
+        let bytes = size
+            .checked_mul(count)
+            .filter(|bytes| *bytes <= i64::MAX as u64);
+        let bytes = bytes.ok_or_else(|| too_many(count, size))?;
         Ok(Memory {
             origin,
             datatype,
@@ -218,6 +220,7 @@ impl<'a> Source<'a> {
     /// # Safety
     /// Every byte that `count` items of `datatype` describe at `origin` must be valid for reads
     /// for `'a`.
+    #[inline]
     pub unsafe fn from_raw(
         origin: *const u8,
         count: u64,
@@ -268,6 +271,7 @@ impl<'a> Target<'a> {
     /// # Safety
     /// Every byte that `count` items of `datatype` describe at `origin` must be valid for
     /// writes for `'a`, and nothing else may access it.
+    #[inline]
     pub unsafe fn from_raw(
         origin: *mut u8,
         count: u64,

@@ -3,7 +3,9 @@
 //! selection depends on, would take as long as the access itself. So they borrow what an
 //! operation owns and go straight to the driver.
 
-use pario_driver::{Batch, Direction};
+use std::io;
+
+use pario_driver::Direction;
 
 use crate::{
     Error, Mode, Result, Status,
@@ -91,17 +93,17 @@ fn transfer(file: &Inner, call: Call, memory: &Memory, start: u64) -> Result<Sta
     // Only files opened UNIQUE_OPEN are subject to writes that must be alone.
     let is_guarded = call.direction == Direction::Write && file.mode.contains(Mode::UNIQUE_OPEN);
     let _guard = is_guarded.then(|| file.writer_lock.shared());
-    let mut batch = Batch::new(call.direction);
     let piece = MemorySpan::of(memory).at(start);
-    piece
-        .expect("only contiguous memory gets here")
-        .push(&mut batch);
-    let outcome = file.handle.transfer(&batch);
+    let piece = piece.expect("only contiguous memory gets here");
+    let outcome = file.handle.transfer_one(&piece.one(call.direction));
     match outcome.error {
         None => Ok(Status::new(outcome.bytes)),
-        Some(error) => {
-            let error = Error::from(error).at_offset(start + outcome.bytes);
-            Err(file.name_error(error.after(outcome.bytes), call.name))
-        }
+        Some(error) => Err(failed(file, call, start, outcome.bytes, error)),
     }
+}
+
+#[cold]
+fn failed(file: &Inner, call: Call, start: u64, bytes: u64, error: io::Error) -> Error {
+    let error = Error::from(error).at_offset(start + bytes);
+    file.name_error(error.after(bytes), call.name)
 }

@@ -51,7 +51,7 @@ pub use number_hash::{BuildNumberHasher, NumberHasher};
 pub use posted::{DataTag, Posted, Sent, Traffic};
 pub use process::Process;
 pub use rank::{Node, Rank, Tag};
-pub use sharing::available_memory;
+pub use sharing::{OFFER_BYTES, OfferedSegment, attach_offered, available_memory};
 pub use transport::{SEND_HEADROOM, Transport};
 
 /// Collectives and segments made by means of messages, for transports that have

@@ -3,10 +3,15 @@
 use std::{
     collections::HashMap,
     ffi::OsString,
+    fs::File,
+    io::Read,
     os::unix::ffi::OsStringExt,
     path::PathBuf,
     sync::{Mutex, PoisonError},
 };
+
+/// The length of a usual table.
+const TABLE_BYTES: usize = 32 << 10;
 
 /// One line of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +61,11 @@ pub(super) fn with_number(number: u64, magic: u32) -> Option<Mount> {
 }
 
 fn look_up(number: u64) -> Option<Mount> {
-    let table = std::fs::read("/proc/self/mountinfo").ok()?;
+    // Files of /proc have no length: with space for all of a usual table, one call reads it.
+    let mut table = Vec::with_capacity(TABLE_BYTES);
+    File::open("/proc/self/mountinfo")
+        .and_then(|mut file| file.read_to_end(&mut table))
+        .ok()?;
     table
         .split(|&byte| byte == b'\n')
         .filter_map(parse)

@@ -13,7 +13,7 @@ use super::{
     transfer::{self, step},
 };
 use crate::{
-    Access, Batch, Create, IoMode, OpenHow, Outcome, Placement, by_server,
+    Access, Batch, Create, IoMode, OnePiece, OpenHow, Outcome, Placement, by_server,
     mapped::{Copier, Stores, Target},
     uring,
 };
@@ -240,6 +240,16 @@ impl Descriptor {
                 };
                 stores.transfer(&target, batch, by_calls)
             }
+        }
+    }
+
+    /// Moves one piece.
+    #[inline]
+    pub(super) fn transfer_one(&self, one: &OnePiece<'_>) -> Outcome {
+        let is_direct = self.direct.is_some() && self.how.mode(one.direction()) == IoMode::Direct;
+        match is_direct || self.lists == ListMethod::Ring {
+            false => transfer::run_one(&self.calls, self.buffered(), one),
+            true => self.transfer(&one.batch()),
         }
     }
 

@@ -19,8 +19,8 @@ use super::{
 };
 use crate::{
     Access, Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity,
-    FileSystem, Handle, IoMode, Latency, Lease, LockMode, MountView, OpenHow, Outcome, Placement,
-    RangeLock, ScatteredWrites, Suspension, background,
+    FileSystem, Handle, IoMode, Latency, Lease, LockMode, MountView, OnePiece, OpenHow, Outcome,
+    Placement, RangeLock, ScatteredWrites, Suspension, background,
     batch::beyond_files,
     closing::{Closing, ResourceGuard, Visit, lock},
     control::Control,
@@ -160,6 +160,16 @@ impl PosixHandle {
         Ok(pass)
     }
 
+    /// As [`visit_to_move`](Self::visit_to_move), for one piece.
+    #[inline]
+    fn visit_to_move_one(&self, one: &OnePiece<'_>) -> io::Result<Visit<'_, Descriptor>> {
+        self.locks.check_released(&self.file)?;
+        let pass = self.file.visit().map_err(|error| self.closed(error))?;
+        self.how.access.require(one.direction())?;
+        one.require_addressable()?;
+        Ok(pass)
+    }
+
     #[inline]
     fn check_movable(&self, batch: &Batch<'_>) -> io::Result<()> {
         self.how.access.require(batch.direction())?;
@@ -250,6 +260,13 @@ impl Handle for PosixHandle {
     fn transfer(&self, batch: &Batch<'_>) -> Outcome {
         match self.visit_to_move(batch) {
             Ok(file) => file.transfer(batch),
+            Err(error) => Outcome::failed(0, error),
+        }
+    }
+
+    fn transfer_one(&self, one: &OnePiece<'_>) -> Outcome {
+        match self.visit_to_move_one(one) {
+            Ok(file) => file.transfer_one(one),
             Err(error) => Outcome::failed(0, error),
         }
     }

@@ -19,7 +19,7 @@ use std::{
 
 use libc::c_int;
 
-use crate::{Access, Advice, Batch, Direction, vector::Vector};
+use crate::{Access, Advice, Direction, OnePiece, vector::Vector};
 
 /// The result of a call that returns -1 on failure.
 fn checked(result: c_int) -> io::Result<c_int> {
@@ -121,26 +121,26 @@ pub(crate) fn transfer(fd: BorrowedFd<'_>, vector: &Vector<'_>) -> io::Result<us
     })
 }
 
-/// Moves some bytes of a range of a batch's first piece, whose offsets fit in 63 bits.
+/// Moves some bytes of a range of a piece, whose offsets fit in 63 bits.
 ///
 /// # Panics
 /// If the range is not inside the piece.
 #[inline]
-pub(crate) fn transfer_first(
+pub(crate) fn transfer_one(
     fd: BorrowedFd<'_>,
-    batch: &Batch<'_>,
+    one: &OnePiece<'_>,
     range: Range<usize>,
 ) -> io::Result<usize> {
-    let piece = batch.pieces()[0];
+    let piece = one.piece();
     assert!(range.start <= range.end && range.end <= piece.len);
     let offset = i64::try_from(piece.offset + range.start as u64)
         .expect("offsets are checked before they get here");
     let memory = piece.memory.wrapping_add(range.start).cast();
     let (fd, len) = (fd.as_raw_fd(), range.len());
-    // SAFETY: a piece is memory of a live batch, valid for the direction and its length,
-    // and the range is inside it.
+    // SAFETY: the memory of a piece is valid for the direction and its length, and the
+    // range is inside it.
     counted(unsafe {
-        match batch.direction() {
+        match one.direction() {
             Direction::Read => libc::pread64(fd, memory, len, offset),
             Direction::Write => libc::pwrite64(fd, memory, len, offset),
         }

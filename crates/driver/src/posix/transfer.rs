@@ -7,27 +7,28 @@ use super::{
     sys,
 };
 use crate::{
-    Batch, Direction, Outcome,
+    Batch, Direction, OnePiece, Outcome,
     vector::{CALL_BYTES_MAX, Cursor, Vector},
 };
 
 /// Moves a batch through one descriptor.
 pub(super) fn run(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Outcome {
-    match batch.pieces() {
-        [only] => run_piece(calls, fd, batch, only.len),
-        _ => run_steps(batch, |vector| step(calls, fd, vector)),
+    match batch.only() {
+        Some(one) => run_one(calls, fd, &one),
+        None => run_steps(batch, |vector| step(calls, fd, vector)),
     }
 }
 
-/// Moves a batch of one piece, which needs no vector.
+/// Moves one piece, which needs no vector.
 #[inline]
-fn run_piece(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>, len: usize) -> Outcome {
-    let (kind, at_end) = ends(batch.direction());
+pub(super) fn run_one(calls: &Calls, fd: BorrowedFd<'_>, one: &OnePiece<'_>) -> Outcome {
+    let (kind, at_end) = ends(one.direction());
+    let len = one.piece().len;
     let mut moved = 0;
     while moved < len {
         let bytes = (len - moved).min(CALL_BYTES_MAX);
         let result = calls.make(kind, bytes, |limit| {
-            sys::transfer_first(fd, batch, moved..moved + limit)
+            sys::transfer_one(fd, one, moved..moved + limit)
         });
         match result {
             Ok(0) => match at_end {

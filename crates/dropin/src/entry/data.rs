@@ -2,17 +2,17 @@
 //! collective, ordered and nonblocking.
 #![allow(unsafe_code)] // C functions
 
-use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
 
-use engine::{Datatype, File, Owned, Request, Source, Status, Target};
+use engine::{File, Owned, Request, Source, Status, Target};
 
 use super::{HandlePointer, Offset, Raw, StatusPointer, file_functions};
 use crate::call::{self, Outcome};
+use crate::datatypes::{self, Items};
 use crate::failure::Failure;
 use crate::files::OpenFile;
 use crate::memory::{self, Buffer};
-use crate::{datatypes, forward, requests};
+use crate::{forward, requests};
 
 /// The arguments of a data access function.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +24,11 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// The datatype, or the error in the arguments.
-    pub(super) fn datatype(&self) -> engine::Result<Cow<'static, Datatype>> {
+    /// The items, or the error in the arguments.
+    #[inline]
+    pub(super) fn items(&self) -> engine::Result<Items> {
         memory::unsigned(self.offset, "the offset")?;
-        datatypes::decode(self.datatype)
+        datatypes::decode_data(self.datatype)
     }
 
     pub(super) fn offset(&self) -> u64 {
@@ -59,7 +60,7 @@ unsafe fn read(
 ) -> Outcome {
     // SAFETY: promised by the program.
     unsafe {
-        let target = data.buffer.target(data.datatype());
+        let target = data.buffer.target(data.items());
         finish(access(&open.file, data.offset(), target), status)
     }
 }
@@ -72,7 +73,7 @@ unsafe fn write(
 ) -> Outcome {
     // SAFETY: promised by the program.
     unsafe {
-        let source = data.buffer.source(data.datatype());
+        let source = data.buffer.source(data.items());
         finish(access(&open.file, data.offset(), source), status)
     }
 }
@@ -85,7 +86,7 @@ unsafe fn start(
 ) -> Outcome {
     let host = call::host()?;
     // SAFETY: promised by the program.
-    let owned = unsafe { data.buffer.kept(data.datatype()) };
+    let owned = unsafe { data.buffer.kept(data.items()) };
     let started = access(&open.file, data.offset(), owned)?;
     let handle = requests::enter(host, open, started)?;
     // SAFETY: promised by the program.

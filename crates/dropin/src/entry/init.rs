@@ -60,6 +60,7 @@ fn started(code: c_int) {
     }
     company::note_start();
     if let Some(host) = policy::host_for_pario() {
+        company::announce();
         // If this fails, the first open tries it again and reports the error.
         let _ = finalize::prepare(host);
     }

@@ -22,7 +22,7 @@ unsafe fn begin(
     access: impl FnOnce(&File, u64, Owned<u8>) -> engine::Result<Split<u8>>,
 ) -> Outcome {
     // SAFETY: promised by the program.
-    let owned = unsafe { data.buffer.kept(data.datatype()) };
+    let owned = unsafe { data.buffer.kept(data.items()) };
     let split = access(&open.file, data.offset(), owned)?;
     let mut active = open.split.lock().unwrap_or_else(PoisonError::into_inner);
     *active = Some(ActiveSplit {

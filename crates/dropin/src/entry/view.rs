@@ -11,7 +11,7 @@ use pario_mpi::{Datatype, Host, MpiError};
 use super::{HandlePointer, Offset, Raw, file_functions};
 use crate::call::{self, Outcome};
 use crate::files::{OpenFile, ViewTypes};
-use crate::{datatypes, info, memory};
+use crate::{conversion, datatypes, info, memory};
 
 /// The longest name of a data representation in the standard, with its final NUL.
 const DATAREP_BYTES: usize = 128;
@@ -44,9 +44,13 @@ impl Arguments {
         let name = name.map_err(|failure| {
             engine::Error::new(ErrorKind::UnsupportedRepresentation, failure.to_string())
         })?;
+        let representation = standard_name(name);
+        if representation != "native" {
+            conversion::expect();
+        }
         Ok(View::new(0, &etype, &filetype)
             .at(displacement)
-            .representation(standard_name(name)))
+            .representation(representation))
     }
 }
 

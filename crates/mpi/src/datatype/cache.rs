@@ -3,9 +3,9 @@
 #![allow(unsafe_code)] // Values of attributes are boxes behind C's pointers.
 
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use pario_layout::Datatype as Layout;
+use pario_layout::{Datatype as Layout, TypeError};
 
 use super::predefined::PredefinedTypes;
 use crate::error::MpiError;
@@ -20,6 +20,31 @@ pub(super) struct Known {
     pub(super) committed: bool,
 }
 
+/// What the attribute of a datatype holds.
+enum Value {
+    /// The size of a committed type that is contiguous: all that calls need to know of it, so
+    /// there is no box to find.
+    Contiguous(u64),
+    /// A box.
+    Known(*mut Known),
+}
+
+impl Value {
+    /// Addresses of boxes are even.
+    fn of(attribute: Attribute) -> Value {
+        match attribute.addr() & 1 {
+            0 => Value::Known(attribute.cast()),
+            _ => Value::Contiguous((attribute.addr() >> 1) as u64),
+        }
+    }
+
+    /// The attribute of a contiguous type, if its size can be represented.
+    fn contiguous(bytes: u64) -> Option<Attribute> {
+        let doubled = usize::try_from(bytes).ok()?.checked_mul(2)?;
+        Some(std::ptr::without_provenance_mut(doubled | 1))
+    }
+}
+
 /// The decoded datatypes.
 ///
 /// Predefined types live as long as the host and are kept in a table. Derived ones have their
@@ -31,6 +56,17 @@ pub(crate) struct Decoded {
     /// The attribute's key. Held while a value is read or set, so that no other thread replaces
     /// a value while it is being cloned.
     key: Mutex<Option<c_int>>,
+    /// The same key, for those who only look at the attribute itself.
+    made_key: OnceLock<c_int>,
+    /// The last repetition: programs often make the same type again.
+    repeated: Mutex<Option<Repeated>>,
+}
+
+#[derive(Debug)]
+struct Repeated {
+    count: u64,
+    of: Layout,
+    made: Layout,
 }
 
 impl Decoded {
@@ -49,10 +85,50 @@ impl Decoded {
         if datatype == host.predefined().datatype_null {
             return Ok(None);
         }
-        let value = host.type_get_attr(datatype, key)?;
-        // SAFETY: values under this key are boxes that `keep` made or `copy` cloned; the lock
-        // keeps other threads from replacing this one.
-        Ok(value.map(|value| unsafe { (*value.cast::<Known>()).clone() }))
+        let value = host.type_get_attr(datatype, key)?.map(Value::of);
+        Ok(match value {
+            // SAFETY: boxes under this key are made by `keep` or cloned by `copy`; the lock
+            // keeps other threads from replacing this one.
+            Some(Value::Known(known)) => Some(unsafe { (*known).clone() }),
+            Some(Value::Contiguous(_)) | None => None,
+        })
+    }
+
+    /// The size of a committed derived type that is contiguous, if that is all that is known.
+    #[inline]
+    pub(super) fn contiguous_bytes(
+        &self,
+        host: &Host,
+        datatype: Datatype,
+    ) -> Result<Option<u64>, MpiError> {
+        let Some(key) = self.made_key.get() else {
+            return Ok(None);
+        };
+        if datatype == host.predefined().datatype_null {
+            return Ok(None);
+        }
+        let value = host.type_get_attr(datatype, *key)?.map(Value::of);
+        Ok(match value {
+            Some(Value::Contiguous(bytes)) => Some(bytes),
+            Some(Value::Known(_)) | None => None,
+        })
+    }
+
+    /// A contiguous type.
+    pub(super) fn contiguous(&self, count: u64, of: &Layout) -> Result<Layout, TypeError> {
+        let mut last = self.repeated.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some(same) if same.count == count && same.of == *of => Ok(same.made.clone()),
+            _ => {
+                let made = Layout::contiguous(count, of)?;
+                *last = Some(Repeated {
+                    count,
+                    of: of.clone(),
+                    made: made.clone(),
+                });
+                Ok(made)
+            }
+        }
     }
 
     /// The layout of a predefined type, if it has been decoded.
@@ -72,22 +148,39 @@ impl Decoded {
         datatype: Datatype,
         known: Known,
     ) -> Result<(), MpiError> {
+        let value = Box::into_raw(Box::new(known));
+        self.set(host, datatype, value.cast()).inspect_err(|_| {
+            // SAFETY: the host did not take the box made above.
+            drop(unsafe { Box::from_raw(value) });
+        })
+    }
+
+    /// Keeps that a committed derived type is contiguous, until the type is freed. Returns
+    /// whether that was possible.
+    pub(super) fn keep_contiguous(
+        &self,
+        host: &Host,
+        datatype: Datatype,
+        bytes: u64,
+    ) -> Result<bool, MpiError> {
+        match Value::contiguous(bytes) {
+            Some(value) => self.set(host, datatype, value).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    fn set(&self, host: &Host, datatype: Datatype, value: Attribute) -> Result<(), MpiError> {
         let mut key = self.key.lock().unwrap_or_else(PoisonError::into_inner);
         let key = match *key {
             Some(key) => key,
             None => {
-                // SAFETY: every value that is set under this key is a box of this type.
+                // SAFETY: the callbacks know both kinds of values that are set under this key.
                 let made =
                     unsafe { host.type_create_keyval(Some(copy), delete, std::ptr::null_mut())? };
-                *key.insert(made)
+                *key.insert(*self.made_key.get_or_init(|| made))
             }
         };
-        let value = Box::into_raw(Box::new(known));
-        let outcome = host.type_set_attr(datatype, key, value.cast());
-        outcome.inspect_err(|_| {
-            // SAFETY: the host did not take the box made above.
-            drop(unsafe { Box::from_raw(value) });
-        })
+        host.type_set_attr(datatype, key, value)
     }
 }
 
@@ -102,8 +195,11 @@ unsafe extern "C" fn copy(
 ) -> c_int {
     // SAFETY: the host passes a value that was set under our key, and two writable places.
     unsafe {
-        let known = (*value.cast::<Known>()).clone();
-        copy.write(Box::into_raw(Box::new(known)).cast());
+        let copied = match Value::of(value) {
+            Value::Contiguous(_) => value,
+            Value::Known(known) => Box::into_raw(Box::new((*known).clone())).cast(),
+        };
+        copy.write(copied);
         flag.write(1);
     }
     0
@@ -115,7 +211,9 @@ unsafe extern "C" fn delete(
     value: Attribute,
     _extra: *mut c_void,
 ) -> c_int {
-    // SAFETY: the host passes a value that was set under our key, for the last time.
-    drop(unsafe { Box::from_raw(value.cast::<Known>()) });
+    if let Value::Known(known) = Value::of(value) {
+        // SAFETY: the host passes a value that was set under our key, for the last time.
+        drop(unsafe { Box::from_raw(known) });
+    }
     0
 }

@@ -20,8 +20,8 @@ pub use encode::{EncodeError, Encoded};
 
 use crate::error::MpiError;
 use crate::handles::Datatype;
-use crate::host::Host;
 use crate::host::combiner::Combiner;
+use crate::host::{Envelope, Host, SimpleContents};
 
 /// Why a datatype of the host cannot be turned into a layout.
 #[derive(Clone, Debug)]
@@ -92,7 +92,74 @@ impl From<TypeError> for DecodeError {
     }
 }
 
+/// The datatype of data in memory.
+#[derive(Clone, Debug)]
+pub enum DataLayout {
+    /// So many bytes per item, one item after the other without a gap.
+    Contiguous(u64),
+    /// Any other.
+    Other(pario_layout::Datatype),
+}
+
 impl Host {
+    /// As [`decode_committed`](Self::decode_committed), for data of which only the bytes
+    /// matter, not their types. Programs make types for a single call, and use one for many
+    /// calls: this takes few calls of the host for the former, and one for the latter.
+    #[inline]
+    pub fn decode_data(&self, datatype: Datatype) -> Result<DataLayout, DecodeError> {
+        match self.decoded().contiguous_bytes(self, datatype)? {
+            Some(bytes) => Ok(DataLayout::Contiguous(bytes)),
+            None => self.decode_other_data(datatype),
+        }
+    }
+
+    fn decode_other_data(&self, datatype: Datatype) -> Result<DataLayout, DecodeError> {
+        let layout = match self.decoded().get(self, datatype)? {
+            Some(known) if known.committed => known.layout,
+            Some(_) => self.decode_committed(datatype)?,
+            None => {
+                let layout = decode_unknown(self, datatype, MAX_DEPTH)?;
+                if self.decoded().predefined(datatype).is_none() {
+                    self.check_committed(datatype)?;
+                    self.keep_data(datatype, &layout)?;
+                }
+                layout
+            }
+        };
+        Ok(match layout.layout().is_dense() {
+            true => DataLayout::Contiguous(layout.size()),
+            false => DataLayout::Other(layout),
+        })
+    }
+
+    /// Keeps what is known about a committed type that was used for data.
+    fn keep_data(
+        &self,
+        datatype: Datatype,
+        layout: &pario_layout::Datatype,
+    ) -> Result<(), DecodeError> {
+        let is_dense = layout.layout().is_dense();
+        if is_dense
+            && self
+                .decoded()
+                .keep_contiguous(self, datatype, layout.size())?
+        {
+            return Ok(());
+        }
+        let known = Known {
+            layout: layout.clone(),
+            committed: true,
+        };
+        Ok(self.decoded().keep(self, datatype, known)?)
+    }
+
+    fn check_committed(&self, datatype: Datatype) -> Result<(), DecodeError> {
+        match self.type_is_committed(datatype)? {
+            true => Ok(()),
+            false => Err(DecodeError::Uncommitted),
+        }
+    }
+
     /// The layout of a datatype, committed or not. Decoded once, then kept with the datatype.
     pub fn decode(&self, datatype: Datatype) -> Result<pario_layout::Datatype, DecodeError> {
         decode_at(self, datatype, MAX_DEPTH)
@@ -112,18 +179,15 @@ impl Host {
         if let Some(layout) = self.decoded().predefined(datatype) {
             return Ok(layout.clone());
         }
-        if let Some(known) = self.decoded().get(self, datatype)?
-            && known.committed
-        {
-            return Ok(known.layout);
-        }
-        let layout = self.decode(datatype)?;
+        let layout = match self.decoded().get(self, datatype)? {
+            Some(known) if known.committed => return Ok(known.layout),
+            Some(known) => known.layout,
+            None => decode_unknown(self, datatype, MAX_DEPTH)?,
+        };
         if self.decoded().predefined(datatype).is_some() {
             return Ok(layout);
         }
-        if !self.type_is_committed(datatype)? {
-            return Err(DecodeError::Uncommitted);
-        }
+        self.check_committed(datatype)?;
         let known = Known {
             layout: layout.clone(),
             committed: true,
@@ -142,17 +206,52 @@ fn decode_at(
     if let Some(known) = host.decoded().get(host, datatype)? {
         return Ok(known.layout);
     }
+    let layout = decode_unknown(host, datatype, depth)?;
+    if host.decoded().predefined(datatype).is_none() {
+        let known = Known {
+            layout: layout.clone(),
+            committed: false,
+        };
+        host.decoded().keep(host, datatype, known)?;
+    }
+    Ok(layout)
+}
+
+/// Decodes a datatype of which nothing is known. Keeps the result if it is predefined.
+fn decode_unknown(
+    host: &Host,
+    datatype: Datatype,
+    depth: u16,
+) -> Result<pario_layout::Datatype, DecodeError> {
     if datatype == host.predefined().datatype_null {
         return Err(DecodeError::Null);
     }
     let envelope = host.type_envelope(datatype)?;
+    decode_enveloped(host, datatype, &envelope, depth)
+}
+
+/// As [`decode_unknown`], for a datatype with this envelope.
+fn decode_enveloped(
+    host: &Host,
+    datatype: Datatype,
+    envelope: &Envelope,
+    depth: u16,
+) -> Result<pario_layout::Datatype, DecodeError> {
     let combiner = envelope.combiner.ok_or(DecodeError::Malformed(None))?;
-    if combiner == Combiner::Named {
-        let named = named::decode(host, datatype)?;
-        host.decoded().keep_predefined(datatype, &named);
-        return Ok(named);
+    match combiner {
+        Combiner::Named => {
+            let named = named::decode(host, datatype)?;
+            host.decoded().keep_predefined(datatype, &named);
+            return Ok(named);
+        }
+        Combiner::Dup | Combiner::Contiguous => {
+            if let Some(contents) = host.type_simple_contents(datatype, envelope)? {
+                return decode_simple(host, combiner, contents, depth);
+            }
+        }
+        _ => {}
     }
-    let contents = host.type_contents(datatype, &envelope)?;
+    let contents = host.type_contents(datatype, envelope)?;
     let parts = decode_parts(host, &contents.datatypes, depth)?;
     let made = Constructor {
         host,
@@ -162,17 +261,52 @@ fn decode_at(
     }
     .apply(&contents)?;
     let bounded = with_bounds_of(host, datatype, made)?;
-    match combiner.is_predefined() {
-        true => host.decoded().keep_predefined(datatype, &bounded),
-        false => {
-            let known = Known {
-                layout: bounded.clone(),
-                committed: false,
-            };
-            host.decoded().keep(host, datatype, known)?;
-        }
+    if combiner.is_predefined() {
+        host.decoded().keep_predefined(datatype, &bounded);
     }
     Ok(bounded)
+}
+
+/// Decodes a duplicate or a repetition, and frees the handle of its inner datatype. Many
+/// programs make such a type for a single call, so this takes as few calls of the host as
+/// possible: nothing is kept with inner types that are simple, too, and the bounds follow from
+/// those of the inner type.
+fn decode_simple(
+    host: &Host,
+    combiner: Combiner,
+    contents: SimpleContents,
+    depth: u16,
+) -> Result<pario_layout::Datatype, DecodeError> {
+    let SimpleContents { count, datatype } = contents;
+    if let Some(of) = host.decoded().predefined(datatype) {
+        return repeat(host, combiner, count, of);
+    }
+    let envelope = host.type_envelope(datatype)?;
+    let of = match (envelope.combiner, depth.checked_sub(1)) {
+        (_, None) => Err(DecodeError::TooDeep),
+        (Some(Combiner::Dup | Combiner::Contiguous | Combiner::Named), Some(depth)) => {
+            decode_enveloped(host, datatype, &envelope, depth)
+        }
+        (_, Some(depth)) => decode_at(host, datatype, depth),
+    };
+    if envelope.combiner.is_some_and(|it| !it.is_predefined()) {
+        host.type_free(datatype)?;
+    }
+    repeat(host, combiner, count, &of?)
+}
+
+/// What a simple constructor makes of its inner datatype.
+fn repeat(
+    host: &Host,
+    combiner: Combiner,
+    count: Option<u64>,
+    of: &pario_layout::Datatype,
+) -> Result<pario_layout::Datatype, DecodeError> {
+    match (combiner, count) {
+        (Combiner::Contiguous, Some(count)) => Ok(host.decoded().contiguous(count, of)?),
+        (Combiner::Contiguous, None) => Err(DecodeError::Malformed(Some(combiner))),
+        _ => Ok(of.clone()),
+    }
 }
 
 /// Decodes the inner datatypes of a constructor and frees their handles, whatever happens.

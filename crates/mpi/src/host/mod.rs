@@ -41,6 +41,7 @@ pub use comm::Comparison;
 pub use environment::Threads;
 pub use message::{Matched, Probed};
 pub use request::{GeneralizedCallbacks, Waited};
+pub(crate) use types::SimpleContents;
 pub use types::{Contents, Envelope};
 
 /// Calls a function of the table and turns its code into a result.

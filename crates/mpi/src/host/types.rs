@@ -40,6 +40,15 @@ pub struct Contents {
     pub datatypes: Vec<Datatype>,
 }
 
+/// The arguments of a duplicate or of a contiguous type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SimpleContents {
+    /// How often the inner type is repeated, unless it is duplicated.
+    pub(crate) count: Option<u64>,
+    /// To be freed if it is derived.
+    pub(crate) datatype: Datatype,
+}
+
 impl Host {
     /// The data bytes of a datatype.
     pub fn type_size(&self, datatype: Datatype) -> Result<u64, MpiError> {
@@ -180,6 +189,61 @@ impl Host {
             datatypes: count(datatypes),
             combiner: Combiner::from_number(self.flavour(), combiner),
         })
+    }
+
+    /// The arguments of a derived datatype that has one inner type and at most one count, given
+    /// its envelope; `None` if it has others.
+    pub(crate) fn type_simple_contents(
+        &self,
+        datatype: Datatype,
+        envelope: &Envelope,
+    ) -> Result<Option<SimpleContents>, MpiError> {
+        let counts = envelope.integers + envelope.large_counts;
+        if envelope.datatypes != 1 || envelope.addresses != 0 || counts > 1 {
+            return Ok(None);
+        }
+        let (mut integer, mut address, mut large_count) = (0, 0, 0);
+        let mut slot = self.slot();
+        match self.functions.type_get_contents_c {
+            Some(get) => {
+                // SAFETY: there are no more arguments than places.
+                let code = unsafe {
+                    get(
+                        datatype.0,
+                        envelope.integers as i64,
+                        0,
+                        envelope.large_counts as i64,
+                        1,
+                        &mut integer,
+                        &mut address,
+                        &mut large_count,
+                        slot.pointer(),
+                    )
+                };
+                self.check(functions::name::type_get_contents_c, code)?;
+            }
+            None => call!(
+                self,
+                type_get_contents(
+                    datatype.0,
+                    envelope.integers as c_int,
+                    0,
+                    1,
+                    &mut integer,
+                    &mut address,
+                    slot.pointer(),
+                )
+            )?,
+        }
+        let count = match (envelope.integers, envelope.large_counts) {
+            (1, 0) => u64::try_from(integer).ok(),
+            (0, 1) => u64::try_from(large_count).ok(),
+            _ => None,
+        };
+        Ok(Some(SimpleContents {
+            count,
+            datatype: Datatype(slot.handle()),
+        }))
     }
 
     /// The arguments of a derived datatype, given its envelope.

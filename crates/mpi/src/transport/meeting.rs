@@ -12,9 +12,10 @@ use pario_transport::{Rank, Result, Transport, TransportError, node::Reserved};
 
 use super::attachment::Attachment;
 use super::data_slots::Context;
+use super::machine;
 use super::mpi_point_to_point::host_error;
 use super::permission::InsideCall;
-use super::process_group::{ProcessGroup, take_number};
+use super::process_group::{Nearness, ProcessGroup, take_number};
 use super::retired::{self, OwnedGroup};
 use super::{MpiTransport, registry};
 use crate::{Comm, Host};
@@ -70,7 +71,8 @@ impl MpiTransport {
             }
             _ => {
                 proposal.give_back(found.as_deref());
-                let met = ProcessGroup::meet(host, comm, group, agreed.number)?;
+                let nearness = agreed.nearness();
+                let met = ProcessGroup::meet(host, comm, group, agreed.number, nearness)?;
                 let reserved = reserve_together(&met)?;
                 let contexts = take_contexts(&met);
                 (Arc::new(met), contexts, reserved)
@@ -150,6 +152,9 @@ struct Proposal {
     contexts: [u64; TRANSPORTS],
     /// Whether a rank cannot keep anything with the communicator.
     unattached: u64,
+    /// The machine of this rank, or 0 if it is not known; and its complement.
+    machine: u64,
+    machine_complement: u64,
     /// From rank 0, for the transports, where all ranks share memory.
     reserved: [Reserved; TRANSPORTS],
 }
@@ -169,6 +174,8 @@ impl Proposal {
             number: 0,
             contexts: [0; TRANSPORTS],
             unattached: 0,
+            machine: machine::number(),
+            machine_complement: !machine::number(),
             reserved: [Reserved::default(); TRANSPORTS],
         };
         if host.comm_rank(comm).map_err(host_error)? == 0 {
@@ -189,6 +196,8 @@ impl Proposal {
             self.brought,
             self.number,
             self.unattached,
+            self.machine,
+            self.machine_complement,
         ];
         words.extend(self.contexts);
         words.extend(self.reserved.iter().map(|reserved| reserved.0));
@@ -200,13 +209,22 @@ impl Proposal {
             brought: greatest[2],
             number: greatest[3],
             unattached: greatest[4],
-            contexts: std::array::from_fn(|index| greatest[5 + index]),
-            reserved: std::array::from_fn(|index| Reserved(greatest[5 + TRANSPORTS + index])),
+            machine: greatest[5],
+            machine_complement: greatest[6],
+            contexts: std::array::from_fn(|index| greatest[7 + index]),
+            reserved: std::array::from_fn(|index| Reserved(greatest[7 + TRANSPORTS + index])),
         })
     }
 
     fn is_known_to_all(&self) -> bool {
         self.known != 0 && self.known == !self.complement
+    }
+
+    fn nearness(&self) -> Nearness {
+        match self.machine != 0 && self.machine == !self.machine_complement {
+            true => Nearness::OneMachine,
+            false => Nearness::Unknown,
+        }
     }
 
     /// Undoes what this rank has reserved.

@@ -14,6 +14,7 @@ mod data_slots;
 mod engine;
 mod gather;
 mod host_progress;
+mod machine;
 mod meeting;
 mod mpi_endpoint;
 mod mpi_point_to_point;

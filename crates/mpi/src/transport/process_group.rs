@@ -8,7 +8,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pario_transport::{ProgressHook, Rank, Result, Segment, Sent, TransportError, generic, node};
+use pario_transport::{
+    OFFER_BYTES, OfferedSegment, ProgressHook, Rank, Result, Segment, Sent, TransportError,
+    attach_offered, generic, node,
+};
 
 use super::data_slots::{Context, DataSlots};
 use super::host_progress::HostProgress;
@@ -23,6 +26,15 @@ use crate::{Comm, Group, Host};
 pub(super) fn take_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// What the processes of a group know about where they run before they meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nearness {
+    /// All on one machine, where they see each other's processes.
+    OneMachine,
+    /// The MPI has to be asked.
+    Unknown,
 }
 
 /// Processes in the order of their ranks.
@@ -57,6 +69,7 @@ impl ProcessGroup {
         comm: Comm,
         group: OwnedGroup,
         number: u64,
+        nearness: Nearness,
     ) -> Result<ProcessGroup> {
         let rank = Rank(host.comm_rank(comm).map_err(host_error)? as u32);
         let size = host.comm_size(comm).map_err(host_error)? as u32;
@@ -82,9 +95,19 @@ impl ProcessGroup {
                 Err(_) => Ok(alone.with_link(host, comm)?),
             };
         }
-        let near = Placement::node_of_this_rank(host, comm, rank, size)?;
-        let placement = Placement::find(host, comm, near)?;
-        let memory = share_memory(MpiPointToPoint::over(host, near)?, progress)?;
+        let shared = match nearness {
+            Nearness::OneMachine => share_with_all(host, comm, rank, size)?,
+            Nearness::Unknown => None,
+        };
+        let (placement, memory) = match shared {
+            Some(memory) => (Placement::one_node(size), Some(memory)),
+            None => {
+                let near = Placement::node_of_this_rank(host, comm, rank, size)?;
+                let placement = Placement::find(host, comm, near)?;
+                let memory = share_memory(MpiPointToPoint::over(host, near)?, progress)?;
+                (placement, memory)
+            }
+        };
         let met = ProcessGroup {
             number,
             rank,
@@ -216,6 +239,33 @@ impl ProcessGroup {
         }
         TransportError::PeerLost { rank, reason }
     }
+}
+
+/// Memory of all ranks of a communicator, offered by the first. Nothing is found out about
+/// nodes, which takes MPIs longer than the rest of the first `open`: whoever can map the memory
+/// is near. `None` on all ranks if one of them cannot. Collective.
+fn share_with_all(host: &Host, comm: Comm, rank: Rank, size: u32) -> Result<Option<Segment>> {
+    if size > node::RANKS_MAX {
+        return Ok(None);
+    }
+    let bytes = node::bytes(size);
+    let offered = match rank {
+        Rank(0) => OfferedSegment::create(bytes),
+        _ => None,
+    };
+    let mut message = offered
+        .as_ref()
+        .map_or([0; OFFER_BYTES], OfferedSegment::message);
+    host.bcast(&mut message, 0, comm).map_err(host_error)?;
+    let found = match rank {
+        Rank(0) => None,
+        _ => attach_offered(bytes, &message),
+    };
+    let is_missing = offered.is_none() && found.is_none();
+    let greatest = host.allreduce(&[u64::from(is_missing)], host.predefined().op_max, comm);
+    let are_missing = greatest.map_err(host_error)?[0] != 0;
+    let memory = offered.map(OfferedSegment::into_segment).or(found);
+    Ok(memory.filter(|_| !are_missing))
 }
 
 /// Memory of the ranks of a node, which find it by messages.

@@ -8,7 +8,7 @@
 
 use std::marker::PhantomData;
 
-use pario_driver::{Batch, Direction};
+use pario_driver::{Batch, Direction, OnePiece, Piece};
 use pario_layout::{Layout, Run, Runs};
 
 use crate::buffer::Memory;
@@ -315,6 +315,18 @@ impl<'a> Shared<'a> {
     /// The address of the piece in memory.
     pub(crate) fn address(&self) -> usize {
         self.memory.addr()
+    }
+
+    /// The piece alone, for a transfer that lasts no longer than the memory.
+    #[inline]
+    pub(crate) fn one(&self, direction: Direction) -> OnePiece<'a> {
+        let piece = Piece {
+            offset: self.offset,
+            memory: self.memory,
+            len: self.len as usize,
+        };
+        // SAFETY: the piece is in the span's memory, valid for `'a`.
+        unsafe { OnePiece::new(direction, piece) }
     }
 
     /// Adds the piece to a batch that lives no longer than the memory.

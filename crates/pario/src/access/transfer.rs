@@ -3,7 +3,7 @@
 use std::{io, ops::Range};
 
 use pario_datarep::Converter;
-use pario_driver::{Batch, Direction, Handle, Lease, LockMode, Outcome, RangeLock};
+use pario_driver::{Batch, Direction, Handle, Latency, Lease, LockMode, Outcome, RangeLock};
 use pario_hints::Hints;
 use pario_layout::{Layout, Monotonicity};
 
@@ -114,7 +114,7 @@ impl Transfer<'_> {
             None => Staging::None,
         };
         let window_bytes = match (method, self.access.direction) {
-            (AccessMethod::Sieve, Direction::Read) => self.hints.ind_rd_buffer_size,
+            (AccessMethod::Sieve, Direction::Read) => self.read_window_bytes(),
             (AccessMethod::Sieve, Direction::Write) => self.hints.ind_wr_buffer_size,
             _ => 0,
         };
@@ -132,6 +132,22 @@ impl Transfer<'_> {
             Staging::None => stage.run_in_place(),
             Staging::Packed => stage.run_packed(),
             Staging::Converted(converter) => stage.run_converted(converter),
+        }
+    }
+
+    /// The window of a sieved read. Data in the page cache is read in windows that stay in the
+    /// processor's cache, unless a hint requests a size: large ones are written to memory and
+    /// read again, and touching them for the first time takes longer than reading.
+    fn read_window_bytes(&self) -> u64 {
+        let most = self.hints.ind_rd_buffer_size;
+        let is_cached = self.handle.latency(Direction::Read) != Latency::Unknown;
+        let near = self.hints.pario_slice_bytes.min(most);
+        let is_longer = self.access.range.end - self.access.range.start > near;
+        let is_requested =
+            || self.hints.source("ind_rd_buffer_size") != Some(&pario_hints::Source::Default);
+        match is_cached && is_longer && !is_requested() {
+            true => near,
+            false => most,
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) fn usable(mut hints: Hints, mode: Mode, comm: &dyn Transport) -> Hint
     }
     let asks_for_ring =
         hints.pario_async == AsyncMethod::Uring || hints.pario_driver.as_deref() == Some("uring");
-    if let (true, Err(error)) = (asks_for_ring, pario_driver::require_uring()) {
+    if asks_for_ring && let Err(error) = pario_driver::require_uring() {
         warn_once(&format!("a hint requests io_uring: {error}"));
         hints.adjust(error.to_string(), |hints| {
             hints.pario_async = AsyncMethod::Pool;

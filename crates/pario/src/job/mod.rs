@@ -1,6 +1,7 @@
 //! The job that this process belongs to, as far as one process can determine it: from the
 //! variables of its launcher, and from `/proc`.
 
+mod presence;
 mod process;
 
 use std::{

@@ -33,7 +33,7 @@ pub(super) const CELL_BYTES: usize = 4096 + LINE;
 /// The packets that a queue holds. With few ranks enough to keep sender and
 /// receiver of a long message busy; with many, a rank that waits empties its
 /// queue anyway.
-const CELLS_MAX: usize = 128;
+const CELLS_MAX: usize = 32;
 const CELLS_MIN: usize = 16;
 /// The memory that the queues of a world should take together, as far as
 /// `CELLS_MIN` lets them.

@@ -7,8 +7,8 @@
 //! tells it from a later one of the same number. Processes that cannot be seen
 //! from here, in another PID namespace for instance, are not watched.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -84,11 +84,15 @@ enum State {
 fn state(id: u32) -> io::Result<State> {
     /// The fields after the name, counted from the state.
     const STARTED: usize = 19;
-    let text = match fs::read_to_string(format!("/proc/{id}/stat")) {
+    /// More than the line ever has, so that one call reads it.
+    const LINE_BYTES_MAX: usize = 2048;
+    let mut line = [0; LINE_BYTES_MAX];
+    let length = match File::open(format!("/proc/{id}/stat"))?.read(&mut line) {
         // It ended between opening and reading.
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(State::Ended),
-        text => text?,
+        length => length?,
     };
+    let text = String::from_utf8_lossy(&line[..length]);
     // The name may contain anything, parentheses too.
     let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
     let mut fields = fields.split_ascii_whitespace();
@@ -123,13 +127,15 @@ impl ProcessWatch {
 
     /// Watches the ranks that introduced themselves and can be seen from here.
     pub(super) fn new(me: Rank, introductions: &[Vec<u8>]) -> ProcessWatch {
-        let here = Process::this();
+        let mine = introductions.get(me.index());
+        let here = mine.and_then(|introduction| Process::decode(introduction));
         let others = introductions.iter().zip((0..).map(Rank));
+        let others = others.filter(|(_, rank)| *rank != me);
         let others = others.filter_map(|(introduction, rank)| {
             let process = Process::decode(introduction)?;
             let is_visible = here.is_some_and(|here| here.namespace == process.namespace)
                 && matches!(state(process.id), Ok(State::Running { .. }));
-            (rank != me && is_visible).then_some((rank, process))
+            is_visible.then_some((rank, process))
         });
         ProcessWatch {
             others: others.collect(),

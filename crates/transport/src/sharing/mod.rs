@@ -11,6 +11,7 @@ mod available;
 mod backing;
 mod memfd;
 mod named;
+mod offered;
 mod registry;
 
 use std::path::Path;
@@ -20,6 +21,7 @@ use crate::{Loss, Rank, Result, Segment, Tag, Transport, TransportError};
 pub use available::available_memory;
 pub(crate) use backing::Backing;
 pub(crate) use named::NamedDirectory;
+pub use offered::{OFFER_BYTES, OfferedSegment, attach_offered};
 pub(crate) use registry::Registry;
 
 use backing::Secret;
