@@ -25,7 +25,9 @@ const SCRIPTS: [(&str, &str); 3] = [
     ("on.sh", include_str!("../vm/on.sh")),
 ];
 
-const PRELOAD: &str = include_str!("../vm/preload.c");
+/// Libraries that are preloaded: into user-mode Linux, and into ranks of MPICH.
+const PRELOAD: (&str, &str) = ("preload", include_str!("../vm/preload.c"));
+const FINALIZE: (&str, &str) = ("finalize", include_str!("../vm/finalize.c"));
 
 /// The kernel and the packages, unpacked.
 pub(crate) struct Machine {
@@ -80,8 +82,13 @@ impl Machine {
         self.directory.join("archives")
     }
 
-    fn preload(&self) -> PathBuf {
-        self.directory.join("preload.so")
+    fn library(&self, (name, _): (&str, &str)) -> PathBuf {
+        self.directory.join(format!("{name}.so"))
+    }
+
+    /// The library that ranks of MPICH need to end.
+    pub(crate) fn finalize(&self) -> PathBuf {
+        self.library(FINALIZE)
     }
 
     fn download(&self) -> Outcome {
@@ -116,11 +123,14 @@ impl Machine {
     }
 
     fn compile(&self) -> Outcome {
-        let source = self.directory.join("preload.c");
-        fs::write(&source, PRELOAD).map_err(|error| cannot("write", &source, &error))?;
-        let mut command = program("cc", &["-O2", "-fPIC", "-shared", "-o"]);
-        command.arg(self.preload()).arg(&source);
-        shell::run(command)
+        for library @ (name, text) in [PRELOAD, FINALIZE] {
+            let source = self.directory.join(format!("{name}.c"));
+            fs::write(&source, text).map_err(|error| cannot("write", &source, &error))?;
+            let mut command = program("cc", &["-O2", "-fPIC", "-shared", "-o"]);
+            command.arg(self.library(library)).arg(&source);
+            shell::run(command)?;
+        }
+        Ok(())
     }
 
     /// Runs a script on nodes and returns what it printed.
@@ -188,7 +198,7 @@ impl Machine {
                 "sh".to_owned(),
                 run.join("init.sh").display().to_string(),
             ])
-            .env("LD_PRELOAD", self.preload())
+            .env("LD_PRELOAD", self.library(PRELOAD))
             .stdin(Stdio::null())
             .stdout(console)
             .stderr(errors);

@@ -36,8 +36,17 @@ const MORE_PROGRAMS: [&str; 8] = [
 const RESTARTS_SECONDS: u32 = 90;
 
 /// A machine with other load takes minutes for a program.
-const TIME_LIMIT: Duration = Duration::from_secs(1800);
-const LONG_TIME_LIMIT: Duration = Duration::from_secs(3600);
+const PART_SECONDS: u32 = 1200;
+/// For everything in a machine.
+const TIME_LIMIT: Duration = Duration::from_secs(3600);
+const LONG_TIME_LIMIT: Duration = Duration::from_secs(4 * 3600);
+
+/// Shell functions of the scripts.
+const PARTS: &str = include_str!("../../vm/parts.sh");
+
+/// Rounds of `unsynced`: of most runs, and of the long ones, one per machine.
+const ROUNDS: u32 = 4;
+const MANY_ROUNDS: u32 = 300;
 
 /// One machine: NFS version, export, nodes and mount options.
 struct Setup {
@@ -74,7 +83,6 @@ struct Tests {
     restarts: PathBuf,
     /// Test programs of crates, built by cargo.
     two_mounts: PathBuf,
-    rounds: u32,
 }
 
 /// Why the tests cannot run here, if they cannot.
@@ -120,8 +128,8 @@ pub(crate) fn count_rpcs() -> Outcome {
     let counter = counter.display();
     for names in ["a b", "a b c d"] {
         let hosts: Vec<_> = names.split(' ').collect();
-        let own = Mpi::Mpich.launch(&hosts, 1, None);
-        let pario = Mpi::Mpich.launch(&hosts, 1, Some(&library));
+        let own = Mpi::Mpich.launch(&machine, &hosts, 1, None);
+        let pario = Mpi::Mpich.launch(&machine, &hosts, 1, Some(&library));
         let script = format!(
             "mkdir /export/own /export/pario\n\
              echo 'nodes {names}, RPCs per call of a rank: write, read'\n\
@@ -146,6 +154,7 @@ pub(crate) fn run(effort: Effort) -> Result<(), Unable> {
         Effort::Normal => &[],
         Effort::Long => &MORE_SETUPS,
     };
+    let mut failures = Vec::new();
     for setup in SETUPS.iter().chain(more) {
         println!(
             "NFS {} on {}{}, nodes {}",
@@ -156,15 +165,24 @@ pub(crate) fn run(effort: Effort) -> Result<(), Unable> {
             export: setup.export,
             mount_options: setup.mount_options,
             names: setup.names,
-            script: &tests.script(setup, effort),
+            script: &tests.script(&machine, setup, effort),
             time_limit: match effort {
                 Effort::Normal => TIME_LIMIT,
                 Effort::Long => LONG_TIME_LIMIT,
             },
-        })?;
-        print!("{output}");
+        });
+        match output {
+            Ok(output) => print!("{output}"),
+            Err(failure) => {
+                println!("{failure}");
+                failures.push(format!("NFS {}{}", setup.version, setup.mount_options));
+            }
+        }
     }
-    Ok(())
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(Unable::Failed(format!("failed: {}", failures.join("; ")))),
+    }
 }
 
 impl Tests {
@@ -186,16 +204,12 @@ impl Tests {
             programs: compiled,
             restarts: Mpi::Mpich.compile("xtask/vm/restarts.c")?,
             two_mounts: test_program("pario", "two_mounts")?,
-            rounds: match effort {
-                Effort::Normal => 4,
-                Effort::Long => 300,
-            },
         })
     }
 
     /// The script that the machine runs: every program with two ranks per node, and with one, then ranks of one node
     /// with a mount each.
-    fn script(&self, setup: &Setup, effort: Effort) -> String {
+    fn script(&self, machine: &Machine, setup: &Setup, effort: Effort) -> String {
         let nodes: Vec<_> = setup.names.split(' ').collect();
         let per_node: &[usize] = match effort {
             Effort::Normal => &[2],
@@ -204,9 +218,8 @@ impl Tests {
         // Without locks between nodes, atomic mode and the shared pointer are refused.
         let has_locks = !setup.mount_options.contains("nolock");
         let mut script = format!(
-            "export UNSYNCED_LOCKS={} UNSYNCED_ROUNDS={}\n",
+            "{PARTS}export UNSYNCED_LOCKS={} UNSYNCED_ROUNDS={ROUNDS} PART_SECONDS={PART_SECONDS}\n",
             u8::from(has_locks),
-            self.rounds
         );
         for (mpi, program) in &self.programs {
             let name = program.file_stem().unwrap_or_default().to_string_lossy();
@@ -214,44 +227,56 @@ impl Tests {
                 continue;
             }
             for per_node in per_node {
-                let launch = mpi.launch(&nodes, *per_node, Some(&self.library));
-                let ranks = per_node * nodes.len();
+                let launch = mpi.launch(machine, &nodes, *per_node, Some(&self.library));
+                let (ranks, program) = (per_node * nodes.len(), program.display());
                 let directory = format!("{}-{name}-{ranks}", mpi.name());
                 script.push_str(&format!(
-                    "mkdir /export/{directory}\n\
-                     {launch} {} /nfs/{directory} >/run/out 2>&1 || {{ cat /run/out; exit 1; }}\n\
-                     grep -q 'left to the MPI' /run/out && {{ cat /run/out; exit 1; }}\n\
-                     grep 'checks passed' /run/out | sed 's/$/, {}, {ranks} ranks/'\n",
-                    program.display(),
-                    mpi.name(),
+                    "mkdir /export/{directory}\npart {directory} {launch} {program} /nfs/{directory}\n",
                 ));
             }
         }
+        if effort == Effort::Long {
+            script.push_str(&self.many_rounds(machine, &nodes));
+        }
         if effort == Effort::Long && has_locks {
-            script.push_str(&self.restarts(&nodes));
+            script.push_str(&self.restarts(machine, &nodes));
         }
         if has_locks {
             script.push_str(&format!(
-                "PARIO_TWO_MOUNTS=/mnt/a:/mnt/b PARIO_SERVER=/export {} --test-threads=1\n",
+                "export PARIO_TWO_MOUNTS=/mnt/a:/mnt/b PARIO_SERVER=/export\npart two-mounts {} --test-threads=1\n",
                 self.two_mounts.display()
             ));
         }
+        script.push_str("end_parts\n");
         script
     }
-}
 
-impl Tests {
+    /// One rank per node, for longer.
+    fn many_rounds(&self, machine: &Machine, nodes: &[&str]) -> String {
+        let unsynced = self.programs.iter().find(|(mpi, program)| {
+            matches!(mpi, Mpi::Mpich) && program.file_stem().is_some_and(|name| name == "unsynced")
+        });
+        let Some((mpi, program)) = unsynced else {
+            return String::new();
+        };
+        format!(
+            "mkdir /export/rounds\n\
+             UNSYNCED_ROUNDS={MANY_ROUNDS} part {MANY_ROUNDS}-rounds {} {} /nfs/rounds\n",
+            mpi.launch(machine, nodes, 1, Some(&self.library)),
+            program.display()
+        )
+    }
+
     /// The server goes away for two seconds, again and again, while a program opens, writes, reads and locks. Every other
     /// time it does not wait for its clients to reclaim their locks, which are lost then.
-    fn restarts(&self, nodes: &[&str]) -> String {
+    fn restarts(&self, machine: &Machine, nodes: &[&str]) -> String {
         format!(
             "mkdir /export/restarts\n\
              restart() {{ rpc.nfsd 0; sleep 2; rpc.nfsd 8; }}\n\
              (while :; do sleep 6; restart; sleep 20; restart; echo Y >/proc/fs/nfsd/v4_end_grace; sleep 10; done) & loop=$!\n\
-             {} {} /nfs/restarts {RESTARTS_SECONDS} >/run/out 2>&1 || {{ cat /run/out; exit 1; }}\n\
-             kill $loop; wait $loop || true; rpc.nfsd 8\n\
-             grep 'checks passed' /run/out\n",
-            Mpi::Mpich.launch(nodes, 1, Some(&self.library)),
+             part restarts {} {} /nfs/restarts {RESTARTS_SECONDS}\n\
+             kill $loop; wait $loop || true; rpc.nfsd 8\n",
+            Mpi::Mpich.launch(machine, nodes, 1, Some(&self.library)),
             self.restarts.display(),
         )
     }

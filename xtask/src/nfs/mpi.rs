@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::shell::{self, Outcome, program};
+use crate::vm::Machine;
 
 pub(super) const MPIS: [Mpi; 2] = [Mpi::Mpich, Mpi::OpenMpi];
 
-/// How long a program of the drop-in library's tests may take. The machine has one processor, which may be shared with
-/// other work.
-const WATCHDOG: &str = "-DCHECK_SECONDS=1200";
+/// How long a program of the drop-in library's tests may take, less than the part of the script that runs it, so that it
+/// reports where it is. The machine has one processor, which may be shared with other work.
+const WATCHDOG: &str = "-DCHECK_SECONDS=1140";
 
 /// An MPI of Debian.
 #[derive(Clone, Copy)]
@@ -51,30 +52,35 @@ impl Mpi {
         Ok(target)
     }
 
-    /// Starts ranks on the nodes, if need be with a library preloaded into the ranks alone.
-    pub(super) fn launch(self, nodes: &[&str], per_node: usize, library: Option<&Path>) -> String {
+    /// Starts ranks on the nodes, if need be with pario's library preloaded into the ranks alone.
+    pub(super) fn launch(
+        self,
+        machine: &Machine,
+        nodes: &[&str],
+        per_node: usize,
+        pario: Option<&Path>,
+    ) -> String {
         let ranks = nodes.len() * per_node;
-        let preload = |option: &str, separator: char| {
-            library.map_or_else(String::new, |library| {
-                let library = library.display();
-                format!(
-                    " {option} LD_PRELOAD{separator}{library} {option} PARIO_VERBOSE{separator}1"
-                )
-            })
-        };
+        let pario = pario.map(|library| library.display().to_string());
         match self {
-            Mpi::Mpich => format!(
-                "mpiexec.mpich -hosts {} -ppn {per_node} -n {ranks}{}",
-                nodes.join(","),
-                preload("-genv", ' ')
-            ),
+            Mpi::Mpich => {
+                let finalize = machine.finalize().display().to_string();
+                let libraries: Vec<_> = [Some(finalize), pario].into_iter().flatten().collect();
+                format!(
+                    "mpiexec.mpich -hosts {} -ppn {per_node} -n {ranks} -genv PARIO_VERBOSE 1 -genv LD_PRELOAD {}",
+                    nodes.join(","),
+                    libraries.join(":")
+                )
+            }
             Mpi::OpenMpi => {
                 let hosts = nodes.iter().map(|name| format!("{name}:{per_node}"));
                 let hosts: Vec<_> = hosts.collect();
+                let preload = pario.map_or_else(String::new, |library| {
+                    format!(" -x LD_PRELOAD={library} -x PARIO_VERBOSE=1")
+                });
                 format!(
-                    "mpirun.openmpi --host {} -n {ranks}{} -x UNSYNCED_ROUNDS -x UNSYNCED_LOCKS",
-                    hosts.join(","),
-                    preload("-x", '=')
+                    "mpirun.openmpi --host {} -n {ranks}{preload} -x UNSYNCED_ROUNDS -x UNSYNCED_LOCKS",
+                    hosts.join(",")
                 )
             }
         }

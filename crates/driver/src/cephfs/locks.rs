@@ -12,6 +12,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Instant,
 };
 
 use super::library::{FileLock, OpenFile};
@@ -99,11 +100,13 @@ impl Locks {
         };
         let mut wait = LockWait::new();
         loop {
+            let tried = Instant::now();
             let taken = file.try_lock(range, kind, self.owner)?;
             if taken || on_conflict == OnConflict::Try {
                 return Ok(taken);
             }
-            wait.pause(range, || file.lock_in_the_way(range, kind, self.owner))?;
+            let look = || file.lock_in_the_way(range, kind, self.owner);
+            wait.pause(range, tried, look)?;
         }
     }
 }

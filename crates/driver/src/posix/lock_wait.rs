@@ -5,8 +5,16 @@
 //! microseconds is taken about as soon as it is free, and one that is held for
 //! seconds costs next to nothing. The kernel does not queue fairly either: it
 //! wakes all who wait, and the first to ask again gets the lock.
+//!
+//! Where a try is a request to a server, so is everything that the holder does,
+//! and most holders do what this rank is about to do: read and write back a
+//! range of this length. So the time that the refused request took tells how long
+//! the lock will be held, and the pauses are of that order. They are random,
+//! because several ranks that were refused at the same time would otherwise ask
+//! again at the same time.
 
 use std::{
+    hash::{BuildHasher, RandomState},
     io,
     ops::Range,
     thread,
@@ -17,6 +25,18 @@ use std::{
 const YIELD_FOR: Duration = Duration::from_micros(50);
 const FIRST_SLEEP: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_millis(2);
+
+/// A refusal that took longer came from a server.
+const LOCAL_REFUSAL: Duration = Duration::from_micros(20);
+/// Bytes that a server is assumed to move per request, and how much longer that
+/// takes than to refuse a lock.
+const REQUEST_BYTES: u64 = 256 << 10;
+const REQUEST_REFUSALS: u32 = 2;
+/// How much longer than a lock is expected to be held pauses become: others who
+/// come later may be faster.
+const HOLDS_MAX: u32 = 4;
+/// However long requests take: the process may have been stopped during one.
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
 /// How often to look which lock is in the way.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -30,6 +50,11 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(15 * 60);
 pub(crate) struct LockWait {
     since: Instant,
     sleep: Duration,
+    /// How long the shortest refusal took.
+    refusal: Duration,
+    /// The length of the next pause after a refusal by a server, in expected
+    /// holds.
+    holds: u32,
     look_at: Instant,
     /// The lock in the way, and since when it has been there.
     in_the_way: Option<(Range<u64>, Instant)>,
@@ -42,20 +67,25 @@ impl LockWait {
         LockWait {
             since: now,
             sleep: FIRST_SLEEP,
+            refusal: Duration::MAX,
+            holds: 1,
             look_at: now + LOOK_EVERY,
             in_the_way: None,
             give_up_after: GIVE_UP_AFTER,
         }
     }
 
-    /// Rests for a moment; `look` tells which lock is in the way of `wanted`.
-    /// An error once the same one has been for too long.
+    /// Rests for a moment, after a try that began at `tried`; `look` tells which
+    /// lock is in the way of `wanted`. An error once the same one has been for too
+    /// long.
     pub(crate) fn pause(
         &mut self,
         wanted: &Range<u64>,
+        tried: Instant,
         look: impl FnOnce() -> io::Result<Option<Range<u64>>>,
     ) -> io::Result<()> {
         let now = Instant::now();
+        self.refusal = self.refusal.min(now - tried);
         if now - self.since < YIELD_FOR {
             thread::yield_now();
             return Ok(());
@@ -66,9 +96,31 @@ impl LockWait {
             self.note(look().unwrap_or(None), now);
             self.check(wanted, now)?;
         }
-        thread::sleep(self.sleep);
-        self.sleep = (self.sleep * 2).min(LONGEST_SLEEP);
+        let pause = self.next_pause(wanted, RandomState::new().hash_one(()));
+        thread::sleep(pause);
         Ok(())
+    }
+
+    /// How long to rest. `random` is any number.
+    fn next_pause(&mut self, wanted: &Range<u64>, random: u64) -> Duration {
+        let local = self.sleep;
+        self.sleep = (self.sleep * 2).min(LONGEST_SLEEP);
+        if self.refusal < LOCAL_REFUSAL {
+            return local;
+        }
+        let pause = self.expected_hold(wanted) * self.holds;
+        self.holds = (self.holds * 2).min(HOLDS_MAX);
+        // From half to one and a half times as long.
+        let percent = 50 + (random % 101) as u32;
+        (pause / 100 * percent).clamp(local, LONGEST_PAUSE)
+    }
+
+    /// How long a holder of such a range needs to read it, write it and
+    /// release it.
+    fn expected_hold(&self, wanted: &Range<u64>) -> Duration {
+        let len = wanted.end.saturating_sub(wanted.start);
+        let transfers = 2 * len.div_ceil(REQUEST_BYTES).min(64) as u32;
+        self.refusal.min(LONGEST_PAUSE) * (2 + REQUEST_REFUSALS * transfers)
     }
 
     fn note(&mut self, found: Option<Range<u64>>, now: Instant) {
@@ -114,7 +166,7 @@ mod tests {
     fn ends_with(wait: &mut LockWait, found: Option<Range<u64>>) -> Option<io::Error> {
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(20) {
-            if let Err(error) = wait.pause(&(5..6), || Ok(found.clone())) {
+            if let Err(error) = wait.pause(&(5..6), Instant::now(), || Ok(found.clone())) {
                 return Some(error);
             }
         }
@@ -126,6 +178,35 @@ mod tests {
         let error = ends_with(&mut impatient(), Some(0..10)).expect("an end");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(error.to_string().contains("bytes 0..10"), "{error}");
+    }
+
+    /// Pauses of the local file system, whatever the random number.
+    #[test]
+    fn a_local_lock_is_asked_for_every_two_milliseconds() {
+        let mut wait = LockWait::new();
+        wait.refusal = Duration::from_micros(2);
+        let pauses: Vec<_> = (0..8).map(|i| wait.next_pause(&(0..1 << 20), i)).collect();
+        assert_eq!((pauses[0], pauses[7]), (FIRST_SLEEP, LONGEST_SLEEP));
+    }
+
+    #[test]
+    fn a_server_is_asked_again_after_the_time_of_an_access() {
+        let mut wait = LockWait::new();
+        wait.refusal = Duration::from_millis(1);
+        // Two requests to read, two to write, one to commit, one to unlock: 10 ms.
+        let range = 0..400_000;
+        let [low, mid, high] = [0, 50, 100].map(|random| wait.next_pause(&range, random));
+        let millis = Duration::from_millis;
+        assert_eq!([low, mid, high], [millis(5), millis(20), millis(60)]);
+        assert_eq!(wait.next_pause(&range, 50), millis(40));
+    }
+
+    /// A process that was stopped while it asked does not wait for minutes.
+    #[test]
+    fn a_slow_refusal_does_not_make_endless_pauses() {
+        let mut wait = LockWait::new();
+        wait.refusal = Duration::from_secs(60);
+        assert_eq!(wait.next_pause(&(0..u64::MAX), 100), LONGEST_PAUSE);
     }
 
     #[test]

@@ -12,7 +12,14 @@
 //! description. The file is opened once more, calls use the new description from
 //! then on, and the old one is closed.
 
-use std::{io, ops::Range, os::fd::BorrowedFd, sync::Arc, thread, time::Duration};
+use std::{
+    io,
+    ops::Range,
+    os::fd::BorrowedFd,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use super::{
     calls::{Calls, SystemCall},
@@ -125,13 +132,15 @@ impl Locks {
     ) -> io::Result<bool> {
         let mut wait = LockWait::new();
         loop {
+            let tried = Instant::now();
             let taken = self.calls.make(SystemCall::Lock, 0, |_| {
                 sys::lock_try(fd, range.clone(), kernel)
             })?;
             if taken || on_conflict == OnConflict::Try {
                 return Ok(taken);
             }
-            wait.pause(range, || sys::lock_in_the_way(fd, range.clone(), kernel))?;
+            let look = || sys::lock_in_the_way(fd, range.clone(), kernel);
+            wait.pause(range, tried, look)?;
         }
     }
 }
