@@ -260,9 +260,10 @@ hints! {
     romio_cb_alltoall: Buffering = Buffering::Automatic, Words::<Buffering>::ANY;
     Collective, File, Always;
 
-    /// Window size where ranks share memory: as much as stays in the
-    /// processor's cache. At most `cb_buffer_size`.
-    pario_slice_bytes: u64 = 256 * KIB, Bytes(1..=BUFFER_MAX);
+    /// Window size where ranks share memory, at most `cb_buffer_size`. If not
+    /// set, it is 256 KiB, which stays in the processor's cache, and more
+    /// with many ranks: up to 32 KiB per rank.
+    pario_slice_bytes: Option<u64> = None, Maybe(Bytes(1..=BUFFER_MAX));
     Collective, File, Always;
 
     /// Bytes with which one process saturates its path to the file system: the

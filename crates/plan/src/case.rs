@@ -12,9 +12,17 @@ use crate::{Access, Direction, Facts, Fitness, LockProtocol, Pattern, Striping, 
 /// processor's cache: with 16 MiB, the first call on a file took twice as long.
 const CACHED_WINDOW_BYTES: u64 = 2 << 20;
 
-/// Such a window is larger if there are many ranks: each of them is asked for its
-/// part of each window, which costs as much as copying some kilobytes.
-const CACHED_BYTES_PER_RANK: u64 = 32 << 10;
+/// The size of a window that ranks share: small enough to stay in the
+/// processor's cache.
+const SHARED_WINDOW_BYTES: u64 = 256 << 10;
+
+/// Windows are larger if there are many ranks: each of them has to get to each
+/// window, which costs as much as copying some kilobytes.
+const BYTES_PER_RANK: u64 = 32 << 10;
+
+/// But they are not larger than this part of the data: ranks copy to some while
+/// others are transferred.
+const SHARED_WINDOWS_MIN: u64 = 8;
 
 /// The amount of data from which a lease pays off: it takes some 20 microseconds, in which a few
 /// hundred small pieces could be written.
@@ -52,9 +60,8 @@ pub struct Tuning {
     /// Maximum number of bytes that an aggregator collects before it moves
     /// them.
     pub buffer_bytes: u64,
-    /// Bytes copied at once where ranks share memory: small enough to stay in
-    /// the cache.
-    pub slice_bytes: u64,
+    /// Bytes of a window where ranks share memory.
+    pub slice_bytes: Option<u64>,
     /// Number of aggregators (`cb_nodes`).
     pub aggregators: Option<u32>,
     /// Number of aggregators allowed per node (`cb_config_list`).
@@ -86,7 +93,7 @@ impl Default for Tuning {
     fn default() -> Tuning {
         Tuning {
             buffer_bytes: 16 << 20,
-            slice_bytes: 256 << 10,
+            slice_bytes: None,
             aggregators: None,
             config_list: None,
             realm_alignment: None,
@@ -239,9 +246,9 @@ impl<'a> Case<'a> {
         let nodes = &self.facts.nodes;
         let one_node = nodes.windows(2).all(|pair| pair[0] == pair[1]);
         let (writer, bytes) = match (one_node, self.facts.client.is_shared()) {
-            (true, true) => (WindowWriter::Anyone, self.tuning.slice_bytes),
+            (true, true) => (WindowWriter::Anyone, self.shared_window_bytes()),
             (false, true) if self.facts.striping.is_none() => {
-                let bytes = u64::from(self.ranks()) * CACHED_BYTES_PER_RANK;
+                let bytes = u64::from(self.ranks()) * BYTES_PER_RANK;
                 let bytes = bytes.max(CACHED_WINDOW_BYTES);
                 (
                     WindowWriter::Aggregator,
@@ -251,6 +258,28 @@ impl<'a> Case<'a> {
             _ => (WindowWriter::Aggregator, self.tuning.buffer_bytes),
         };
         (writer, bytes.max(1))
+    }
+
+    /// The size of a window that ranks share: a power of two if it is chosen here, because
+    /// windows are allocated again when they grow.
+    fn shared_window_bytes(&self) -> u64 {
+        let chosen = || {
+            let wanted = (u64::from(self.ranks()) * BYTES_PER_RANK).next_power_of_two();
+            let share = (self.pattern().region_bytes / SHARED_WINDOWS_MIN).checked_ilog2();
+            wanted
+                .min(share.map_or(0, |power| 1 << power))
+                .max(SHARED_WINDOW_BYTES)
+        };
+        self.tuning
+            .slice_bytes
+            .unwrap_or_else(chosen)
+            .min(self.tuning.buffer_bytes)
+    }
+
+    /// The size of a buffer through which one rank reads what it needs by itself.
+    pub(crate) fn private_buffer_bytes(&self) -> u64 {
+        let bytes = self.tuning.slice_bytes.unwrap_or(SHARED_WINDOW_BYTES);
+        bytes.min(self.tuning.buffer_bytes).max(1)
     }
 
     /// Whether the holes of a write may be written back, and a lease is worth its time if
@@ -274,5 +303,33 @@ impl<'a> Case<'a> {
     /// ascend.
     pub fn is_increasing(&self) -> bool {
         self.accesses.iter().all(Access::is_increasing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Fixture, dense};
+
+    /// The size of the windows of so many ranks on one node that move a mebibyte each.
+    fn window_bytes(ranks: u64, slice_bytes: Option<u64>) -> u64 {
+        let accesses = (0..ranks).map(|rank| dense(rank << 20, 1 << 20));
+        let mut fixture = Fixture::new(accesses.collect());
+        fixture.tuning.slice_bytes = slice_bytes;
+        fixture.case().windows().1
+    }
+
+    #[test]
+    fn windows_of_many_ranks_are_larger() {
+        let sizes = [2, 8, 16, 64, 128].map(|ranks| window_bytes(ranks, None) >> 10);
+        assert_eq!(sizes, [256, 256, 512, 2048, 4096]);
+        assert_eq!(window_bytes(1000, None), 16 << 20, "cb_buffer_size");
+        assert_eq!(window_bytes(64, Some(5000)), 5000, "a hint counts");
+    }
+
+    #[test]
+    fn little_data_of_many_ranks_has_several_windows() {
+        let accesses = (0..64).map(|rank| dense(rank << 16, 1 << 16));
+        let fixture = Fixture::new(accesses.collect());
+        assert_eq!(fixture.case().windows().1, 512 << 10);
     }
 }

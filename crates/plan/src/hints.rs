@@ -14,7 +14,7 @@ impl Tuning {
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         Tuning {
             buffer_bytes: hints.cb_buffer_size,
-            slice_bytes: hints.pario_slice_bytes.min(hints.cb_buffer_size),
+            slice_bytes: hints.pario_slice_bytes,
             aggregators: hints.cb_nodes.map(small),
             config_list: hints.cb_config_list.clone(),
             realm_alignment: hints.romio_cb_fr_alignment,
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(write.algorithm.as_deref(), Some("two-phase"));
         assert_eq!(read.partition.as_deref(), Some("persistent"));
         assert_eq!(read.exchange.as_deref(), Some("alltoall"));
-        assert_eq!((read.aggregators, read.slice_bytes), (Some(3), 64 << 10));
+        assert_eq!((read.aggregators, read.buffer_bytes), (Some(3), 64 << 10));
         let named = hints(&[
             ("romio_cb_read", "disable"),
             ("pario_algorithm", "resonant"),

@@ -280,7 +280,7 @@ mod tests {
             count: 3,
         });
         fixture.tuning.aggregators = Some(2);
-        fixture.tuning.slice_bytes = 300;
+        fixture.tuning.slice_bytes = Some(300);
         for it in crate::algorithm::ALGORITHMS {
             fixture.tuning.algorithm = Some(it.name().into());
             let case = fixture.case();

@@ -161,7 +161,7 @@ fn tuning(random: &mut Rng) -> Tuning {
     let lists = ["*:1", "0:2,*:1", "*:*", "3:1"];
     Tuning {
         buffer_bytes: random.u64(1..500),
-        slice_bytes: random.u64(1..500),
+        slice_bytes: Some(random.u64(1..500)),
         aggregators: random.bool().then(|| random.u32(1..20)),
         config_list: (random.u8(0..4) == 0).then(|| pick(random, &lists).parse().unwrap()),
         realm_alignment: (random.u8(0..4) == 0).then(|| random.u64(1..200)),

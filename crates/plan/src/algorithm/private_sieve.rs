@@ -51,7 +51,7 @@ impl Algorithm for PrivateSieve {
 
     fn plan(&self, case: &Case<'_>, _choices: &Decisions<'_>) -> Plan {
         Plan::PrivateSieve {
-            buffer_bytes: case.tuning.slice_bytes.max(1),
+            buffer_bytes: case.private_buffer_bytes(),
         }
     }
 }

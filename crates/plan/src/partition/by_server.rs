@@ -219,7 +219,7 @@ mod tests {
     fn several_agents_share_the_windows_of_a_server() {
         let mut fixture = fixture(vec![dense(0, 300); 6]);
         fixture.tuning.agents_per_server = 2;
-        fixture.tuning.slice_bytes = 20;
+        fixture.tuning.slice_bytes = Some(20);
         let agents = agents(&fixture.case(), STRIPES);
         let servers: Vec<_> = agents.iter().map(|it| (it.rank, it.server)).collect();
         assert_eq!(servers, [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (5, 2)]);
