@@ -64,7 +64,8 @@ const BUFFER_MAX: u64 = 64 * GIB;
 
 hints! {
     /// Buffer size for sieved reads: each system call reads that much of the
-    /// file, and the requested pieces are copied out.
+    /// file, and the requested pieces are copied out. If it is not set, files of
+    /// local file systems are read `pario_slice_bytes` at a time.
     ind_rd_buffer_size: u64 = 4 * MIB, Bytes(1..=BUFFER_MAX);
     Noncontiguous, Rank, Always;
 

@@ -260,8 +260,44 @@ static void unknown(void) {
     check_remove(path);
 }
 
+/* A contiguous type whose elements did not matter until now: in another representation they do. */
+static void native_first(void) {
+    const char *path = check_path("native_first");
+    MPI_File file = open_file(path);
+    MPI_Datatype pair, copy;
+    MPI_Status status;
+    int data[4] = {1, 2, 3, check.rank}, back[4] = {0};
+    unsigned char expected[sizeof data];
+    MPI_Offset mine = (MPI_Offset)sizeof data * check.rank;
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    MPI_Type_dup(pair, &copy);
+    CHECK_OK(MPI_File_write_at(file, mine, data, 2, pair, &status));
+    CHECK_COUNT(status, pair, 2);
+    CHECK_OK(MPI_File_read_at_all(file, mine, back, 2, copy, &status));
+    CHECK_COUNT(status, MPI_INT, 4);
+    CHECK(memcmp(data, back, sizeof data) == 0, "%d %d", back[0], back[3]);
+    CHECK_FILE(path, mine, data, sizeof data);
+    CHECK_OK(MPI_File_set_view(file, mine, MPI_INT, MPI_INT, "external32", MPI_INFO_NULL));
+    CHECK_OK(MPI_File_write_at(file, 0, data, 1, pair, &status));
+    CHECK_OK(MPI_File_write_at_all(file, 2, data + 2, 1, copy, &status));
+    CHECK_COUNT(status, copy, 1);
+    CHECK_OK(MPI_File_sync(file));
+    memcpy(expected, data, sizeof data);
+    for (int i = 0; i < 4; i++) swap(expected + 4 * i, 4);
+    CHECK_FILE(path, mine, expected, sizeof expected);
+    memset(back, 0, sizeof back);
+    CHECK_OK(MPI_File_read_at(file, 0, back, 2, copy, &status));
+    CHECK(memcmp(data, back, sizeof data) == 0, "%d %d", back[0], back[3]);
+    MPI_Type_free(&pair);
+    MPI_Type_free(&copy);
+    CHECK_OK(MPI_File_close(&file));
+    check_remove(path);
+}
+
 int main(int argc, char **argv) {
     check_begin(argc, argv);
+    native_first();
     round_trip("native");
     unknown();
     capitals();

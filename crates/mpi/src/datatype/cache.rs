@@ -20,6 +20,15 @@ pub(super) struct Known {
     pub(super) committed: bool,
 }
 
+/// Whether anything is kept with a datatype.
+pub(super) enum Kept {
+    Nothing,
+    /// The size of a committed type that is contiguous.
+    Contiguous(u64),
+    /// Its layout.
+    Layout,
+}
+
 /// What the attribute of a datatype holds.
 enum Value {
     /// The size of a committed type that is contiguous: all that calls need to know of it, so
@@ -94,23 +103,17 @@ impl Decoded {
         })
     }
 
-    /// The size of a committed derived type that is contiguous, if that is all that is known.
+    /// What is kept with a derived type that is used for data.
     #[inline]
-    pub(super) fn contiguous_bytes(
-        &self,
-        host: &Host,
-        datatype: Datatype,
-    ) -> Result<Option<u64>, MpiError> {
+    pub(super) fn kept(&self, host: &Host, datatype: Datatype) -> Result<Kept, MpiError> {
         let Some(key) = self.made_key.get() else {
-            return Ok(None);
+            return Ok(Kept::Nothing);
         };
-        if datatype == host.predefined().datatype_null {
-            return Ok(None);
-        }
         let value = host.type_get_attr(datatype, *key)?.map(Value::of);
         Ok(match value {
-            Some(Value::Contiguous(bytes)) => Some(bytes),
-            Some(Value::Known(_)) | None => None,
+            Some(Value::Contiguous(bytes)) => Kept::Contiguous(bytes),
+            Some(Value::Known(_)) => Kept::Layout,
+            None => Kept::Nothing,
         })
     }
 

@@ -14,7 +14,7 @@ use std::fmt;
 use pario_layout::{MAX_DEPTH, TypeError};
 
 pub(crate) use cache::Decoded;
-use cache::Known;
+use cache::{Kept, Known};
 use constructor::Constructor;
 pub use encode::{EncodeError, Encoded};
 
@@ -107,29 +107,25 @@ impl Host {
     /// calls: this takes few calls of the host for the former, and one for the latter.
     #[inline]
     pub fn decode_data(&self, datatype: Datatype) -> Result<DataLayout, DecodeError> {
-        match self.decoded().contiguous_bytes(self, datatype)? {
-            Some(bytes) => Ok(DataLayout::Contiguous(bytes)),
-            None => self.decode_other_data(datatype),
-        }
-    }
-
-    fn decode_other_data(&self, datatype: Datatype) -> Result<DataLayout, DecodeError> {
-        let layout = match self.decoded().get(self, datatype)? {
-            Some(known) if known.committed => known.layout,
-            Some(_) => self.decode_committed(datatype)?,
-            None => {
-                let layout = decode_unknown(self, datatype, MAX_DEPTH)?;
-                if self.decoded().predefined(datatype).is_none() {
-                    self.check_committed(datatype)?;
-                    self.keep_data(datatype, &layout)?;
-                }
-                layout
-            }
+        let layout = match self.decoded().kept(self, datatype)? {
+            Kept::Contiguous(bytes) => return Ok(DataLayout::Contiguous(bytes)),
+            Kept::Layout => self.decode_committed(datatype)?,
+            Kept::Nothing => self.decode_new_data(datatype)?,
         };
         Ok(match layout.layout().is_dense() {
             true => DataLayout::Contiguous(layout.size()),
             false => DataLayout::Other(layout),
         })
+    }
+
+    /// Decodes a type that is used for data for the first time.
+    fn decode_new_data(&self, datatype: Datatype) -> Result<pario_layout::Datatype, DecodeError> {
+        let layout = decode_unknown(self, datatype, MAX_DEPTH)?;
+        if self.decoded().predefined(datatype).is_none() {
+            self.check_committed(datatype)?;
+            self.keep_data(datatype, &layout)?;
+        }
+        Ok(layout)
     }
 
     /// Keeps what is known about a committed type that was used for data.

@@ -66,8 +66,12 @@ combiners! {
 impl Combiner {
     /// The constructor of that number.
     pub fn from_number(flavour: Flavour, number: c_int) -> Option<Combiner> {
-        let mut all = Self::ALL.iter().copied();
-        all.find(|combiner| combiner.number(flavour) == Some(number))
+        let is_it = |combiner: &Combiner| combiner.number(flavour) == Some(number);
+        // Most numbers follow each other in this order.
+        let first = Self::Named.number(flavour)?;
+        let place = usize::try_from(number.checked_sub(first)?).ok()?;
+        let likely = Self::ALL.get(place).copied().filter(is_it);
+        likely.or_else(|| Self::ALL.iter().copied().find(is_it))
     }
 
     /// Whether types of this constructor are predefined and must not be freed.

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use pario_mpi::{Datatype, Host};
+use pario_mpi::{DataLayout, Datatype, Host};
 
 use crate::maker::host_call;
 
@@ -55,9 +55,22 @@ fn layout_offsets(datatype: &pario_layout::Datatype) -> Vec<i64> {
 
 /// Compares bounds and, where it spans little, every byte. `context` names the type.
 pub(crate) fn compare(host: &Host, datatype: Datatype, context: &str) -> pario_layout::Datatype {
+    // Before anything else is known about it, and once more.
+    host.type_commit(datatype).expect("a valid type");
+    let as_data = [(); 2].map(|()| host.decode_data(datatype));
     let decoded = host
         .decode(datatype)
         .unwrap_or_else(|error| panic!("{context}: {error}"));
+    let as_data = as_data.into_iter().chain([host.decode_data(datatype)]);
+    for data in as_data {
+        match data.unwrap_or_else(|error| panic!("{context}: {error}")) {
+            DataLayout::Contiguous(bytes) => {
+                let is_dense = decoded.layout().is_dense();
+                assert!(is_dense && bytes == decoded.size(), "data of {context}");
+            }
+            DataLayout::Other(other) => assert_eq!(other, decoded, "data of {context}"),
+        }
+    }
     assert_eq!(
         decoded.size(),
         host.type_size(datatype).unwrap(),

@@ -60,7 +60,7 @@ mod tests {
         let offered = OfferedSegment::create(8192).expect("there is memory for that");
         let message = offered.message();
         let found = attach_offered(8192, &message).expect("it is offered");
-        found.store_bytes(100, b"here");
+        found.store_bytes(104, b"here");
         assert!(attach_offered(4096, &message).is_none(), "another length");
         let mut other = message;
         other[0] ^= 1;
@@ -68,7 +68,7 @@ mod tests {
         assert!(attach_offered(8192, &[0; OFFER_BYTES]).is_none());
         let segment = offered.into_segment();
         let mut text = [0; 4];
-        segment.load_bytes(100, &mut text);
+        segment.load_bytes(104, &mut text);
         assert_eq!(&text, b"here");
         assert!(attach_offered(8192, &message).is_none(), "it has ended");
     }
