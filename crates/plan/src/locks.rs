@@ -49,7 +49,7 @@ pub fn count(case: &Case<'_>, plan: &Plan) -> Option<LockCount> {
     }
     let placement = match &case.facts.placement {
         Some(placement) => placement.clone(),
-        None => Placement::uniform(case.striping()?),
+        None => Placement::uniform(case.stripes()?.striping),
     };
     let mut writes = Writes {
         case,
