@@ -374,10 +374,11 @@ hints! {
     pario_expected_size: Option<u64> = None, Maybe(Bytes(0..=1 << 60));
     File, File, Open;
 
-    /// Whether collective writes on Lustre in which every rank writes whole pages
-    /// of its own are made under a group lock, which all ranks hold together,
-    /// instead of one lock per piece. Other programs that access the file wait
-    /// until the call ends, and each call ends with the data on the servers.
+    /// Whether writes on Lustre that consist of whole pages are made under a group
+    /// lock, which all ranks hold together, instead of one lock per piece: collective
+    /// writes in which every rank has whole pages of its own, and independent ones of
+    /// many pieces. Everyone else who accesses the file waits until the call ends, and
+    /// each call ends with the data on the servers.
     pario_group_lock: bool = false, Flag;
     File, File, Open;
 

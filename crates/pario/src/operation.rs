@@ -2,6 +2,10 @@
 //! become an offset when the access is prepared; blocking and nonblocking calls differ only in
 //! who runs it.
 
+mod group_lock;
+
+pub(crate) use group_lock::agree_on_group;
+
 use std::{
     io,
     ops::Range,
@@ -174,11 +178,15 @@ impl Operation {
 
     /// Moves the data.
     pub(crate) fn run(&self) -> Result<Status> {
-        self.run_unnamed()
-            .map_err(|error| self.file.name_error(error, self.call.name))
+        let result = match self.group() {
+            Some(_) => self.run_in_group(),
+            None => self.run_alone(),
+        };
+        result.map_err(|error| self.file.name_error(error, self.call.name))
     }
 
-    fn run_unnamed(&self) -> Result<Status> {
+    /// Moves the data without the other ranks' help.
+    fn run_alone(&self) -> Result<Status> {
         let (plan, exclusion) = self.plan();
         let transfer = Transfer {
             lease: exclusion.lease(),
@@ -436,7 +444,10 @@ impl Operation {
     /// A batch that the driver can carry out by itself: pieces of memory without conversion,
     /// locks or intermediate steps.
     fn submission(&self) -> Option<(Batch<'static>, Plan, Exclusion)> {
-        if self.settings.atomicity == Atomicity::Atomic || self.file.writer_lock.is_closed() {
+        if self.settings.atomicity == Atomicity::Atomic
+            || self.file.writer_lock.is_closed()
+            || self.group().is_some()
+        {
             return None;
         }
         let (plan, guard) = self.plan();
@@ -477,7 +488,13 @@ impl Operation {
                 read_modify_write: ReadModifyWrite::Alone,
                 locking: self.locking(Locking::None),
             };
-            return (plan, Exclusion::default());
+            return (
+                plan,
+                Exclusion {
+                    lease: None,
+                    _guard: self.reading_guard(),
+                },
+            );
         }
         let locking = self.locking(match self.locks_writes() {
             true => Locking::EachWrite,
@@ -494,6 +511,12 @@ impl Operation {
                 (plan(refusal), Exclusion::on_handle(guard))
             }
         }
+    }
+
+    /// Keeps a read from being made under a group lock, by which it could see old data.
+    pub(crate) fn reading_guard(&self) -> Option<WriteGuard> {
+        let writer_lock = &self.file.writer_lock;
+        self.file.group.map(|_| writer_lock.shared())
     }
 
     /// What shows that nobody else writes to the file, otherwise what may be done instead. An

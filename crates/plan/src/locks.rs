@@ -59,6 +59,9 @@ pub fn count(case: &Case<'_>, plan: &Plan) -> Option<LockCount> {
     };
     match plan {
         Plan::Rounds(rounds) => writes.of_rounds(rounds)?,
+        Plan::Individual if is_group_lockable(case) => {
+            return Some(in_group(case, &writes.placement));
+        }
         Plan::Individual | Plan::Timed(_) => {
             for (rank, access) in (0..).zip(case.accesses) {
                 writes.of_access(rank, access)?;
@@ -67,6 +70,28 @@ pub fn count(case: &Case<'_>, plan: &Plan) -> Option<LockCount> {
         Plan::Segments(_) | Plan::PrivateSieve { .. } | Plan::Prefetch(_) => return None,
     }
     Some(writes.locks())
+}
+
+/// The locks of writes under a group lock: one per client and object of the file.
+fn in_group(case: &Case<'_>, placement: &Placement) -> LockCount {
+    let with_data = (0..).zip(case.accesses).filter(|it| !it.1.is_empty());
+    let clients: BTreeSet<u32> = with_data.map(|(rank, _)| client_of(case, rank)).collect();
+    let objects = placement.components().iter().map(|it| it.striping.count);
+    let objects = objects.fold(0, u64::saturating_add);
+    let requests = objects.saturating_mul(clients.len() as u64);
+    LockCount {
+        requests,
+        pairs: requests,
+        ..LockCount::default()
+    }
+}
+
+/// The client of a rank: its node, or itself.
+fn client_of(case: &Case<'_>, rank: u32) -> u32 {
+    match case.facts.client.is_shared() {
+        true => case.facts.nodes[rank as usize],
+        false => rank,
+    }
 }
 
 /// The writes of each client, in order.
@@ -102,10 +127,7 @@ impl Writes<'_> {
     }
 
     fn add(&mut self, rank: u32, file: Range<u64>) -> Option<()> {
-        let client = match self.case.facts.client.is_shared() {
-            true => self.case.facts.nodes[rank as usize],
-            false => rank,
-        };
+        let client = client_of(self.case, rank);
         let writes = self.by_client.entry(client).or_default();
         for part in self.placement.parts(file) {
             self.count += 1;
@@ -203,18 +225,18 @@ const PAGE_BYTES: u64 = match cfg!(target_arch = "x86_64") {
 /// Accesses with more pieces are not examined.
 const PAGED_PIECES_MAX: u64 = 1 << 16;
 
+/// Whether every piece of an access consists of whole pages.
+pub fn is_paged(access: &Access) -> bool {
+    let is_whole =
+        |it: &Range<u64>| it.start.is_multiple_of(PAGE_BYTES) && it.end.is_multiple_of(PAGE_BYTES);
+    let pieces = || coverage::covered(std::iter::once(access), access.span());
+    access.is_empty() || access.stats().pieces <= PAGED_PIECES_MAX && pieces().iter().all(is_whole)
+}
+
 /// Whether a write can be made under a group lock: servers manage the locks,
 /// several nodes take part, and every piece consists of whole pages, since the
 /// caches of the lock's holders are not coherent with each other.
 pub fn is_group_lockable(case: &Case<'_>) -> bool {
-    let is_paged = |access: &Access| {
-        let is_whole = |it: &Range<u64>| {
-            it.start.is_multiple_of(PAGE_BYTES) && it.end.is_multiple_of(PAGE_BYTES)
-        };
-        let pieces = || coverage::covered(std::iter::once(access), access.span());
-        access.is_empty()
-            || access.stats().pieces <= PAGED_PIECES_MAX && pieces().iter().all(is_whole)
-    };
     case.tuning.group_locks == GroupLocks::Allowed
         && case.direction == Direction::Write
         && case.facts.lock_protocol == LockProtocol::Server
@@ -330,6 +352,11 @@ mod tests {
         fixture.tuning.algorithm = None;
         let case = fixture.case();
         assert_eq!(is_group_lockable(&case), cfg!(target_arch = "x86_64"));
+        if is_group_lockable(&case) {
+            // As measured: 256 interleaved writes of four clients to four servers.
+            let locks = count(&case, &Plan::Individual).unwrap();
+            assert_eq!((locks.requests, locks.revoked), (16, 0));
+        }
         fixture.accesses[2] = dense(1 << 30, 100);
         assert!(!is_group_lockable(&fixture.case()));
         fixture.accesses[2] = dense(1 << 30, 1 << 16);
