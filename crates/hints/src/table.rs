@@ -382,6 +382,13 @@ hints! {
     pario_group_lock: bool = false, Flag;
     File, File, Open;
 
+    /// Whether ranks on several nodes that write their own data to a file on Lustre
+    /// request locks on exactly its pages in advance, all of a call together, instead
+    /// of locks on ranges as long as possible, which interleaved writers take from
+    /// each other. Not tried on a real Lustre.
+    pario_lock_ahead: bool = false, Flag;
+    File, File, Open;
+
     /// Whether aggregators tell GPFS the range of the file that they access in a
     /// collective call, and at its end that they are done with it (`gpfs_fcntl`'s
     /// access range and free range), so that nodes get the tokens of their blocks

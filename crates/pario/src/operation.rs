@@ -3,6 +3,7 @@
 //! who runs it.
 
 mod group_lock;
+mod lock_ahead;
 
 pub(crate) use group_lock::agree_on_group;
 
@@ -187,6 +188,7 @@ impl Operation {
 
     /// Moves the data without the other ranks' help.
     fn run_alone(&self) -> Result<Status> {
+        self.lock_ahead();
         let (plan, exclusion) = self.plan();
         let transfer = Transfer {
             lease: exclusion.lease(),
@@ -230,9 +232,10 @@ impl Operation {
         let mut hints = (*self.settings.hints).clone();
         hints.pario_read_method = Some(AccessMethod::Sieve);
         hints.ind_rd_buffer_size = buffer_bytes;
+        let (plan, _exclusion) = self.plan();
         let transfer = Transfer {
             hints: &hints,
-            ..self.transfer(self.plan().0)
+            ..self.transfer(plan)
         };
         self.result(transfer.run())
     }
@@ -391,6 +394,7 @@ impl Operation {
         };
         match self.submission() {
             Some((batch, plan, guard)) => {
+                self.lock_ahead();
                 let handle = self.shared_handle().clone();
                 let done = move |outcome| {
                     let moved = self.transfer(plan).moved(outcome);
@@ -433,6 +437,7 @@ impl Operation {
         bytes <= self.settings.hints.pario_inline_bytes
             && self.settings.atomicity == Atomicity::NonAtomic
             && !self.settings.locks_writes()
+            && !self.settings.hints.pario_lock_ahead
             && self.access.converter.is_none()
             && self.file.buffers.has_room(bytes)
             && (self.access.view.layout().is_dense() || {

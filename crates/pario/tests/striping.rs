@@ -532,3 +532,56 @@ fn nothing_else_on_the_handle_happens_under_a_group_lock() {
     assert!(far.iter().all(|it| it.began >= released), "{events:?}");
     assert!(!double.has_group_locks());
 }
+
+/// One request for all pieces of a call, on exactly their pages; none for aggregated writes.
+#[test]
+fn independent_writes_request_locks_in_advance_if_a_hint_says_so() {
+    let locks = |hint: &str, nodes: &[u32], is_aggregated: bool| {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        let double = Arc::new(LustreDouble::new(4));
+        let driver = Posix::new().assuming(FileSystem::Lustre);
+        let driver = Arc::new(driver.with_control(double.clone()));
+        let info = Info::from_pairs([("pario_lock_ahead", hint), ("romio_cb_write", "enable")]);
+        let info = info.unwrap();
+        let outcomes = World::new(2).nodes(nodes).run(|comm| {
+            let rank = u64::from(comm.rank().0);
+            let file = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;
+            let byte = Datatype::basic(Basic::Byte);
+            let block = Datatype::contiguous(5000, &byte)?;
+            let tile = Datatype::resized(&block, 0, 32_768)?;
+            file.set_view(&View::new(16_384 * rank, &byte, &tile))?;
+            let data = vec![rank as u8 + 1; 3 * 5000];
+            match is_aggregated {
+                true => drop(file.write_at_all(0, &data[..])?),
+                false if rank == 0 => drop(file.write_at(0, &data[..])?),
+                false => drop(file.iwrite_at(0, data)?.wait()?),
+            }
+            // One piece, as most small calls are.
+            file.set_view(&View::bytes())?;
+            if !is_aggregated && rank == 1 {
+                file.write_at(1 << 20, &[9_u8][..])?;
+            }
+            file.close()
+        });
+        outcomes.into_iter().for_each(|it| it.unwrap().unwrap());
+        let written = std::fs::read(&path).unwrap();
+        assert_eq!((written[0], written[16_384], written[6000]), (1, 2, 0));
+        let calls = double
+            .answered()
+            .iter()
+            .filter(|it| it.0 == "lock ahead")
+            .count();
+        let mut ahead = double.locked_ahead();
+        ahead.sort_unstable();
+        (calls, ahead)
+    };
+    let (calls, ahead) = locks("true", &[0, 1], false);
+    assert_eq!(calls, 3);
+    let mut expected: Vec<(u64, u64)> = (0..6).map(|it| (it << 14, (it << 14) + 8191)).collect();
+    expected.push((1 << 20, (1 << 20) + 4095));
+    assert_eq!(ahead, expected);
+    assert_eq!(locks("false", &[0, 1], false).0, 0);
+    assert_eq!(locks("true", &[0, 0], false).0, 0, "one client");
+    assert_eq!(locks("true", &[0, 1], true).0, 0, "aggregated");
+}

@@ -80,6 +80,8 @@ pub struct Tuning {
     pub rewriting: Rewriting,
     /// Whether ranks that write different pages may share a lock on the file.
     pub group_locks: GroupLocks,
+    /// Whether ranks that write their own data request locks on exactly its pages.
+    pub locks_ahead: bool,
 }
 
 impl Default for Tuning {
@@ -99,6 +101,7 @@ impl Default for Tuning {
             stripe_multiple: 2,
             rewriting: Rewriting::Forbidden,
             group_locks: GroupLocks::Forbidden,
+            locks_ahead: false,
         }
     }
 }

@@ -69,7 +69,20 @@ pub fn count(case: &Case<'_>, plan: &Plan) -> Option<LockCount> {
         }
         Plan::Segments(_) | Plan::PrivateSieve { .. } | Plan::Prefetch(_) => return None,
     }
-    Some(writes.locks())
+    let is_exact = case.tuning.locks_ahead && matches!(plan, Plan::Individual);
+    Some(writes.locks(match is_exact {
+        true => Granted::Exactly,
+        false => Granted::Extended,
+    }))
+}
+
+/// On which range a lock is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Granted {
+    /// As long as possible.
+    Extended,
+    /// As requested: locks that are had in advance.
+    Exactly,
 }
 
 /// The locks of writes under a group lock: one per client and object of the file.
@@ -140,7 +153,7 @@ impl Writes<'_> {
         Some(())
     }
 
-    fn locks(&self) -> LockCount {
+    fn locks(&self, granted: Granted) -> LockCount {
         let mut locks: BTreeMap<Object, Held> = BTreeMap::new();
         let mut count = LockCount::default();
         let longest = self.by_client.values().map(Vec::len).max().unwrap_or(0);
@@ -148,7 +161,7 @@ impl Writes<'_> {
             for (client, writes) in &self.by_client {
                 if let Some((object, range)) = writes.get(step) {
                     let held = locks.entry(*object).or_default();
-                    held.write(*client, range.clone(), &mut count);
+                    held.write(*client, range.clone(), granted, &mut count);
                 }
             }
         }
@@ -185,7 +198,7 @@ struct Held {
 }
 
 impl Held {
-    fn write(&mut self, client: u32, range: Range<u64>, count: &mut LockCount) {
+    fn write(&mut self, client: u32, range: Range<u64>, granted: Granted, count: &mut LockCount) {
         let covers = |held: &Range<u64>| held.start <= range.start && range.end <= held.end;
         let is_held = |lock: &(u32, Range<u64>)| lock.0 == client && covers(&lock.1);
         if self.locks.iter().any(is_held) {
@@ -198,8 +211,8 @@ impl Held {
             .retain(|(holder, held)| *holder == client || !overlaps(held));
         let revoked = (before - self.locks.len()) as u64;
         count.revoked += revoked;
-        let granted = match revoked {
-            0 => self.extended(client, &range),
+        let granted = match (revoked, granted) {
+            (0, Granted::Extended) => self.extended(client, &range),
             _ => range,
         };
         self.locks.push((client, granted));
@@ -331,7 +344,11 @@ mod tests {
         let case = fixture.case();
         let locks = count(&case, &Plan::Individual).unwrap();
         assert_eq!(locks.shared_stripes, 64);
-        assert!(locks.requests > 200, "{locks:?}");
+        assert!(locks.requests > 200 && locks.revoked > 100, "{locks:?}");
+        // As measured with locks in advance: none is taken from its holder.
+        fixture.tuning.locks_ahead = true;
+        let locks = count(&fixture.case(), &Plan::Individual).unwrap();
+        assert_eq!((locks.requests, locks.revoked), (256, 0));
     }
 
     #[test]

@@ -256,6 +256,10 @@ impl Handle for WithFacts {
         self.handle.unlock_group()
     }
 
+    fn lock_ahead(&self, ranges: &[Range<u64>]) {
+        self.handle.lock_ahead(ranges);
+    }
+
     fn check(&self) -> io::Result<()> {
         self.handle.check()
     }

@@ -57,9 +57,10 @@ impl CallSettings {
     fn derive(&mut self) {
         let hints = &*self.hints;
         self.has_persistent_realms = collective::have_persistent_realms(hints);
-        // Next to group locks, every access takes a guard.
-        let is_guarded = hints.pario_group_lock || self.atomicity == Atomicity::Atomic;
-        let view = match is_guarded {
+        // Next to group locks, every access takes a guard; others may be announced.
+        let takes_steps =
+            hints.pario_group_lock || hints.pario_lock_ahead || self.atomicity == Atomicity::Atomic;
+        let view = match takes_steps {
             false => self.view.as_contiguous(),
             true => None,
         };

@@ -9,17 +9,20 @@
 
 use std::{
     hash::{BuildHasher, RandomState},
+    io,
     num::NonZeroU32,
 };
 
 use pario_driver::{Direction, FileSystem, Handle};
 use pario_hints::{Hints, Rmw};
-use pario_plan::{Access, locks};
+use pario_plan::locks;
 use pario_transport::{Rank, Transport};
 
 use super::{Atomicity, Operation};
 use crate::{
-    Error, Mode, Result, Status, access::Locking, access::ReadModifyWrite, access::Transfer, agree,
+    Error, Mode, Result, Status,
+    access::{Locking, ReadModifyWrite},
+    agree,
 };
 
 /// A group lock takes a request per object. Fewer pieces than twice as many are not worth it, since
@@ -70,10 +73,7 @@ impl Operation {
         };
         let counts = placement.components().iter().map(|it| it.striping.count);
         let objects = counts.fold(0, u64::saturating_add);
-        let (view, first) = (&self.access.view, self.access.first);
-        let layout = view.layout().clone();
-        let access = Access::new(view.displacement(), layout, first, self.access.file_bytes);
-        access.is_some_and(|access| {
+        self.in_file().is_some_and(|access| {
             access.is_increasing()
                 && access.stats().pieces >= objects.saturating_mul(PIECES_PER_OBJECT_MIN)
                 && locks::is_paged(&access)
@@ -97,10 +97,26 @@ impl Operation {
             read_modify_write: ReadModifyWrite::Forbidden("other ranks share the group lock"),
             locking: Locking::None,
         };
-        let written = self.result(Transfer::run(&self.transfer(plan)));
-        match (written, self.handle().unlock_group()) {
+        let mut held = Held(Some(self.handle()));
+        let written = self.result(self.transfer(plan).run());
+        match (written, held.release()) {
             (Ok(_), Err(error)) => Err(Error::from(error)),
             (written, _) => written,
         }
+    }
+}
+
+/// A group lock, which is released even if a conversion function of the program panics.
+struct Held<'a>(Option<&'a dyn Handle>);
+
+impl Held<'_> {
+    fn release(&mut self) -> io::Result<()> {
+        self.0.take().map_or(Ok(()), |handle| handle.unlock_group())
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let _ = self.release();
     }
 }
