@@ -80,7 +80,7 @@ fn server_of(placement: &Placement, offset: u64) -> u64 {
     let stripe = component.striping.server_of(offset);
     match &component.storage {
         Storage::Servers(servers) => servers[stripe as usize].into(),
-        Storage::Metadata | Storage::Unknown => stripe,
+        Storage::Metadata | Storage::Unallocated | Storage::Unknown => stripe,
     }
 }
 

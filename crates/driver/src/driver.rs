@@ -136,6 +136,13 @@ pub trait Handle: Send + Sync + Debug {
         Ok(())
     }
 
+    /// Requests locks on ranges that are about to be written, if the file system
+    /// has locks that can be had in advance. The ranges must ascend. Nothing but
+    /// time depends on it.
+    fn lock_ahead(&self, ranges: &[Range<u64>]) {
+        let _ = ranges;
+    }
+
     /// Excludes everyone else from the file. `None` if others have it open, or where
     /// that cannot be known: only the kernel's own file systems can tell.
     fn lease(&self) -> Option<Box<dyn Lease>> {

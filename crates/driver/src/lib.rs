@@ -88,7 +88,7 @@ pub use nfs::{FlagState, Nfs, WriterFlag};
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow, ScatteredWrites};
 pub use pario_types::{
     Client, Coherence, Component, Direction, LockProtocol, PlacedPart, Placement, Server, Storage,
-    Striping,
+    Stripes, Striping,
 };
 pub use posix::{CallAction, Interference, Posix, SystemCall};
 pub use resolve::{

@@ -376,11 +376,19 @@ hints! {
     pario_expected_size: Option<u64> = None, Maybe(Bytes(0..=1 << 60));
     File, File, Open;
 
-    /// Whether collective writes on Lustre in which every rank writes whole pages
-    /// of its own are made under a group lock, which all ranks hold together,
-    /// instead of one lock per piece. Other programs that access the file wait
-    /// until the call ends, and each call ends with the data on the servers.
+    /// Whether writes on Lustre that consist of whole pages are made under a group
+    /// lock, which all ranks hold together, instead of one lock per piece: collective
+    /// writes in which every rank has whole pages of its own, and independent ones of
+    /// many pieces. Everyone else who accesses the file waits until the call ends, and
+    /// each call ends with the data on the servers.
     pario_group_lock: bool = false, Flag;
+    File, File, Open;
+
+    /// Whether ranks on several nodes that write their own data to a file on Lustre
+    /// request locks on exactly its pages in advance, all of a call together, instead
+    /// of locks on ranges as long as possible, which interleaved writers take from
+    /// each other. Not tried on a real Lustre.
+    pario_lock_ahead: bool = false, Flag;
     File, File, Open;
 
     /// Whether aggregators tell GPFS the range of the file that they access in a

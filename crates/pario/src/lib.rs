@@ -111,7 +111,7 @@ pub mod datarep {
 
 /// Where the bytes of a file are stored: see [`File::placement`].
 pub mod placement {
-    pub use pario_driver::{Component, PlacedPart, Placement, Server, Storage, Striping};
+    pub use pario_driver::{Component, PlacedPart, Placement, Server, Storage, Stripes, Striping};
 }
 
 pub use pario_hints::{Info, InfoError};

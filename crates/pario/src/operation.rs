@@ -2,6 +2,11 @@
 //! become an offset when the access is prepared; blocking and nonblocking calls differ only in
 //! who runs it.
 
+mod group_lock;
+mod lock_ahead;
+
+pub(crate) use group_lock::agree_on_group;
+
 use std::{
     io,
     ops::Range,
@@ -174,11 +179,16 @@ impl Operation {
 
     /// Moves the data.
     pub(crate) fn run(&self) -> Result<Status> {
-        self.run_unnamed()
-            .map_err(|error| self.file.name_error(error, self.call.name))
+        let result = match self.group() {
+            Some(_) => self.run_in_group(),
+            None => self.run_alone(),
+        };
+        result.map_err(|error| self.file.name_error(error, self.call.name))
     }
 
-    fn run_unnamed(&self) -> Result<Status> {
+    /// Moves the data without the other ranks' help.
+    fn run_alone(&self) -> Result<Status> {
+        self.lock_ahead();
         let (plan, exclusion) = self.plan();
         let transfer = Transfer {
             lease: exclusion.lease(),
@@ -222,9 +232,10 @@ impl Operation {
         let mut hints = (*self.settings.hints).clone();
         hints.pario_read_method = Some(AccessMethod::Sieve);
         hints.ind_rd_buffer_size = buffer_bytes;
+        let (plan, _exclusion) = self.plan();
         let transfer = Transfer {
             hints: &hints,
-            ..self.transfer(self.plan().0)
+            ..self.transfer(plan)
         };
         self.result(transfer.run())
     }
@@ -383,6 +394,7 @@ impl Operation {
         };
         match self.submission() {
             Some((batch, plan, guard)) => {
+                self.lock_ahead();
                 let handle = self.shared_handle().clone();
                 let done = move |outcome| {
                     let moved = self.transfer(plan).moved(outcome);
@@ -425,6 +437,7 @@ impl Operation {
         bytes <= self.settings.hints.pario_inline_bytes
             && self.settings.atomicity == Atomicity::NonAtomic
             && !self.settings.locks_writes()
+            && !self.settings.hints.pario_lock_ahead
             && self.access.converter.is_none()
             && self.file.buffers.has_room(bytes)
             && (self.access.view.layout().is_dense() || {
@@ -436,7 +449,10 @@ impl Operation {
     /// A batch that the driver can carry out by itself: pieces of memory without conversion,
     /// locks or intermediate steps.
     fn submission(&self) -> Option<(Batch<'static>, Plan, Exclusion)> {
-        if self.settings.atomicity == Atomicity::Atomic || self.file.writer_lock.is_closed() {
+        if self.settings.atomicity == Atomicity::Atomic
+            || self.file.writer_lock.is_closed()
+            || self.group().is_some()
+        {
             return None;
         }
         let (plan, guard) = self.plan();
@@ -477,7 +493,13 @@ impl Operation {
                 read_modify_write: ReadModifyWrite::Alone,
                 locking: self.locking(Locking::None),
             };
-            return (plan, Exclusion::default());
+            return (
+                plan,
+                Exclusion {
+                    lease: None,
+                    _guard: self.reading_guard(),
+                },
+            );
         }
         let locking = self.locking(match self.locks_writes() {
             true => Locking::EachWrite,
@@ -494,6 +516,12 @@ impl Operation {
                 (plan(refusal), Exclusion::on_handle(guard))
             }
         }
+    }
+
+    /// Keeps a read from being made under a group lock, by which it could see old data.
+    pub(crate) fn reading_guard(&self) -> Option<WriteGuard> {
+        let writer_lock = &self.file.writer_lock;
+        self.file.group.map(|_| writer_lock.shared())
     }
 
     /// What shows that nobody else writes to the file, otherwise what may be done instead. An

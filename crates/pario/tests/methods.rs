@@ -3,7 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+use std::{sync::Arc, time::Duration};
+
 use pario::{Basic, Datatype, File, Info, Mode, View};
+use pario_driver::{Log, Operation, Posix, Throttle, WrappedDriver};
 use pario_plan::{Exchange, algorithm::ALGORITHMS, partition::PARTITIONS};
 use pario_transport::threads::World;
 
@@ -258,5 +261,50 @@ fn ranks_that_read_the_same_bytes_all_get_those_before_the_end() {
                 result.expect("no rank panics").unwrap();
             }
         }
+    }
+}
+
+/// Zhang 2009, section 3.4: without nonblocking I/O, the groups of timed access are fully serialised.
+#[test]
+fn timed_groups_wait_for_all_ranks_before_them_without_nonblocking_io() {
+    const BYTES: u64 = 2000;
+    let log = Log::new();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    // Every rank needs both servers, so that there are two groups of two.
+    let info = Info::from_pairs([
+        ("pario_assume_striping", "1000,2"),
+        ("pario_assume_nonblocking", "false"),
+        ("pario_algorithm", "resonant-timed"),
+    ])
+    .unwrap();
+    let results = World::new(4).run(|comm| -> pario::Result<()> {
+        let rank = comm.rank().0;
+        // The second rank of the first group is slow.
+        let latency = Duration::from_millis(if rank == 1 { 100 } else { 0 });
+        let slow = WrappedDriver::new(Arc::new(Posix::new()), Throttle::new(latency));
+        let driver = Arc::new(WrappedDriver::new(Arc::new(slow), log.clone()));
+        let mode = Mode::CREATE | Mode::READ_WRITE;
+        let file = File::open_with(&comm, driver, &path, mode, &info)?;
+        file.write_at_all(
+            u64::from(rank) * BYTES,
+            &vec![rank as u8; BYTES as usize][..],
+        )?;
+        let explained = file.explain_last_all().unwrap();
+        assert!(explained.contains("resonant-timed"), "{explained}");
+        file.close()
+    });
+    results.into_iter().for_each(|it| it.unwrap().unwrap());
+    let events = log.events();
+    let of_rank = |rank: u64| {
+        let mut writes = events.iter().filter(|it| it.operation == Operation::Write);
+        let write = writes.find(|it| it.places[0].0 == rank * BYTES).unwrap();
+        (write.began, write.began + write.took)
+    };
+    for later in [2, 3] {
+        assert!(
+            of_rank(later).0 >= of_rank(1).1,
+            "rank {later} did not wait"
+        );
     }
 }

@@ -2,11 +2,12 @@
 //! the layout, every rank reports the one in force.
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
-use std::{ffi::CStr, io, os::fd::BorrowedFd, sync::Arc};
+use std::{ffi::CStr, io, os::fd::BorrowedFd, sync::Arc, thread, time::Duration};
 
 use pario::{Basic, Datatype, File, Info, Mode, View};
 use pario_driver::{
-    Fault, Faults, FileControl, FileSystem, IoctlArgument, Operation, Posix,
+    Fault, Faults, FileControl, FileSystem, IoctlArgument, Log, Operation, Posix, Throttle,
+    WrappedDriver,
     doubles::lustre::{LustreDouble, PlainLayout},
 };
 use pario_transport::threads::World;
@@ -221,6 +222,49 @@ fn a_layout_that_is_decided_later_is_read_again_when_a_view_is_set() {
     }
 }
 
+/// Stripes that share a server are known once they have objects, to all ranks alike, and then
+/// belong to one aggregator.
+#[test]
+fn overstriped_components_are_planned_by_their_servers() {
+    const FIRST: u64 = 1 << 20;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let double = LustreDouble::new(2);
+    double.set_progressive(vec![
+        (0..FIRST, PlainLayout::new(1, 1 << 20, 1)),
+        (FIRST..u64::MAX, PlainLayout::new(0x201, 64 << 10, 4)),
+    ]);
+    let driver = Posix::new().assuming(FileSystem::Lustre);
+    let driver = Arc::new(driver.with_control(Arc::new(double)));
+    let info = Info::from_pairs([("cb_nodes", "2"), ("romio_cb_write", "enable")]).unwrap();
+    let outcomes = World::new(4).nodes(&[0, 0, 1, 1]).run(|comm| {
+        let file = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;
+        let mut found = Vec::new();
+        for call in 0..2 {
+            file.set_view(&View::bytes())?;
+            let servers = file.placement().unwrap().stripes().servers();
+            let at = FIRST + (u64::from(comm.rank().0) << 20);
+            file.write_at_all(at, &vec![call + 1_u8; 1 << 20][..])?;
+            found.push((servers, file.explain_last_all().unwrap()));
+        }
+        let facts = file.explain_open();
+        file.close()?;
+        pario::Result::Ok((found, facts))
+    });
+    let outcomes: Vec<_> = outcomes
+        .into_iter()
+        .map(|it| it.unwrap().unwrap())
+        .collect();
+    let (found, facts) = &outcomes[0];
+    assert_eq!(found.iter().map(|it| it.0).collect::<Vec<_>>(), [4, 2]);
+    assert!(found[1].1.contains("group-cyclic"), "{found:?}");
+    assert!(facts.contains("on servers [0, 1, 0, 1]"), "{facts}");
+    assert!(outcomes.iter().all(|it| it.0 == *found), "{outcomes:?}");
+    let written = std::fs::read(&path).unwrap();
+    assert_eq!(written.len() as u64, FIRST + (4 << 20));
+    assert!(written[FIRST as usize..].iter().all(|byte| *byte == 2));
+}
+
 /// A client that answers no question about layouts.
 #[derive(Debug)]
 struct Silent;
@@ -368,4 +412,176 @@ fn whole_pages_are_written_under_a_group_lock_if_a_hint_allows_it() {
             assert!(page.iter().all(|byte| *byte == expected), "page {index}");
         }
     }
+}
+
+/// Independent writes of four ranks on four nodes: pieces of 16 KiB, interleaved, through a view. As
+/// measured on a real Lustre, 256 of them take 16 requests under a group lock, one per client and
+/// server.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn independent_writes_of_many_pages_take_a_group_lock() {
+    const PIECE: usize = 16 << 10;
+    let write = |piece: usize, pieces: usize, calls: usize, hint: &str, is_blocking: bool| {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        let double = Arc::new(LustreDouble::new(4));
+        let driver = Posix::new().assuming(FileSystem::Lustre);
+        let driver = Arc::new(driver.with_control(double.clone()));
+        let hints = [
+            ("pario_group_lock", hint),
+            ("striping_factor", "4"),
+            ("striping_unit", "64k"),
+        ];
+        let info = Info::from_pairs(hints).unwrap();
+        let outcomes = World::new(4).nodes(&[0, 1, 2, 3]).run(|comm| {
+            let rank = comm.rank().0;
+            let file = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;
+            let byte = Datatype::basic(Basic::Byte);
+            let block = Datatype::contiguous(piece as u64, &byte)?;
+            let tile = Datatype::resized(&block, 0, 4 * piece as i64)?;
+            file.set_view(&View::new(piece as u64 * u64::from(rank), &byte, &tile))?;
+            for call in 0..calls {
+                let data = vec![(10 * call as u32 + rank) as u8; piece * pieces];
+                let at = (call * data.len()) as u64;
+                match is_blocking {
+                    true => drop(file.write_at(at, &data[..])?),
+                    false => drop(file.iwrite_at(at, data)?.wait()?),
+                }
+                let mut back = vec![0_u8; piece * pieces];
+                file.read_at(at, &mut back[..])?;
+                assert!(
+                    back.iter()
+                        .all(|byte| *byte == (10 * call as u32 + rank) as u8)
+                );
+            }
+            file.close()
+        });
+        outcomes.into_iter().for_each(|it| it.unwrap().unwrap());
+        assert!(!double.has_group_locks());
+        let written = std::fs::read(&path).unwrap();
+        assert_eq!(written.len(), 4 * piece * pieces * calls);
+        for (index, page) in written.chunks(piece).enumerate() {
+            let expected = (10 * (index / (4 * pieces)) + index % 4) as u8;
+            assert!(page.iter().all(|byte| *byte == expected), "piece {index}");
+        }
+        let answered = double.answered();
+        let count = |name| answered.iter().filter(|it| it.0 == name).count();
+        assert_eq!(count("group lock"), count("group unlock"));
+        count("group lock")
+    };
+    assert_eq!(write(PIECE, 64, 1, "true", true), 4);
+    assert_eq!(
+        write(PIECE, 64, 3, "true", true),
+        12,
+        "never kept for the next call"
+    );
+    assert_eq!(write(PIECE, 64, 1, "true", false), 4);
+    assert_eq!(write(PIECE, 64, 1, "false", true), 0);
+    assert_eq!(write(PIECE + 1, 64, 1, "true", true), 0, "not whole pages");
+    assert_eq!(
+        write(PIECE, 7, 2, "true", true),
+        0,
+        "as many requests without"
+    );
+}
+
+/// Under a group lock nothing is coherent, so that another thread's access through the same handle
+/// waits until it is released.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn nothing_else_on_the_handle_happens_under_a_group_lock() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let double = Arc::new(LustreDouble::new(4));
+    let posix = Posix::new().assuming(FileSystem::Lustre);
+    let posix = Arc::new(posix.with_control(double.clone()));
+    let slow = WrappedDriver::new(posix, Throttle::new(Duration::from_millis(30)));
+    let log = Log::new();
+    let driver = Arc::new(WrappedDriver::new(Arc::new(slow), log.clone()));
+    let info = Info::from_pairs([("pario_group_lock", "true")]).unwrap();
+    const FAR: u64 = 1 << 30;
+    let outcomes = World::new(2).nodes(&[0, 1]).run(|comm| {
+        let file = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;
+        let byte = Datatype::basic(Basic::Byte);
+        let page = Datatype::contiguous(4096, &byte)?;
+        let tile = Datatype::resized(&page, 0, 8192)?;
+        file.set_view(&View::new(0, &byte, &tile))?;
+        if comm.rank().0 == 0 {
+            thread::scope(|scope| {
+                let other = scope.spawn(|| {
+                    while !double.has_group_locks() {
+                        thread::yield_now();
+                    }
+                    file.write_at(FAR, &[1_u8; 100][..])?;
+                    file.read_at(FAR, &mut [0_u8; 100][..])
+                });
+                file.write_at(0, &vec![2_u8; 64 * 4096][..])?;
+                other.join().unwrap()
+            })?;
+        }
+        file.close()
+    });
+    outcomes.into_iter().for_each(|it| it.unwrap().unwrap());
+    let events = log.events();
+    let is_far = |it: &&pario_driver::Event| it.places.first().is_some_and(|it| it.0 >= FAR);
+    let moves =
+        |it: &&pario_driver::Event| matches!(it.operation, Operation::Write | Operation::Read);
+    let (far, paged): (Vec<_>, Vec<_>) = events.iter().filter(moves).partition(is_far);
+    let released = paged.iter().map(|it| it.began + it.took).max().unwrap();
+    assert_eq!(far.len(), 2);
+    assert!(far.iter().all(|it| it.began >= released), "{events:?}");
+    assert!(!double.has_group_locks());
+}
+
+/// One request for all pieces of a call, on exactly their pages; none for aggregated writes.
+#[test]
+fn independent_writes_request_locks_in_advance_if_a_hint_says_so() {
+    let locks = |hint: &str, nodes: &[u32], is_aggregated: bool| {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        let double = Arc::new(LustreDouble::new(4));
+        let driver = Posix::new().assuming(FileSystem::Lustre);
+        let driver = Arc::new(driver.with_control(double.clone()));
+        let info = Info::from_pairs([("pario_lock_ahead", hint), ("romio_cb_write", "enable")]);
+        let info = info.unwrap();
+        let outcomes = World::new(2).nodes(nodes).run(|comm| {
+            let rank = u64::from(comm.rank().0);
+            let file = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;
+            let byte = Datatype::basic(Basic::Byte);
+            let block = Datatype::contiguous(5000, &byte)?;
+            let tile = Datatype::resized(&block, 0, 32_768)?;
+            file.set_view(&View::new(16_384 * rank, &byte, &tile))?;
+            let data = vec![rank as u8 + 1; 3 * 5000];
+            match is_aggregated {
+                true => drop(file.write_at_all(0, &data[..])?),
+                false if rank == 0 => drop(file.write_at(0, &data[..])?),
+                false => drop(file.iwrite_at(0, data)?.wait()?),
+            }
+            // One piece, as most small calls are.
+            file.set_view(&View::bytes())?;
+            if !is_aggregated && rank == 1 {
+                file.write_at(1 << 20, &[9_u8][..])?;
+            }
+            file.close()
+        });
+        outcomes.into_iter().for_each(|it| it.unwrap().unwrap());
+        let written = std::fs::read(&path).unwrap();
+        assert_eq!((written[0], written[16_384], written[6000]), (1, 2, 0));
+        let calls = double
+            .answered()
+            .iter()
+            .filter(|it| it.0 == "lock ahead")
+            .count();
+        let mut ahead = double.locked_ahead();
+        ahead.sort_unstable();
+        (calls, ahead)
+    };
+    let (calls, ahead) = locks("true", &[0, 1], false);
+    assert_eq!(calls, 3);
+    let mut expected: Vec<(u64, u64)> = (0..6).map(|it| (it << 14, (it << 14) + 8191)).collect();
+    expected.push((1 << 20, (1 << 20) + 4095));
+    assert_eq!(ahead, expected);
+    assert_eq!(locks("false", &[0, 1], false).0, 0);
+    assert_eq!(locks("true", &[0, 0], false).0, 0, "one client");
+    assert_eq!(locks("true", &[0, 1], true).0, 0, "aggregated");
 }

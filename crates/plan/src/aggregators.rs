@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use pario_hints::{ConfigList, Hints};
 
-use crate::{Case, CostModel, Striping, number::Counted};
+use crate::{Case, CostModel, Stripes, number::Counted};
 
 /// The aggregators and the reason for their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,8 +82,9 @@ fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, Cow<'static, str>
     let model = CostModel::default();
     let time = |count: u64| model.time_us(case, nodes, count);
     let most = most.min(CostModel::saturated(case));
-    let counts = match case.striping() {
-        Some(striping) => divisors_and_multiples(striping, most),
+    let stripes = case.stripes();
+    let counts = match &stripes {
+        Some(stripes) => divisors_and_multiples(stripes, most),
         None => powers_of_two(nodes as u64, most),
     };
     let best = counts
@@ -91,12 +92,12 @@ fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, Cow<'static, str>
         .map(|count| (count, time(count)))
         .min_by(|a, b| a.1.total_cmp(&b.1))
         .map_or(1, |(count, _)| count);
-    let relation = match case.striping() {
+    let relation = match stripes.as_ref().map(Stripes::servers) {
         None => String::new(),
-        Some(Striping { count, .. }) if count.is_multiple_of(best) => {
-            format!(", a divisor of {}", Counted(count, "server"))
+        Some(servers) if servers.is_multiple_of(best) => {
+            format!(", a divisor of {}", Counted(servers, "server"))
         }
-        Some(Striping { count, .. }) => format!(", a multiple of {}", Counted(count, "server")),
+        Some(servers) => format!(", a multiple of {}", Counted(servers, "server")),
     };
     let reason = format!(
         "{best} has the lowest modelled cost for {} of {} on {}{relation}",
@@ -122,13 +123,21 @@ fn powers_of_two(nodes: u64, most: u64) -> Vec<u64> {
 /// Divisors are searched exhaustively up to this many servers.
 const DIVISORS_MAX: u64 = 1 << 16;
 
-/// Divisors of the number of servers, and its multiples by powers of two.
-fn divisors_and_multiples(striping: Striping, most: u64) -> Vec<u64> {
-    let servers = striping.count;
+/// Divisors of the number of servers; its multiples that divide the stripes of each
+/// server, if it has several in a cycle; and multiples of the number of stripes by
+/// powers of two.
+fn divisors_and_multiples(stripes: &Stripes, most: u64) -> Vec<u64> {
+    let servers = stripes.servers();
     let divisors = (1..=servers.min(most).min(DIVISORS_MAX)).filter(|n| servers.is_multiple_of(*n));
-    let multiples = std::iter::successors(servers.checked_mul(2), |count| count.checked_mul(2))
+    // As many stripes as all servers have at least.
+    let even = stripes.striping.count / servers * servers;
+    let shares = (2..=even / servers)
+        .map(|each| each * servers)
+        .take_while(|count| *count <= most)
+        .filter(|count| even.is_multiple_of(*count));
+    let multiples = std::iter::successors(even.checked_mul(2), |count| count.checked_mul(2))
         .take_while(|count| *count <= most);
-    divisors.chain(multiples).collect()
+    divisors.chain(shares).chain(multiples).collect()
 }
 
 /// Ranks by node, ascending; nodes are in ascending order too.
@@ -248,13 +257,12 @@ mod tests {
 
     #[test]
     fn the_number_is_a_divisor_or_multiple_of_the_servers() {
-        for servers in 1..40 {
+        for (servers, each) in (1..40).flat_map(|servers| [(servers, 1), (servers, 3)]) {
             for bytes in [1 << 10, 1 << 20, 1 << 28] {
                 let mut fixture = cluster(bytes);
-                fixture.facts.striping = Some(Striping {
-                    unit: 1 << 20,
-                    count: servers,
-                });
+                let numbers: Vec<u32> = (0..servers * each).map(|it| it % servers).collect();
+                let servers = u64::from(servers);
+                fixture.overstripe(1 << 20, &numbers);
                 let count = choose(&fixture.case()).ranks.len() as u64;
                 assert!(
                     servers.is_multiple_of(count) || count.is_multiple_of(servers),

@@ -4,7 +4,7 @@ use std::{cell::OnceCell, ops::Range};
 
 use pario_hints::ConfigList;
 
-use crate::{Access, Direction, Facts, Fitness, LockProtocol, Pattern, Striping, WindowWriter};
+use crate::{Access, Direction, Facts, Fitness, LockProtocol, Pattern, Stripes, WindowWriter};
 
 /// The size of a window between nodes if the aggregators' kernels cache the file
 /// and there are no stripes to fill. A system call of this size costs next to
@@ -87,6 +87,8 @@ pub struct Tuning {
     pub rewriting: Rewriting,
     /// Whether ranks that write different pages may share a lock on the file.
     pub group_locks: GroupLocks,
+    /// Whether ranks that write their own data request locks on exactly its pages.
+    pub locks_ahead: bool,
 }
 
 impl Default for Tuning {
@@ -106,6 +108,7 @@ impl Default for Tuning {
             stripe_multiple: 2,
             rewriting: Rewriting::Forbidden,
             group_locks: GroupLocks::Forbidden,
+            locks_ahead: false,
         }
     }
 }
@@ -208,28 +211,29 @@ impl<'a> Case<'a> {
         match (&self.facts.placement, self.tuning.realm_alignment) {
             (Some(placement), None) if self.facts.lock_protocol != LockProtocol::Token => {
                 let here = placement.sections(file_byte..file_byte.saturating_add(1));
-                let known = here.first().and_then(|(_, striping)| *striping);
-                known.map_or(self.boundary(), |it| it.unit)
+                let known = here.first().and_then(|(_, stripes)| stripes.as_ref());
+                known.map_or(self.boundary(), |it| it.striping.unit)
             }
             _ => self.boundary(),
         }
     }
 
-    /// The striping of the largest part of the region, if known.
-    pub fn striping(&self) -> Option<Striping> {
+    /// The stripes of the largest part of the region, if known.
+    pub fn stripes(&self) -> Option<Stripes> {
         let sections = self.facts.sections(self.region());
         let largest = sections
             .into_iter()
             .max_by_key(|(file, _)| file.end - file.start);
-        largest.map_or(self.facts.striping, |it| it.1)
+        largest.map_or_else(|| self.facts.striping.map(Stripes::from), |it| it.1)
     }
 
-    /// The striping of the whole region, for methods that assign servers to
-    /// ranks; if there is none, the reason why they cannot be used.
-    pub(crate) fn one_striping(&self) -> Result<Striping, Fitness> {
-        match self.facts.sections(self.region()).as_slice() {
-            [] => self.facts.striping,
-            [(_, striping)] => *striping,
+    /// The stripes of the whole region, for methods that assign servers to
+    /// ranks; if there are none, the reason why they cannot be used.
+    pub(crate) fn one_striping(&self) -> Result<Stripes, Fitness> {
+        let mut sections = self.facts.sections(self.region());
+        match (sections.pop(), sections.is_empty()) {
+            (None, _) => self.facts.striping.map(Stripes::from),
+            (Some((_, stripes)), true) => stripes,
             _ => {
                 return Err(Fitness::unfit(
                     "the striping changes within the accessed part of the file",

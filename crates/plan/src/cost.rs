@@ -70,10 +70,10 @@ impl CostModel {
             false => count,
         };
         let process = bytes / streams / self.process_speed + rounds * saturation_us;
-        let (servers, contention) = match case.striping() {
+        let (servers, contention) = match case.stripes() {
             None => (0.0, 0.0),
-            Some(striping) => {
-                let servers = striping.count as f64;
+            Some(stripes) => {
+                let servers = stripes.servers() as f64;
                 let crowd = (count / servers - 1.0).max(0.0);
                 (
                     bytes / servers / self.server_speed,

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::{
-    Case, Client, Decision, Direction, Facts, LockProtocol, Plan, decide,
+    Case, Client, Decision, Direction, Facts, LockProtocol, Plan, Stripes, decide,
     locks::{self, LockCount},
     number::Counted,
 };
@@ -114,13 +114,16 @@ impl fmt::Display for Call<'_> {
 
 impl fmt::Display for Facts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.striping {
-            Some(striping) => write!(
-                f,
-                "stripes of {} over {}",
-                Counted(striping.unit, "byte"),
-                Counted(striping.count, "server")
-            )?,
+        let placed = self.placement.as_ref().map(|it| it.stripes().clone());
+        match placed.or(self.striping.map(Stripes::from)) {
+            Some(stripes) => {
+                if stripes.share_servers() {
+                    write!(f, "{} ", stripes.striping.count)?;
+                }
+                let unit = Counted(stripes.striping.unit, "byte");
+                let servers = Counted(stripes.servers(), "server");
+                write!(f, "stripes of {unit} over {servers}")?;
+            }
             None => write!(f, "striping unknown")?,
         }
         if let Some(placement) = &self.placement
@@ -153,6 +156,17 @@ impl fmt::Display for Facts {
 mod tests {
     use super::*;
     use crate::testing::{Fixture, strided};
+
+    #[test]
+    fn facts_count_servers_not_stripes() {
+        let mut fixture = Fixture::new(vec![strided(0, 8, 40, 800)]);
+        fixture.overstripe(100, &[3, 4, 3, 4]);
+        let text = fixture.facts.to_string();
+        assert!(
+            text.starts_with("4 stripes of 100 bytes over 2 servers"),
+            "{text}"
+        );
+    }
 
     #[test]
     fn explanations_name_what_was_chosen_and_rejected() {

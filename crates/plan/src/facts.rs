@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pario_types::{Client, LockProtocol, Placement, Striping};
+use pario_types::{Client, LockProtocol, Placement, Stripes, Striping};
 
 /// The facts that a plan is based on, the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,8 @@ pub struct Facts {
     /// Striping over servers, if known: that of the longest component.
     pub striping: Option<Striping>,
     /// Which servers hold which bytes, if known. Ranks may know different
-    /// servers, so plans depend on ranges and stripes only.
+    /// servers, so plans depend on ranges, stripes, and which stripes share a
+    /// server.
     pub placement: Option<Placement>,
     /// Lock granularity in bytes, if known.
     pub lock_granularity: Option<u64>,
@@ -51,10 +52,10 @@ impl Facts {
 
     /// A range of the file divided where the striping changes; `None` where it is
     /// unknown.
-    pub fn sections(&self, file: Range<u64>) -> Vec<(Range<u64>, Option<Striping>)> {
+    pub fn sections(&self, file: Range<u64>) -> Vec<(Range<u64>, Option<Stripes>)> {
         match &self.placement {
             Some(placement) => placement.sections(file),
-            None => vec![(file, self.striping)],
+            None => vec![(file, self.striping.map(Stripes::from))],
         }
     }
 

@@ -34,6 +34,7 @@ impl Tuning {
             },
             // The holders' caches are not coherent with each other: a rank that rewrites a range
             // would write old data of others.
+            locks_ahead: hints.pario_lock_ahead,
             group_locks: match (hints.pario_group_lock, hints.pario_rmw) {
                 (true, Rmw::Automatic | Rmw::Never) => GroupLocks::Allowed,
                 _ => GroupLocks::Forbidden,

@@ -37,7 +37,7 @@ pub use explain::Explanation;
 pub use facts::Facts;
 pub use fitness::Fitness;
 pub use pario_hints::Exchange;
-pub use pario_types::{Client, Direction, LockProtocol, Placement, ServerPart, Striping};
+pub use pario_types::{Client, Direction, LockProtocol, Placement, ServerPart, Stripes, Striping};
 pub use pattern::Pattern;
 pub use plan::{
     Aggregator, Group, Members, Plan, Rounds, Segments, Signal, Timed, Turn, WindowWriter,

@@ -49,7 +49,7 @@ pub fn count(case: &Case<'_>, plan: &Plan) -> Option<LockCount> {
     }
     let placement = match &case.facts.placement {
         Some(placement) => placement.clone(),
-        None => Placement::uniform(case.striping()?),
+        None => Placement::uniform(case.stripes()?.striping),
     };
     let mut writes = Writes {
         case,
@@ -59,6 +59,9 @@ pub fn count(case: &Case<'_>, plan: &Plan) -> Option<LockCount> {
     };
     match plan {
         Plan::Rounds(rounds) => writes.of_rounds(rounds)?,
+        Plan::Individual if is_group_lockable(case) => {
+            return Some(in_group(case, &writes.placement));
+        }
         Plan::Individual | Plan::Timed(_) => {
             for (rank, access) in (0..).zip(case.accesses) {
                 writes.of_access(rank, access)?;
@@ -66,7 +69,42 @@ pub fn count(case: &Case<'_>, plan: &Plan) -> Option<LockCount> {
         }
         Plan::Segments(_) | Plan::PrivateSieve { .. } | Plan::Prefetch(_) => return None,
     }
-    Some(writes.locks())
+    let is_exact = case.tuning.locks_ahead && matches!(plan, Plan::Individual);
+    Some(writes.locks(match is_exact {
+        true => Granted::Exactly,
+        false => Granted::Extended,
+    }))
+}
+
+/// On which range a lock is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Granted {
+    /// As long as possible.
+    Extended,
+    /// As requested: locks that are had in advance.
+    Exactly,
+}
+
+/// The locks of writes under a group lock: one per client and object of the file.
+fn in_group(case: &Case<'_>, placement: &Placement) -> LockCount {
+    let with_data = (0..).zip(case.accesses).filter(|it| !it.1.is_empty());
+    let clients: BTreeSet<u32> = with_data.map(|(rank, _)| client_of(case, rank)).collect();
+    let objects = placement.components().iter().map(|it| it.striping.count);
+    let objects = objects.fold(0, u64::saturating_add);
+    let requests = objects.saturating_mul(clients.len() as u64);
+    LockCount {
+        requests,
+        pairs: requests,
+        ..LockCount::default()
+    }
+}
+
+/// The client of a rank: its node, or itself.
+fn client_of(case: &Case<'_>, rank: u32) -> u32 {
+    match case.facts.client.is_shared() {
+        true => case.facts.nodes[rank as usize],
+        false => rank,
+    }
 }
 
 /// The writes of each client, in order.
@@ -102,10 +140,7 @@ impl Writes<'_> {
     }
 
     fn add(&mut self, rank: u32, file: Range<u64>) -> Option<()> {
-        let client = match self.case.facts.client.is_shared() {
-            true => self.case.facts.nodes[rank as usize],
-            false => rank,
-        };
+        let client = client_of(self.case, rank);
         let writes = self.by_client.entry(client).or_default();
         for part in self.placement.parts(file) {
             self.count += 1;
@@ -118,7 +153,7 @@ impl Writes<'_> {
         Some(())
     }
 
-    fn locks(&self) -> LockCount {
+    fn locks(&self, granted: Granted) -> LockCount {
         let mut locks: BTreeMap<Object, Held> = BTreeMap::new();
         let mut count = LockCount::default();
         let longest = self.by_client.values().map(Vec::len).max().unwrap_or(0);
@@ -126,7 +161,7 @@ impl Writes<'_> {
             for (client, writes) in &self.by_client {
                 if let Some((object, range)) = writes.get(step) {
                     let held = locks.entry(*object).or_default();
-                    held.write(*client, range.clone(), &mut count);
+                    held.write(*client, range.clone(), granted, &mut count);
                 }
             }
         }
@@ -163,7 +198,7 @@ struct Held {
 }
 
 impl Held {
-    fn write(&mut self, client: u32, range: Range<u64>, count: &mut LockCount) {
+    fn write(&mut self, client: u32, range: Range<u64>, granted: Granted, count: &mut LockCount) {
         let covers = |held: &Range<u64>| held.start <= range.start && range.end <= held.end;
         let is_held = |lock: &(u32, Range<u64>)| lock.0 == client && covers(&lock.1);
         if self.locks.iter().any(is_held) {
@@ -176,8 +211,8 @@ impl Held {
             .retain(|(holder, held)| *holder == client || !overlaps(held));
         let revoked = (before - self.locks.len()) as u64;
         count.revoked += revoked;
-        let granted = match revoked {
-            0 => self.extended(client, &range),
+        let granted = match (revoked, granted) {
+            (0, Granted::Extended) => self.extended(client, &range),
             _ => range,
         };
         self.locks.push((client, granted));
@@ -203,18 +238,18 @@ const PAGE_BYTES: u64 = match cfg!(target_arch = "x86_64") {
 /// Accesses with more pieces are not examined.
 const PAGED_PIECES_MAX: u64 = 1 << 16;
 
+/// Whether every piece of an access consists of whole pages.
+pub fn is_paged(access: &Access) -> bool {
+    let is_whole =
+        |it: &Range<u64>| it.start.is_multiple_of(PAGE_BYTES) && it.end.is_multiple_of(PAGE_BYTES);
+    let pieces = || coverage::covered(std::iter::once(access), access.span());
+    access.is_empty() || access.stats().pieces <= PAGED_PIECES_MAX && pieces().iter().all(is_whole)
+}
+
 /// Whether a write can be made under a group lock: servers manage the locks,
 /// several nodes take part, and every piece consists of whole pages, since the
 /// caches of the lock's holders are not coherent with each other.
 pub fn is_group_lockable(case: &Case<'_>) -> bool {
-    let is_paged = |access: &Access| {
-        let is_whole = |it: &Range<u64>| {
-            it.start.is_multiple_of(PAGE_BYTES) && it.end.is_multiple_of(PAGE_BYTES)
-        };
-        let pieces = || coverage::covered(std::iter::once(access), access.span());
-        access.is_empty()
-            || access.stats().pieces <= PAGED_PIECES_MAX && pieces().iter().all(is_whole)
-    };
     case.tuning.group_locks == GroupLocks::Allowed
         && case.direction == Direction::Write
         && case.facts.lock_protocol == LockProtocol::Server
@@ -309,7 +344,11 @@ mod tests {
         let case = fixture.case();
         let locks = count(&case, &Plan::Individual).unwrap();
         assert_eq!(locks.shared_stripes, 64);
-        assert!(locks.requests > 200, "{locks:?}");
+        assert!(locks.requests > 200 && locks.revoked > 100, "{locks:?}");
+        // As measured with locks in advance: none is taken from its holder.
+        fixture.tuning.locks_ahead = true;
+        let locks = count(&fixture.case(), &Plan::Individual).unwrap();
+        assert_eq!((locks.requests, locks.revoked), (256, 0));
     }
 
     #[test]
@@ -330,6 +369,11 @@ mod tests {
         fixture.tuning.algorithm = None;
         let case = fixture.case();
         assert_eq!(is_group_lockable(&case), cfg!(target_arch = "x86_64"));
+        if is_group_lockable(&case) {
+            // As measured: 256 interleaved writes of four clients to four servers.
+            let locks = count(&case, &Plan::Individual).unwrap();
+            assert_eq!((locks.requests, locks.revoked), (16, 0));
+        }
         fixture.accesses[2] = dense(1 << 30, 100);
         assert!(!is_group_lockable(&fixture.case()));
         fixture.accesses[2] = dense(1 << 30, 1 << 16);

@@ -2,7 +2,9 @@
 
 use pario_layout::{Basic, Datatype, Layout};
 
-use crate::{Access, Case, Direction, Facts, History, Tuning};
+use pario_types::{Component, Storage};
+
+use crate::{Access, Case, Direction, Facts, History, Placement, Striping, Tuning};
 
 /// The parts of a case; by default a write on one node.
 #[derive(Clone, Debug)]
@@ -23,6 +25,20 @@ impl Fixture {
             tuning: Tuning::default(),
             history: History::default(),
         }
+    }
+
+    /// Stripes of `unit` bytes on these servers, one stripe of a cycle each.
+    pub(crate) fn overstripe(&mut self, unit: u64, servers: &[u32]) {
+        let striping = Striping {
+            unit,
+            count: servers.len() as u64,
+        };
+        self.facts.striping = Some(striping);
+        self.facts.placement = Placement::new(vec![Component {
+            file: 0..u64::MAX,
+            striping,
+            storage: Storage::Servers(servers.to_vec()),
+        }]);
     }
 
     pub(crate) fn case(&self) -> Case<'_> {

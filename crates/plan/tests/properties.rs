@@ -14,7 +14,7 @@ use fastrand::Rng;
 use pario_layout::{Basic, Datatype, Layout};
 use pario_plan::{
     Access, Case, Client, Direction, Facts, History, LockProtocol, Placement, Plan, Realm, Rounds,
-    Striping, Timed, Tuning, algorithm::ALGORITHMS, coverage, decide, locks, partition,
+    Stripes, Striping, Timed, Tuning, algorithm::ALGORITHMS, coverage, decide, locks, partition,
     partition::PARTITIONS,
 };
 use pario_types::{Component, Storage};
@@ -144,10 +144,11 @@ fn placement(random: &mut Rng) -> Placement {
         at += *pick(random, &[0, 0, 100]);
         let start = at;
         at += random.u64(1..2000);
+        let striping = striping(random);
         Component {
             file: start..at,
-            striping: striping(random),
-            storage: Storage::Unknown,
+            striping,
+            storage: storage(random, striping),
         }
     });
     let mut components: Vec<_> = components.collect();
@@ -155,6 +156,18 @@ fn placement(random: &mut Rng) -> Placement {
         components.last_mut().unwrap().file.end = u64::MAX;
     }
     Placement::new(components).unwrap()
+}
+
+/// Servers that are not known, or a few that hold several stripes.
+fn storage(random: &mut Rng, striping: Striping) -> Storage {
+    match random.bool() {
+        true => Storage::Unknown,
+        false => {
+            let servers = random.u32(1..6);
+            let server = |_| random.u32(..servers);
+            Storage::Servers((0..striping.count).map(server).collect())
+        }
+    }
 }
 
 fn tuning(random: &mut Rng) -> Tuning {
@@ -406,11 +419,84 @@ fn no_two_clients_share_a_stripe_where_servers_manage_locks() {
     });
 }
 
+/// Each object has its own locks, so that those of one server may have several
+/// aggregators, but only if there are more aggregators than servers.
+#[test]
+fn no_two_aggregators_share_a_server_unless_there_are_more_of_them() {
+    for_random_cases(|sample, random| {
+        let mut placement = placement(random);
+        let with_servers = |it: &Component| matches!(it.storage, Storage::Servers(_));
+        while !placement.components().iter().any(with_servers) {
+            placement = self::placement(random);
+        }
+        sample.facts.striping = Some(placement.striping());
+        sample.facts.placement = Some(placement);
+        sample.tuning.agents_per_server = 1;
+        let case = sample.case();
+        let owners: Vec<u32> = (0..random.u32(1..=case.ranks())).collect();
+        let aggregators = owners.len() as u64;
+        for name in ["group-cyclic", "by-server", "file-layout"] {
+            let partition = partition::by_name(name).unwrap();
+            if partition.fitness(&case).priority().is_none() {
+                continue;
+            }
+            let realms = partition.realms(&case, &owners);
+            for (file, stripes) in case.facts.sections(case.region()) {
+                let Some(stripes) = stripes else { continue };
+                let users = users(&case, &realms, &file, &stripes);
+                let shared = |users: &BTreeMap<u64, BTreeSet<u32>>| {
+                    users.iter().find(|it| it.1.len() > 1).map(|it| *it.0)
+                };
+                let striping = stripes.striping;
+                if name != "group-cyclic" || aggregators <= stripes.servers() {
+                    assert_eq!(
+                        shared(&users.servers),
+                        None,
+                        "{name}, {stripes:?}, {file:?}"
+                    );
+                }
+                if name == "group-cyclic" && aggregators <= striping.count {
+                    assert_eq!(shared(&users.objects), None, "{stripes:?}, {file:?}");
+                }
+            }
+        }
+    });
+}
+
+/// The ranks that move data of each server and of each object.
+#[derive(Default)]
+struct Users {
+    servers: BTreeMap<u64, BTreeSet<u32>>,
+    objects: BTreeMap<u64, BTreeSet<u32>>,
+}
+
+fn users(case: &Case<'_>, realms: &[(u32, Realm)], file: &Range<u64>, stripes: &Stripes) -> Users {
+    let mut users = Users::default();
+    let striping = stripes.striping;
+    for piece in touched(case) {
+        let piece = piece.start.max(file.start)..piece.end.min(file.end);
+        for stripe in piece.start / striping.unit..piece.end.div_ceil(striping.unit) {
+            let start = (stripe * striping.unit).max(piece.start);
+            let end = ((stripe + 1) * striping.unit).min(piece.end);
+            for (rank, realm) in realms {
+                if !realm.extents_in(start..end).is_empty() {
+                    let server = users.servers.entry(stripes.server_of_stripe(stripe));
+                    server.or_default().insert(*rank);
+                    let object = users.objects.entry(stripe % striping.count);
+                    object.or_default().insert(*rank);
+                }
+            }
+        }
+    }
+    users
+}
+
 /// In each part of the file with one striping, the aggregators of a group share
 /// its servers evenly.
 fn assert_few_servers(case: &Case<'_>, rounds: &Rounds, aggregators: u64) {
-    for (file, striping) in case.facts.sections(case.region()) {
-        let Some(striping) = striping else { continue };
+    for (file, stripes) in case.facts.sections(case.region()) {
+        let Some(stripes) = stripes else { continue };
+        let striping = stripes.striping;
         let mut servers: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
         for scheduled in rounds.schedule(case.accesses) {
             let rank = rounds.aggregators[scheduled.aggregator].rank;
@@ -418,7 +504,7 @@ fn assert_few_servers(case: &Case<'_>, rounds: &Rounds, aggregators: u64) {
                 let part = extent.start.max(file.start)..extent.end.min(file.end);
                 let parts = striping.parts(part.start..part.end.max(part.start));
                 let used = servers.entry(rank).or_default();
-                used.extend(parts.map(|part| part.server));
+                used.extend(parts.map(|part| stripes.server_of_stripe(part.server)));
             }
         }
         // The last group may be smaller.
@@ -426,7 +512,7 @@ fn assert_few_servers(case: &Case<'_>, rounds: &Rounds, aggregators: u64) {
             0 => striping.count,
             rest => rest,
         };
-        let most = striping.count.div_ceil(last);
+        let most = stripes.servers().div_ceil(last);
         for (rank, used) in servers {
             assert!(
                 used.len() as u64 <= most,
@@ -438,10 +524,10 @@ fn assert_few_servers(case: &Case<'_>, rounds: &Rounds, aggregators: u64) {
 
 /// The rules for sets and groups (Zhang 2009, section 3.4).
 fn assert_groups_in_order(case: &Case<'_>, timed: &Timed) {
-    let striping = case.striping().unwrap();
+    let stripes = case.stripes().unwrap();
     let servers_of = |rank: u32| -> Vec<u64> {
         let access = &case.accesses[rank as usize];
-        let server = |index| striping.server_of(access.offset_of(index));
+        let server = |index| stripes.server_of(access.offset_of(index));
         let mut servers: Vec<u64> = (0..access.len()).map(server).collect();
         servers.sort_unstable();
         servers.dedup();
@@ -498,12 +584,13 @@ fn agents_are_the_ranks_with_the_most_data() {
     for_random_cases(|sample, _| {
         sample.tuning.agents_per_server = 1;
         let case = sample.case();
-        let Some(striping) = case.striping() else {
+        let Some(stripes) = case.stripes() else {
             return;
         };
         // With more stripes, counts may be estimates.
-        let exact =
-            |access: &Access| access.span().end - access.span().start < 4096 * striping.unit;
+        let exact = |access: &Access| {
+            access.span().end - access.span().start < 4096 * stripes.striping.unit
+        };
         if !case.accesses.iter().all(exact) {
             return;
         }
@@ -511,7 +598,7 @@ fn agents_are_the_ranks_with_the_most_data() {
         let realms = by_server.realms(&case, &[0]);
         let on = |rank: u32, server: u64| {
             let access = &case.accesses[rank as usize];
-            let here = |index: &u64| striping.server_of(access.offset_of(*index)) == server;
+            let here = |index: &u64| stripes.server_of(access.offset_of(*index)) == server;
             (0..access.len()).filter(here).count()
         };
         let mut taken: Vec<u32> = Vec::new();
@@ -519,7 +606,7 @@ fn agents_are_the_ranks_with_the_most_data() {
             if taken.len() == case.accesses.len() {
                 taken.clear();
             }
-            let Some(server) = first_byte(realm).map(|byte| striping.server_of(byte)) else {
+            let Some(server) = first_byte(realm).map(|byte| stripes.server_of(byte)) else {
                 continue;
             };
             let free = (0..case.ranks()).filter(|rank| !taken.contains(rank));

@@ -4,9 +4,11 @@
 mod direction;
 mod file_system;
 mod placement;
+mod stripes;
 mod striping;
 
 pub use direction::Direction;
 pub use file_system::{Client, Coherence, LockProtocol};
 pub use placement::{Component, PlacedPart, Placement, Server, Storage};
+pub use stripes::Stripes;
 pub use striping::{ServerPart, Striping};

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::Striping;
+use crate::{Stripes, Striping};
 
 /// The placement of a file: components in ascending order that do not overlap.
 /// Nothing is known about bytes outside of them. Cheap to clone.
@@ -34,6 +34,8 @@ use crate::Striping;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     components: Arc<[Component]>,
+    /// Those of each component.
+    stripes: Arc<[Stripes]>,
     /// The pool of servers that it was restricted to, if any.
     pool: Option<Arc<str>>,
 }
@@ -57,7 +59,9 @@ pub enum Storage {
     Servers(Vec<u32>),
     /// On the metadata server.
     Metadata,
-    /// Not allocated yet, or not reported.
+    /// Not allocated yet; several stripes of a cycle may come to share a server.
+    Unallocated,
+    /// Not reported, or not allocated yet on servers that will all be different.
     Unknown,
 }
 
@@ -101,27 +105,44 @@ impl Placement {
             let servers_match = match &it.storage {
                 Storage::Servers(servers) => servers.len() as u64 == it.striping.count,
                 Storage::Metadata => it.striping.count == 1,
-                Storage::Unknown => true,
+                Storage::Unallocated | Storage::Unknown => true,
             };
             !it.file.is_empty() && it.striping.unit > 0 && it.striping.count > 0 && servers_match
         };
         let is_valid = !components.is_empty() && ascend && components.iter().all(is_valid);
-        is_valid.then(|| Placement {
+        is_valid.then(|| Placement::of(components))
+    }
+
+    fn of(components: Vec<Component>) -> Placement {
+        Placement {
+            stripes: components.iter().map(Component::stripes).collect(),
             components: components.into(),
             pool: None,
-        })
+        }
     }
 
     /// The same striping in the whole file, on servers that are not known.
     pub fn uniform(striping: Striping) -> Placement {
-        Placement {
-            components: Arc::new([Component {
-                file: 0..u64::MAX,
-                striping,
-                storage: Storage::Unknown,
-            }]),
-            pool: None,
-        }
+        Placement::of(vec![Component {
+            file: 0..u64::MAX,
+            striping,
+            storage: Storage::Unknown,
+        }])
+    }
+
+    /// The same ranges and stripes, with servers that are to be queried again: for
+    /// ranks that see different ones.
+    #[must_use]
+    pub fn undecided(&self) -> Placement {
+        let components = self.components.iter().map(|component| Component {
+            storage: match (component.striping.count, &component.storage) {
+                (1, Storage::Unallocated) => Storage::Unknown,
+                (1, storage) => storage.clone(),
+                _ => Storage::Unallocated,
+            },
+            ..component.clone()
+        });
+        Placement::of(components.collect()).with_pool(self.pool())
     }
 
     /// The same on servers of a pool.
@@ -155,13 +176,20 @@ impl Placement {
         longest.expect("a placement has components")
     }
 
-    /// Whether every byte has a known place.
+    /// The stripes of the longest component.
+    pub fn stripes(&self) -> &Stripes {
+        let components = self.components.iter().zip(self.stripes.iter());
+        let longest = components.max_by_key(|it| it.0.len());
+        longest.expect("a placement has components").1
+    }
+
+    /// Whether every byte has a place that is decided.
     pub fn is_complete(&self) -> bool {
         let mut end = 0;
         let follow = self.components.iter().all(|component| {
             let follows = component.file.start <= end;
             end = component.file.end;
-            follows
+            follows && component.storage != Storage::Unallocated
         });
         follow && end == u64::MAX
     }
@@ -176,29 +204,50 @@ impl Placement {
     }
 
     /// The range of the file divided where the striping changes; `None` for bytes
-    /// without a known place.
-    pub fn sections(&self, file: Range<u64>) -> Vec<(Range<u64>, Option<Striping>)> {
-        let mut sections: Vec<(Range<u64>, Option<Striping>)> = Vec::new();
-        let mut add = |range: Range<u64>, striping| match sections.last_mut() {
+    /// without a known place. Where components with the same striping differ in
+    /// which stripes share a server, the section counts as if none did.
+    pub fn sections(&self, file: Range<u64>) -> Vec<(Range<u64>, Option<Stripes>)> {
+        let mut sections: Vec<(Range<u64>, Option<Stripes>)> = Vec::new();
+        let mut add = |range: Range<u64>, stripes: Option<&Stripes>| match sections.last_mut() {
             _ if range.is_empty() => {}
-            Some((last, same)) if *same == striping => last.end = range.end,
-            _ => sections.push((range, striping)),
+            Some((last, same)) if same.as_ref() == stripes => last.end = range.end,
+            Some((last, Some(same))) if Some(same.striping) == stripes.map(|it| it.striping) => {
+                last.end = range.end;
+                *same = same.striping.into();
+            }
+            _ => sections.push((range, stripes.cloned())),
         };
         let mut at = file.start;
-        for component in self.components.iter() {
+        for (component, stripes) in self.components.iter().zip(self.stripes.iter()) {
             let start = component.file.start.clamp(at, file.end.max(at));
             let end = component.file.end.clamp(start, file.end.max(start));
             add(at..start, None);
-            add(start..end, Some(component.striping));
+            add(start..end, Some(stripes));
             at = end;
         }
         add(at..file.end, None);
         sections
     }
 
+    /// A number that is the same for placements in which the same stripes share
+    /// servers or may come to, whatever their ranges; 0 if none do. Plans depend on
+    /// this and on [`fingerprint`](Placement::fingerprint).
+    pub fn sharing_fingerprint(&self) -> u64 {
+        let is_undecided = |it: &Component| it.storage == Storage::Unallocated;
+        let is_shared = self.stripes.iter().any(Stripes::share_servers);
+        if !is_shared && !self.components.iter().any(is_undecided) {
+            return 0;
+        }
+        let mut hasher = DefaultHasher::new();
+        for (component, stripes) in self.components.iter().zip(self.stripes.iter()) {
+            (stripes, is_undecided(component)).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
     /// A number that is the same for placements with the same ranges and
-    /// stripes: all that plans may depend on. Objects are allocated while a file
-    /// is written, so that ranks may see different servers.
+    /// stripes. Objects are allocated while a file is written, so that ranks may
+    /// see different servers.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         for component in self.components.iter() {
@@ -213,6 +262,13 @@ impl Component {
     #[expect(clippy::len_without_is_empty, reason = "components are not empty")]
     pub fn len(&self) -> u64 {
         self.file.end - self.file.start
+    }
+
+    fn stripes(&self) -> Stripes {
+        match &self.storage {
+            Storage::Servers(servers) => Stripes::on(self.striping, servers),
+            Storage::Metadata | Storage::Unallocated | Storage::Unknown => self.striping.into(),
+        }
     }
 
     fn parts(&self, index: usize, file: Range<u64>) -> impl Iterator<Item = PlacedPart> {
@@ -239,7 +295,7 @@ impl Storage {
         match self {
             Storage::Servers(servers) => Server::Data(servers[stripe as usize]),
             Storage::Metadata => Server::Metadata,
-            Storage::Unknown => Server::Unknown,
+            Storage::Unallocated | Storage::Unknown => Server::Unknown,
         }
     }
 }
@@ -300,7 +356,7 @@ mod tests {
         let sections = |range: Range<u64>| -> Vec<_> {
             let sections = placement.sections(range).into_iter();
             sections
-                .map(|(range, striping)| (range, striping.map_or(0, |it| it.count)))
+                .map(|(range, stripes)| (range, stripes.map_or(0, |it| it.striping.count)))
                 .collect()
         };
         assert_eq!(sections(0..50), [(0..50, 1)]);
@@ -317,7 +373,57 @@ mod tests {
         assert!(!placement.is_complete() && Placement::uniform(placement.striping()).is_complete());
         let same = vec![component(0..10, 10, 2), component(10..20, 10, 2)];
         let same = Placement::new(same).unwrap();
-        assert_eq!(same.sections(5..20), [(5..20, Some(same.striping()))]);
+        assert_eq!(
+            same.sections(5..20),
+            [(5..20, Some(same.stripes().clone()))]
+        );
+    }
+
+    #[test]
+    fn sections_know_which_stripes_share_a_server() {
+        let on = |file, servers: &[u32]| Component {
+            storage: Storage::Servers(servers.to_vec()),
+            ..component(file, 10, 4)
+        };
+        let servers = |parts: Vec<Component>| -> Vec<u64> {
+            let placement = Placement::new(parts).unwrap();
+            let sections = placement.sections(0..1000).into_iter();
+            sections.filter_map(|it| Some(it.1?.servers())).collect()
+        };
+        let pairs = on(0..100, &[8, 9, 8, 9]);
+        assert_eq!(servers(vec![pairs.clone()]), [2]);
+        let elsewhere = on(100..u64::MAX, &[3, 1, 3, 1]);
+        assert_eq!(
+            servers(vec![pairs.clone(), elsewhere]),
+            [2],
+            "the same ones share"
+        );
+        let others = on(100..u64::MAX, &[3, 3, 1, 1]);
+        let mixed = Placement::new(vec![pairs.clone(), others]).unwrap();
+        assert_eq!(
+            mixed.sections(0..200),
+            [(0..200, Some(mixed.striping().into()))]
+        );
+        assert_eq!(mixed.sections(0..50)[0].1.as_ref().unwrap().servers(), 2);
+
+        let undecided = mixed.undecided();
+        assert_eq!(undecided.fingerprint(), mixed.fingerprint());
+        assert_eq!(undecided.stripes().servers(), 4);
+        let numbers = [mixed, undecided].map(|it| it.sharing_fingerprint());
+        assert!(numbers[0] != numbers[1] && !numbers.contains(&0));
+        let apart = Placement::new(vec![on(0..u64::MAX, &[4, 3, 2, 1])]).unwrap();
+        assert_eq!(apart.sharing_fingerprint(), 0);
+    }
+
+    #[test]
+    fn what_is_not_allocated_may_be_queried_again() {
+        let unallocated = Component {
+            storage: Storage::Unallocated,
+            ..component(0..u64::MAX, 10, 4)
+        };
+        let placement = Placement::new(vec![unallocated]).unwrap();
+        assert!(!placement.is_complete());
+        assert!(Placement::uniform(placement.striping()).is_complete());
     }
 
     #[test]

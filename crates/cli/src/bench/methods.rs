@@ -1,15 +1,13 @@
 //! Methods: which algorithm and partition the planner chooses for a grid of file systems and
 //! access patterns, and why. Nothing is measured and no file is opened.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use pario_layout::{Basic, Datatype, TypeError};
-use pario_plan::algorithm::ALGORITHMS;
-use pario_plan::partition::PARTITIONS;
 use pario_plan::{
-    Access, Case, Client, Direction, Explanation, Facts, History, LockProtocol, Plan, Striping,
-    Tuning,
+    Access, Candidates, Case, Client, Direction, Explanation, Facts, History, LockProtocol, Plan,
+    Striping, Tuning,
 };
 
 use crate::output::{Align, Table};
@@ -182,6 +180,65 @@ impl Arrangement {
     }
 }
 
+/// How near a method came to being chosen: where, and what was chosen instead.
+struct Nearest {
+    behind: u8,
+    place: String,
+    chosen: &'static str,
+    reason: String,
+}
+
+/// How near each method came; those with a distance of 0 are chosen somewhere.
+#[derive(Default)]
+struct Chosen(BTreeMap<&'static str, Option<Nearest>>);
+
+impl Chosen {
+    fn note(&mut self, candidates: &Candidates, chosen: &'static str, place: &str) {
+        let priority = |name: &str| {
+            let known = candidates.candidates.iter().find(|it| it.0 == name);
+            known.and_then(|it| it.1.priority()).unwrap_or(0)
+        };
+        let highest = priority(chosen);
+        for (name, fitness) in &candidates.candidates {
+            let nearest = self.0.entry(name).or_default();
+            let behind = match fitness.priority() {
+                _ if *name == chosen => 0,
+                // The first of equals is chosen.
+                Some(priority) => (highest - priority).max(1),
+                None => continue,
+            };
+            if nearest.as_ref().is_none_or(|it| behind < it.behind) {
+                *nearest = Some(Nearest {
+                    behind,
+                    place: place.to_owned(),
+                    chosen,
+                    reason: fitness.reason().to_owned(),
+                });
+            }
+        }
+    }
+
+    /// Prints the methods that are chosen nowhere, and why not where they come nearest.
+    fn print_rest(&self, out: &mut impl Write) -> io::Result<()> {
+        for (name, nearest) in &self.0 {
+            match nearest {
+                Some(Nearest { behind: 0, .. }) => {}
+                Some(Nearest {
+                    behind,
+                    place,
+                    chosen,
+                    reason,
+                }) => writeln!(
+                    out,
+                    "  {name}: {reason} ({behind} behind {chosen} on {place})"
+                )?,
+                None => writeln!(out, "  {name}: cannot be used in any of these cases")?,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Prints the grid, and the methods that are chosen nowhere.
 pub(super) fn run(arguments: &Arguments, out: &mut impl Write) -> io::Result<()> {
     writeln!(
@@ -189,8 +246,7 @@ pub(super) fn run(arguments: &Arguments, out: &mut impl Write) -> io::Result<()>
         "{RANKS} ranks; the algorithm that is chosen, its partition and number of aggregators; \
          locks requested\nwhere servers manage them"
     )?;
-    let mut algorithms = BTreeSet::new();
-    let mut partitions = BTreeSet::new();
+    let (mut algorithms, mut partitions) = (Chosen::default(), Chosen::default());
     for system in SYSTEMS {
         let facts = system.facts();
         let mut table = Table::new(
@@ -208,9 +264,15 @@ pub(super) fn run(arguments: &Arguments, out: &mut impl Write) -> io::Result<()>
                 let (tuning, history) = (Tuning::default(), History::default());
                 let case = Case::new(direction, &accesses, &facts, &tuning, &history);
                 let explanation = Explanation::of(&case);
-                algorithms.insert(explanation.decision().algorithm.name());
+                let decision = explanation.decision();
+                let verb = match direction {
+                    Direction::Read => "read",
+                    Direction::Write => "write",
+                };
+                let place = format!("{}; {verb}, {name}", system.name);
+                algorithms.note(&decision.algorithms, decision.algorithm.name(), &place);
                 if uses_partition(explanation.plan()) {
-                    partitions.insert(explanation.decision().partition.name());
+                    partitions.note(&decision.partitions, decision.partition.name(), &place);
                 }
                 row.push(cell(&explanation, arguments.why));
             }
@@ -219,16 +281,9 @@ pub(super) fn run(arguments: &Arguments, out: &mut impl Write) -> io::Result<()>
         writeln!(out)?;
         table.print(out)?;
     }
-    let never = |names: Vec<&'static str>, chosen: &BTreeSet<&str>| -> Vec<&'static str> {
-        names
-            .into_iter()
-            .filter(|it| !chosen.contains(it))
-            .collect()
-    };
-    let algorithms = never(ALGORITHMS.iter().map(|it| it.name()).collect(), &algorithms);
-    let partitions = never(PARTITIONS.iter().map(|it| it.name()).collect(), &partitions);
-    writeln!(out, "\nchosen nowhere: {}", algorithms.join(", "))?;
-    writeln!(out, "partitions chosen nowhere: {}", partitions.join(", "))
+    writeln!(out, "\nchosen nowhere, and where they come nearest:")?;
+    algorithms.print_rest(out)?;
+    partitions.print_rest(out)
 }
 
 fn uses_partition(plan: &Plan) -> bool {
@@ -274,7 +329,10 @@ mod tests {
             text.contains("two-phase group-cyclic 4 (locks: 4)"),
             "{text}"
         );
-        assert!(text.contains("chosen nowhere"), "{text}");
+        let rest = text.split("chosen nowhere").nth(1).unwrap();
+        assert!(rest.contains("\n  static-cyclic: "), "{text}");
+        assert!(!rest.contains("\n  group-cyclic: "), "{text}");
+        assert!(rest.contains(" behind group-cyclic on lustre"), "{text}");
         let mut reasons = Vec::new();
         run(&Arguments { why: true }, &mut reasons).unwrap();
         assert!(reasons.len() > 2 * text.len());

@@ -163,7 +163,7 @@ impl NewFile {
                 different.dedup();
                 different.len() == servers.len()
             }
-            Storage::Metadata | Storage::Unknown => true,
+            Storage::Metadata | Storage::Unallocated | Storage::Unknown => true,
         }
     }
 }

@@ -11,6 +11,7 @@ mod create;
 pub(crate) mod fixtures;
 mod group_lock;
 mod layout;
+pub(crate) mod lock_ahead;
 mod placement;
 #[cfg(test)]
 mod tests;

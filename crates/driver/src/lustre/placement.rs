@@ -78,9 +78,11 @@ impl Plain {
     }
 
     fn storage(&self) -> Storage {
-        match self.servers.is_empty() || self.pattern & HOLE != 0 {
-            true => Storage::Unknown,
-            false => Storage::Servers(self.servers.clone()),
+        match self.servers.as_slice() {
+            _ if self.pattern & HOLE != 0 => Storage::Unknown,
+            [] if self.pattern & OVERSTRIPED != 0 => Storage::Unallocated,
+            [] => Storage::Unknown,
+            servers => Storage::Servers(servers.to_vec()),
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::{
     detect::{self, Detected},
     gpfs,
     lock::OnConflict,
-    lustre::GroupLock,
+    lustre::{self, GroupLock},
     mapped::{Copier, Populate, Stores},
     uring,
     write_back::WriteBack,
@@ -374,6 +374,17 @@ impl Handle for PosixHandle {
         let file = self.file.enter()?;
         self.group_lock
             .release(&self.control, file.buffered(), || self.flush(&file))
+    }
+
+    fn lock_ahead(&self, ranges: &[Range<u64>]) {
+        // Direct writes leave the locks to the servers.
+        let is_direct = self.how.mode(Direction::Write) == IoMode::Direct;
+        if self.facts.file_system != FileSystem::Lustre || is_direct {
+            return;
+        }
+        if let Ok(file) = self.file.enter() {
+            lustre::lock_ahead::request(&self.control, file.buffered(), ranges);
+        }
     }
 
     fn lease(&self) -> Option<Box<dyn Lease>> {

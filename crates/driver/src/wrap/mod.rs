@@ -281,6 +281,10 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
         self.file.inner.unlock_group()
     }
 
+    fn lock_ahead(&self, ranges: &[Range<u64>]) {
+        self.file.inner.lock_ahead(ranges);
+    }
+
     fn check(&self) -> io::Result<()> {
         self.file.inner.check()
     }

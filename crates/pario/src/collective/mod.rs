@@ -19,7 +19,6 @@ mod conversion;
 mod deferred;
 mod entry;
 pub(crate) mod exchange;
-mod group_lock;
 mod independent;
 mod leased;
 mod meeting;
@@ -307,7 +306,10 @@ fn move_own(comm: &dyn Transport, operation: &Operation, call: &CallPlan<'_>) ->
             prefetch::run(&work, call.number)
         }
         Plan::Timed(timed) => timed::run(comm, operation, timed),
-        Plan::Individual if call.group_locked => group_lock::run(comm, operation, call),
+        Plan::Individual if call.group_locked => match operation.file_bytes() {
+            0 => operation.run(),
+            _ => operation.run_in_group(),
+        },
         Plan::Individual | Plan::Rounds(_) | Plan::Segments(_) => operation.run(),
     }
 }

@@ -29,6 +29,7 @@ pub(super) fn run(work: &Work<'_>, call: u64) -> Result<Status> {
     let mut scratch = Vec::new();
     let is_agent = is_agent(work);
     let synchronise = || work.comm.barrier();
+    let _guard = work.operation.reading_guard();
     let is_complete = if is_agent && scratch.try_reserve_exact(SLOTS * slot_bytes).is_ok() {
         scratch.resize(SLOTS * slot_bytes, 0);
         let bytes = Cell::new(0);

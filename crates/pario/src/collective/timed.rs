@@ -11,10 +11,12 @@ use crate::{Result, Status, operation::Operation};
 
 /// Sent when the next group may start.
 const NEXT_GROUP: Tag = Tag(4);
+/// Sent to the first rank of a group when another one has moved its data.
+const COMPLETE: Tag = Tag(9);
 
 /// Waits until this rank's group may start, starts, lets the next group start after the delay,
-/// and waits for its own data. Without nonblocking I/O, the next group starts once the data of
-/// this one's first rank has been moved.
+/// and waits for its own data. Without nonblocking I/O, the next group starts once all data of
+/// this one has been moved.
 pub(super) fn run(comm: &dyn Transport, operation: &Operation, timed: &Timed) -> Result<Status> {
     let me = comm.rank().0;
     let place = timed.sets.iter().find_map(|groups| {
@@ -34,7 +36,7 @@ pub(super) fn run(comm: &dyn Transport, operation: &Operation, timed: &Timed) ->
         Signal::StartedUs(us) => Duration::from_micros(us),
         Signal::Complete => {
             let result = operation.run();
-            return signal_next(comm, groups, group).and(result);
+            return complete(comm, groups, group).and(result);
         }
     };
     if !signals(comm, groups, group) {
@@ -60,6 +62,23 @@ pub(super) fn run(comm: &dyn Transport, operation: &Operation, timed: &Timed) ->
         };
         signalled.and(result)
     })
+}
+
+/// Lets the next group start once all ranks of this one have moved their data.
+fn complete(comm: &dyn Transport, groups: &[Vec<u32>], group: usize) -> Result<()> {
+    let Some((first, others)) = groups[group].split_first() else {
+        return Ok(());
+    };
+    if group + 1 == groups.len() {
+        return Ok(());
+    }
+    if *first != comm.rank().0 {
+        return Ok(comm.send(Rank(*first), COMPLETE, &[])?);
+    }
+    for rank in others {
+        comm.receive(Rank(*rank), COMPLETE)?;
+    }
+    signal_next(comm, groups, group)
 }
 
 /// Whether this rank, the first of its group, is followed by another group.

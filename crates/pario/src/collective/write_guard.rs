@@ -21,7 +21,7 @@ use crate::{Result, operation::Operation, writer_lock::WriteGuard};
 pub(super) struct CollectiveWriteGuard<'a> {
     /// Before the write guard is released, the file is open again.
     suspension: Option<Box<dyn Suspension + 'a>>,
-    /// Reads need none.
+    /// Reads need none, unless other calls use group locks.
     _guard: Option<WriteGuard>,
     _range: Option<AccessRange>,
     pub(super) holes: Holes,
@@ -33,7 +33,7 @@ impl<'a> CollectiveWriteGuard<'a> {
     /// For a call that does not rewrite holes.
     pub(super) fn ordinary(operation: &Operation) -> Self {
         let guard = match operation.direction() {
-            Direction::Read => None,
+            Direction::Read => operation.reading_guard(),
             Direction::Write => Some(operation.writer_lock().shared()),
         };
         CollectiveWriteGuard::of(guard, Holes::Leave)

@@ -38,6 +38,10 @@ pub(super) fn to_wire(facts: &Facts) -> Vec<u8> {
         facts.placement.as_ref().map_or(0, Placement::fingerprint),
         facts.direct_alignment.unwrap_or(0),
         facts.locks as u64,
+        facts
+            .placement
+            .as_ref()
+            .map_or(0, Placement::sharing_fingerprint),
     ];
     let mut wire = numbers.map(u64::to_le_bytes).concat();
     wire.extend(facts.file_system.to_string().into_bytes());
@@ -60,6 +64,7 @@ pub(super) fn from_wire(wire: &[u8], placement: Option<Placement>) -> Facts {
         _,
         direct_alignment,
         locks,
+        _,
     ] = numbers;
     Facts {
         file_system: FileSystem::named(&String::from_utf8_lossy(file_system)),
@@ -85,7 +90,7 @@ pub(super) fn from_wire(wire: &[u8], placement: Option<Placement>) -> Facts {
 }
 
 const NOT_STRIPED: Striping = Striping { unit: 0, count: 0 };
-const NUMBERS: usize = 9;
+const NUMBERS: usize = 10;
 
 /// A message taken apart.
 #[derive(Clone, Copy)]
@@ -144,7 +149,12 @@ fn common(own: &Facts, all: &[Seen<'_>]) -> Facts {
         block_size: greatest(0),
         direct_alignment: Some(greatest(7)).filter(|_| all.iter().all(|it| it.numbers[7] > 0)),
         striping: own.striping.filter(|_| is_equal(1) && is_equal(2)),
-        placement: own.placement.clone().filter(|_| is_equal(6)),
+        placement: match (&own.placement, is_equal(6), is_equal(9)) {
+            (placement, true, true) => placement.clone(),
+            // Ranks see different objects: a component was allocated in between.
+            (Some(placement), true, false) => Some(placement.undecided()),
+            _ => None,
+        },
         lock_granularity: Some(greatest(3)).filter(|bytes| *bytes > 0),
         client: match greatest(4) {
             0 => Client::Local,
@@ -246,6 +256,10 @@ impl Handle for WithFacts {
         self.handle.unlock_group()
     }
 
+    fn lock_ahead(&self, ranges: &[Range<u64>]) {
+        self.handle.lock_ahead(ranges);
+    }
+
     fn check(&self) -> io::Result<()> {
         self.handle.check()
     }
@@ -293,6 +307,8 @@ impl Handle for WithFacts {
 
 #[cfg(test)]
 mod tests {
+    use pario_driver::{Component, Storage};
+
     use super::*;
 
     fn facts(file_system: FileSystem) -> Facts {
@@ -351,6 +367,40 @@ mod tests {
         let all = shared(&[lustre(1 << 20), lustre(1 << 16)]);
         assert_eq!((all[0].striping, &all[1]), (None, &all[0]));
         assert_eq!(all[0].placement, None);
+    }
+
+    #[test]
+    fn servers_that_one_rank_could_not_see_count_for_none() {
+        let on = |storage| Facts {
+            placement: Placement::new(vec![Component {
+                file: 0..u64::MAX,
+                striping: lustre(1 << 20).striping.unwrap(),
+                storage,
+            }]),
+            ..lustre(1 << 20)
+        };
+        let overstriped = || on(Storage::Servers(vec![2, 3, 2, 3]));
+        let servers = |all: &[Facts]| -> Vec<u64> {
+            let placements = shared(all).into_iter().map(|it| it.placement.unwrap());
+            let placements: Vec<_> = placements.collect();
+            let first = &placements[0];
+            let queries_again = |it: &Placement| it.is_complete() == first.is_complete();
+            assert!(
+                placements.iter().all(queries_again),
+                "one would wait for the others"
+            );
+            placements.iter().map(|it| it.stripes().servers()).collect()
+        };
+        assert_eq!(servers(&[overstriped(), overstriped()]), [2, 2]);
+        assert_eq!(servers(&[overstriped(), on(Storage::Unallocated)]), [4, 4]);
+        let apart = || on(Storage::Servers(vec![1, 2, 3, 4]));
+        assert_eq!(servers(&[overstriped(), apart()]), [4, 4]);
+        assert_eq!(servers(&[apart(), on(Storage::Unallocated)]), [4, 4]);
+        // The same stripes share a server, so that plans are the same.
+        assert_eq!(
+            servers(&[overstriped(), on(Storage::Servers(vec![9, 8, 9, 8]))]),
+            [2, 2]
+        );
     }
 
     #[test]

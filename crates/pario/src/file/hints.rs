@@ -220,7 +220,7 @@ fn overstriping(component: &Component) -> (u64, u64) {
 fn first_server(placement: &Placement) -> Option<u32> {
     match &placement.components()[0].storage {
         Storage::Servers(servers) => servers.first().copied(),
-        Storage::Metadata | Storage::Unknown => None,
+        Storage::Metadata | Storage::Unallocated | Storage::Unknown => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The parts of an open file.
 
 use std::{
+    num::NonZeroU32,
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -57,6 +58,8 @@ pub(crate) struct Inner {
     pub(crate) writers: Writers,
     pub(crate) buffers: Buffers,
     pub(crate) writer_lock: Arc<WriterLock>,
+    /// The group of Lustre's group locks, if writes use them.
+    pub(crate) group: Option<NonZeroU32>,
     pub(crate) pending: Pending,
     pub(crate) unreported: Unreported,
     /// For blocking collective calls.

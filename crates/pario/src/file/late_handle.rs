@@ -280,6 +280,13 @@ impl Handle for LateHandle {
         self.0.open()?.lock_group(group)
     }
 
+    fn lock_ahead(&self, ranges: &[Range<u64>]) {
+        // The write follows, and reports if the file cannot be opened.
+        if let Ok(handle) = self.0.open() {
+            handle.lock_ahead(ranges);
+        }
+    }
+
     fn lease(&self) -> Option<Box<dyn Lease>> {
         self.0.opened.get()?.lease()
     }

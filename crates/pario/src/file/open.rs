@@ -23,7 +23,7 @@ use super::{
     hints,
     inner::State,
     late_handle::{LateHandle, Opening},
-    placement_wire, same_file,
+    lock_probe, placement_wire, same_file,
     settings::CurrentSettings,
     sharing::{self, FileSharing},
     usable::{usable, usable_alone, usable_with},
@@ -35,6 +35,7 @@ use crate::{
     agree,
     collective::{Background, CollectiveContext},
     collective_call::CollectiveCall,
+    operation::agree_on_group,
     shared_pointer::{Beside, Preference, SharedPointer},
     unreported::Unreported,
     view::FlattenedView,
@@ -308,9 +309,10 @@ fn open_together(
         };
         let prepared = prepare(&comm, mode, &hints, &*handle, beside, &deferral)?;
         let writers = Writers::meet(&*comm, &*handle, mode, &sharing, &hints)?;
-        Ok((prepared, writers))
+        let group = agree_on_group(&*comm, &*handle, mode, &hints)?;
+        Ok((prepared, writers, group))
     });
-    let ((shared_pointer, view, start), (writers, protocol)) = match ready {
+    let ((shared_pointer, view, start), (writers, protocol), group) = match ready {
         Ok(ready) => ready,
         Err(error) => {
             let _ = handle.close();
@@ -337,6 +339,7 @@ fn open_together(
             writers,
             buffers: Buffers::new(hints.pario_inflight_bytes),
             writer_lock: Arc::new(WriterLock::default()),
+            group,
             pending: Pending::default(),
             unreported: Unreported::default(),
             state: State {
@@ -687,7 +690,14 @@ fn prepare(
         pario_hints::SharedPointer::Logs if mode.can_read() => Preference::Automatic,
         pario_hints::SharedPointer::Logs => Preference::Logs,
     };
-    let shared_pointer = SharedPointer::new(&**comm, preference, beside)?;
+    let mut shared_pointer = SharedPointer::new(&**comm, preference, beside)?;
+    // The side file is created at its first use, which need not be collective, so locks are
+    // tried only for files that are sure to use it.
+    let is_sure = mode.contains(Mode::SEQUENTIAL) || preference == Preference::SideFile;
+    if is_sure && mode.can_write() {
+        let what = "the shared pointer";
+        shared_pointer.require(|| lock_probe::run(&**comm, handle, beside.sharing, what))?;
+    }
     let view = FlattenedView::bytes(comm.size())?;
     if !mode.contains(Mode::APPEND) {
         return Ok((shared_pointer, view, 0));

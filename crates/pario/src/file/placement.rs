@@ -71,6 +71,7 @@ impl File {
             let servers = match &component.storage {
                 Storage::Servers(servers) => format!("servers {servers:?}"),
                 Storage::Metadata => "the metadata server".to_owned(),
+                Storage::Unallocated => format!("{count} objects that are not allocated yet"),
                 Storage::Unknown => format!("{count} servers"),
             };
             let start = component.file.start;
@@ -99,7 +100,8 @@ impl Inner {
             Ok(current.map_or_else(Vec::new, |it| placement_wire::to_wire(&it)))
         })?;
         let current = placement_wire::from_wire(&wire);
-        if let Some(current) = current.filter(|it| it.fingerprint() != known.fingerprint()) {
+        let planned_with = |it: &Placement| (it.fingerprint(), it.sharing_fingerprint());
+        if let Some(current) = current.filter(|it| planned_with(it) != planned_with(&known)) {
             self.state.settings.change(|it| {
                 it.reported_placement = Some(current);
                 // Plans are kept for as long as the hints are the same.

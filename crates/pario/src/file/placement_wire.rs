@@ -12,6 +12,7 @@ const POOL_BYTES: usize = 256;
 /// In place of the number of servers.
 const METADATA: u64 = u64::MAX;
 const UNKNOWN: u64 = u64::MAX - 1;
+const UNALLOCATED: u64 = u64::MAX - 2;
 
 /// The length and the name of the pool, then the components.
 pub(super) fn to_wire(placement: &Placement) -> Vec<u8> {
@@ -23,11 +24,12 @@ pub(super) fn to_wire(placement: &Placement) -> Vec<u8> {
     for component in placement.components() {
         let servers = match &component.storage {
             Storage::Servers(servers) => servers.as_slice(),
-            Storage::Metadata | Storage::Unknown => &[],
+            Storage::Metadata | Storage::Unallocated | Storage::Unknown => &[],
         };
         let storage = match &component.storage {
             Storage::Servers(servers) => servers.len() as u64,
             Storage::Metadata => METADATA,
+            Storage::Unallocated => UNALLOCATED,
             Storage::Unknown => UNKNOWN,
         };
         let Striping { unit, count } = component.striping;
@@ -55,7 +57,7 @@ pub(super) fn from_wire(wire: &[u8]) -> Option<Placement> {
         rest.split_first_chunk::<NUMBERS>()
     {
         let len = match storage {
-            METADATA | UNKNOWN => 0,
+            METADATA | UNKNOWN | UNALLOCATED => 0,
             len => usize::try_from(len).ok()?,
         };
         let (servers, after) = after.split_at_checked(len)?;
@@ -65,6 +67,7 @@ pub(super) fn from_wire(wire: &[u8]) -> Option<Placement> {
             storage: match storage {
                 METADATA => Storage::Metadata,
                 UNKNOWN => Storage::Unknown,
+                UNALLOCATED => Storage::Unallocated,
                 _ => {
                     let servers = servers.iter().map(|it| u32::try_from(*it).ok());
                     Storage::Servers(servers.collect::<Option<_>>()?)
@@ -96,7 +99,12 @@ mod tests {
                 striping(1 << 20, 2),
                 Storage::Servers(vec![7, 3]),
             ),
-            component(1 << 24..u64::MAX, striping(1 << 22, 4), Storage::Unknown),
+            component(1 << 24..1 << 30, striping(1 << 22, 4), Storage::Unknown),
+            component(
+                1 << 30..u64::MAX,
+                striping(1 << 22, 8),
+                Storage::Unallocated,
+            ),
         ]);
         let mixed = mixed.unwrap();
         let pooled = mixed.clone().with_pool(Some("flash"));

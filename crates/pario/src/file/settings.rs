@@ -57,9 +57,12 @@ impl CallSettings {
     fn derive(&mut self) {
         let hints = &*self.hints;
         self.has_persistent_realms = collective::have_persistent_realms(hints);
-        let view = match self.atomicity {
-            Atomicity::NonAtomic => self.view.as_contiguous(),
-            Atomicity::Atomic => None,
+        // Next to group locks, every access takes a guard; others may be announced.
+        let takes_steps =
+            hints.pario_group_lock || hints.pario_lock_ahead || self.atomicity == Atomicity::Atomic;
+        let view = match takes_steps {
+            false => self.view.as_contiguous(),
+            true => None,
         };
         let if_free = |direction| view.filter(|_| access::asked(direction, hints).is_none());
         self.reads_one_piece = if_free(Direction::Read);

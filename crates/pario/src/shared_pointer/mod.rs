@@ -165,6 +165,20 @@ impl SharedPointer {
         })
     }
 
+    /// Has calls that use the pointer fail if it is in a side file and `probe`, which finds out
+    /// whether locks work, fails. *Collective*.
+    pub(crate) fn require(&mut self, probe: impl FnOnce() -> Result<()>) -> Result<()> {
+        let in_file = self.method().is_ok_and(|it| it.name() == side_file::NAME);
+        match in_file.then(probe) {
+            Some(Err(error)) if error.kind() == ErrorKind::PeerLost => Err(error),
+            Some(Err(error)) => {
+                self.method = Err(error);
+                Ok(())
+            }
+            Some(Ok(())) | None => Ok(()),
+        }
+    }
+
     /// The log of this rank, if it has one.
     pub(crate) fn log(&self) -> Option<&Log> {
         self.log.as_ref()
@@ -346,6 +360,28 @@ mod tests {
                 pointer.remove().unwrap();
                 pointer.remove().unwrap();
                 assert_eq!(files(), 0);
+            }
+        });
+        results.into_iter().for_each(|result| result.unwrap());
+    }
+
+    #[test]
+    fn locks_that_do_not_work_fail_the_calls_that_need_a_side_file() {
+        let driver: Arc<dyn Driver> = Arc::new(Posix::new());
+        let beside = Beside {
+            driver: &driver,
+            path: Path::new("unused"),
+            sharing: &FileSharing::alone(),
+        };
+        let results = pario_transport::threads::run(2, |comm| {
+            for (preference, is_probed) in
+                [(Preference::SideFile, true), (Preference::Memory, false)]
+            {
+                let mut pointer = SharedPointer::new(&*comm, preference, beside).unwrap();
+                let refused = || Err(Error::new(ErrorKind::UnsupportedOperation, "no locks"));
+                pointer.require(refused).unwrap();
+                pointer.start_at(comm.rank(), 3).unwrap();
+                assert_eq!(pointer.load().is_err(), is_probed);
             }
         });
         results.into_iter().for_each(|result| result.unwrap());

@@ -27,6 +27,9 @@ use crate::{Error, ErrorKind, Result, agree};
 const SLOT_BYTES: u64 = 16;
 const NONCE_BYTES: usize = 16;
 
+/// The name of the method.
+pub(super) const NAME: &str = "file";
+
 #[derive(Debug)]
 pub(super) struct SideFile {
     driver: Arc<dyn Driver>,
@@ -90,7 +93,7 @@ impl SideFile {
 
 impl Method for SideFile {
     fn name(&self) -> &'static str {
-        "file"
+        NAME
     }
 
     /// Every rank remembers it, so that nobody has to create the file.

@@ -20,11 +20,11 @@ impl Algorithm for OnePerServer {
         if let Some(unfit) = descending_offsets(case) {
             return unfit;
         }
-        let striping = match case.one_striping() {
-            Ok(striping) => striping,
+        let servers = match case.one_striping() {
+            Ok(stripes) => stripes.servers(),
             Err(unfit) => return unfit,
         };
-        let enough = striping.count <= u64::from(case.ranks());
+        let enough = servers <= u64::from(case.ranks());
         match (case.direction, case.facts.lock_protocol, enough) {
             (Direction::Read, _, _) => Fitness::suits(
                 18,
@@ -32,10 +32,7 @@ impl Algorithm for OnePerServer {
             ),
             (_, LockProtocol::Server, true) => Fitness::suits(
                 45,
-                format!(
-                    "each of {} servers gets requests from one process",
-                    striping.count
-                ),
+                format!("each of {servers} servers gets requests from one process"),
             ),
             (_, _, true) => {
                 Fitness::suits(30, "servers handle requests from several processes well")
@@ -43,8 +40,7 @@ impl Algorithm for OnePerServer {
             (_, _, false) => Fitness::suits(
                 8,
                 format!(
-                    "{} servers for {} ranks: some ranks would aggregate for several",
-                    striping.count,
+                    "{servers} servers for {} ranks: some ranks would aggregate for several",
                     case.ranks()
                 ),
             ),

@@ -103,8 +103,8 @@ pub(super) fn signal(case: &Case<'_>) -> Signal {
 /// The agents' realms. Agents move their own windows, since the order of
 /// requests at a server matters. Agents of one server take turns.
 pub(super) fn agents(case: &Case<'_>) -> Rounds {
-    let agents = match case.striping() {
-        Some(striping) => by_server::agents(case, striping),
+    let agents = match case.stripes() {
+        Some(stripes) => by_server::agents(case, &stripes),
         None => Vec::new(),
     };
     let shared = |server: u64| agents.iter().filter(|it| it.server == server).count() > 1;

@@ -10,7 +10,7 @@ use super::{
     Algorithm, Decisions,
     resonant::{by_name_only, signal, unknown_striping},
 };
-use crate::{Access, Case, Fitness, Plan, Striping, Timed};
+use crate::{Access, Case, Fitness, Plan, Stripes, Timed};
 
 /// Every rank moves its own data, group by group.
 #[derive(Debug)]
@@ -32,8 +32,8 @@ impl Algorithm for ResonantTimed {
     }
 
     fn plan(&self, case: &Case<'_>, _choices: &Decisions<'_>) -> Plan {
-        let sets = match case.striping() {
-            Some(striping) => sets(case.accesses, striping),
+        let sets = match case.stripes() {
+            Some(stripes) => sets(case.accesses, &stripes),
             None => Vec::new(),
         };
         Plan::Timed(Timed {
@@ -60,11 +60,11 @@ fn is_in_rank_order(accesses: &[Access]) -> bool {
 const STRIPES_MAX: u64 = 1 << 12;
 
 /// Sets of ranks that share no servers, each divided into groups.
-fn sets(accesses: &[Access], striping: Striping) -> Vec<Vec<Vec<u32>>> {
+fn sets(accesses: &[Access], stripes: &Stripes) -> Vec<Vec<Vec<u32>>> {
     let mut servers = Servers::default();
     let mut ranks: Vec<(u32, usize)> = Vec::new();
     for (access, rank) in accesses.iter().zip(0..) {
-        let mut needed = servers_of(access, striping).into_iter();
+        let mut needed = servers_of(access, stripes).into_iter();
         let Some(first) = needed.next().map(|server| servers.slot(server)) else {
             continue;
         };
@@ -91,31 +91,26 @@ fn sets(accesses: &[Access], striping: Striping) -> Vec<Vec<Vec<u32>>> {
 }
 
 /// The servers that hold data of an access, ascending.
-fn servers_of(access: &Access, striping: Striping) -> Vec<u64> {
-    let span = access.span();
+fn servers_of(access: &Access, stripes: &Stripes) -> Vec<u64> {
+    let (span, striping) = (access.span(), stripes.striping);
     if span.is_empty() {
         return Vec::new();
     }
-    let stripes = span.start / striping.unit..span.end.div_ceil(striping.unit);
-    let count = stripes.end - stripes.start;
-    if count > STRIPES_MAX {
-        // Too many to examine, so assume all servers. A server too many only
-        // makes some ranks wait needlessly.
-        let servers = stripes.take(striping.count.min(count) as usize);
-        let mut servers: Vec<u64> = servers.map(|stripe| stripe % striping.count).collect();
-        servers.sort_unstable();
-        return servers;
-    }
+    let used = span.start / striping.unit..span.end.div_ceil(striping.unit);
+    let count = used.end - used.start;
+    // A server too many only makes some ranks wait needlessly.
+    let is_too_long = count > STRIPES_MAX;
+    let used = match is_too_long {
+        true => used.start..used.start + striping.count.min(count),
+        false => used,
+    };
     let has_data = |stripe: &u64| {
         let start = stripe.saturating_mul(striping.unit);
-        !access
-            .data_in(start..start.saturating_add(striping.unit))
-            .is_empty()
+        let data = access.data_in(start..start.saturating_add(striping.unit));
+        is_too_long || !data.is_empty()
     };
-    let mut servers: Vec<u64> = stripes
-        .filter(has_data)
-        .map(|stripe| stripe % striping.count)
-        .collect();
+    let servers = used.filter(has_data);
+    let mut servers: Vec<u64> = servers.map(|it| stripes.server_of_stripe(it)).collect();
     servers.sort_unstable();
     servers.dedup();
     servers
@@ -171,9 +166,14 @@ impl Servers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{dense, strided};
+    use crate::{
+        Striping,
+        testing::{dense, strided},
+    };
 
-    const STRIPES: Striping = Striping { unit: 10, count: 4 };
+    fn stripes() -> Stripes {
+        Striping { unit: 10, count: 4 }.into()
+    }
 
     #[test]
     fn ranks_that_share_servers_are_in_different_groups() {
@@ -184,7 +184,7 @@ mod tests {
             .collect();
         assert!(is_in_rank_order(&accesses));
         assert_eq!(
-            sets(&accesses, STRIPES),
+            sets(&accesses, &stripes()),
             [
                 vec![vec![0], vec![1], vec![4], vec![5], vec![6]],
                 vec![vec![2], vec![3]]
@@ -194,16 +194,25 @@ mod tests {
         let wide: Vec<_> = (0..5).map(|rank| dense(rank * 20, 20)).collect();
         // 0, 2 and 4 use servers 0 and 1; 1 and 3 use the others.
         assert_eq!(
-            sets(&wide, STRIPES),
+            sets(&wide, &stripes()),
             [vec![vec![0, 2], vec![4]], vec![vec![1, 3]]]
         );
     }
 
     #[test]
     fn servers_of_long_and_of_sparse_accesses() {
-        assert_eq!(servers_of(&dense(0, 1 << 40), STRIPES), [0, 1, 2, 3]);
-        assert_eq!(servers_of(&strided(12, 2, 40, 8), STRIPES), [1]);
-        assert_eq!(servers_of(&dense(7, 0), STRIPES), [0u64; 0]);
+        assert_eq!(servers_of(&dense(0, 1 << 40), &stripes()), [0, 1, 2, 3]);
+        assert_eq!(servers_of(&strided(12, 2, 40, 8), &stripes()), [1]);
+        assert_eq!(servers_of(&dense(7, 0), &stripes()), [0u64; 0]);
+    }
+
+    #[test]
+    fn stripes_of_one_server_count_once() {
+        let stripes = Stripes::on(stripes().striping, &[5, 6, 5, 6]);
+        // Stripes 0 and 2 are on one server, so that ranks 0 and 1 take turns.
+        let accesses = [0, 20, 10].map(|at| dense(at, 10));
+        let expected = [vec![vec![0], vec![1]], vec![vec![2]]];
+        assert_eq!(sets(&accesses, &stripes), expected);
     }
 
     #[test]

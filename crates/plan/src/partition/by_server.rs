@@ -4,10 +4,10 @@
 
 use std::ops::Range;
 
-use pario_layout::{Basic, Datatype, Layout};
+use pario_layout::{Datatype, Layout};
 
-use super::{Partition, cyclic::Cycle, server_data::bytes_on, static_cyclic, stripes};
-use crate::{Case, Fitness, Realm, Striping};
+use super::{Partition, cyclic, server_data::bytes_on, static_cyclic, stripes};
+use crate::{Case, Fitness, Realm, Stripes};
 
 /// One agent per server, or several that share its stripes.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Partition for ByServer {
     }
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
-        agents(case, stripes(case, candidates))
+        agents(case, &stripes(case, candidates))
             .into_iter()
             .map(|agent| (agent.rank, agent.realm))
             .collect()
@@ -61,16 +61,15 @@ pub(crate) struct Agent {
 /// The agents of all servers. Several agents of one server own its windows
 /// round-robin, so that the offsets of their requests ascend from agent to
 /// agent in each round.
-pub(crate) fn agents(case: &Case<'_>, striping: Striping) -> Vec<Agent> {
+pub(crate) fn agents(case: &Case<'_>, stripes: &Stripes) -> Vec<Agent> {
     let region = case.region();
-    let cycle = Cycle::new(striping.unit, striping.count);
     let mut agents = Vec::new();
-    for Server { server, ranks } in servers(case, striping) {
-        let agent_cycle = AgentCycle::new(case, striping, ranks.len() as u64);
+    for Server { server, ranks } in servers(case, stripes) {
+        let agent_cycle = AgentCycle::new(case, stripes, server, ranks.len() as u64);
         for (rank, index) in ranks.into_iter().zip(0..) {
             let realm = match (&agent_cycle, index) {
-                (Some(agent_cycle), index) => agent_cycle.realm(server, index, &region),
-                (None, 0) => cycle.realm(server, region.clone()),
+                (Some(agent_cycle), index) => agent_cycle.realm(index, &region),
+                (None, 0) => cyclic::server_realm(stripes, server, &region),
                 (None, _) => break,
             };
             agents.push(Agent {
@@ -86,7 +85,6 @@ pub(crate) fn agents(case: &Case<'_>, striping: Striping) -> Vec<Agent> {
 /// How several agents share the stripes of a server: one window each,
 /// round-robin.
 struct AgentCycle {
-    striping: Striping,
     /// Bytes of the file from one agent's first window to the next agent's.
     step: u64,
     tile: Layout,
@@ -94,30 +92,31 @@ struct AgentCycle {
 
 impl AgentCycle {
     /// `None` for a single agent, or if a cycle does not fit in 63 bits.
-    fn new(case: &Case<'_>, striping: Striping, agents: u64) -> Option<AgentCycle> {
+    fn new(case: &Case<'_>, stripes: &Stripes, server: u64, agents: u64) -> Option<AgentCycle> {
         if agents < 2 {
             return None;
         }
         let region = case.region();
+        let striping = stripes.striping;
         let cycle = striping.unit.checked_mul(striping.count)?;
         let cycles = region.end.div_ceil(cycle) - region.start / cycle;
         let (_, window_bytes) = case.windows();
-        let stripes = (window_bytes / striping.unit).clamp(1, cycles.div_ceil(agents).max(1));
-        let step = cycle.checked_mul(stripes)?;
+        let of_server = stripes.stripes_of(server);
+        let in_cycle = striping.unit.saturating_mul(of_server.len() as u64);
+        let in_window = (window_bytes / in_cycle).clamp(1, cycles.div_ceil(agents).max(1));
+        let step = cycle.checked_mul(in_window)?;
         let all = i64::try_from(step.checked_mul(agents)?).ok()?;
-        let byte = Datatype::basic(Basic::Byte);
-        let window = Datatype::hvector(stripes, striping.unit, cycle as i64, &byte).ok()?;
+        let blocks = cyclic::blocks(striping.unit, &of_server)?;
+        let window = Datatype::hvector(in_window, 1, cycle as i64, &blocks).ok()?;
         let tile = Datatype::resized(&window, 0, all).ok()?;
         Some(AgentCycle {
-            striping,
             step,
             tile: tile.layout().clone(),
         })
     }
 
-    fn realm(&self, server: u64, index: u64, file: &Range<u64>) -> Realm {
-        let at = server * self.striping.unit + index * self.step;
-        Realm::tiled(at, self.tile.clone(), file.clone())
+    fn realm(&self, index: u64, file: &Range<u64>) -> Realm {
+        Realm::tiled(index * self.step, self.tile.clone(), file.clone())
     }
 }
 
@@ -132,15 +131,10 @@ struct Server {
 /// The agents of each server that holds part of the region: the ranks with the
 /// most data that are not agents yet, ties to the lowest rank. If there are
 /// fewer ranks than agents, ranks are reused once all are agents.
-fn servers(case: &Case<'_>, striping: Striping) -> Vec<Server> {
-    let region = case.region();
+fn servers(case: &Case<'_>, stripes: &Stripes) -> Vec<Server> {
     let ranks = u64::from(case.ranks());
-    let first = region.start / striping.unit;
-    let servers_used = (region.end.div_ceil(striping.unit) - first).min(striping.count);
-    let mut servers: Vec<u64> = (first..first + servers_used)
-        .map(|stripe| stripe % striping.count)
-        .collect();
-    servers.sort_unstable();
+    let servers = cyclic::servers_in(stripes, &case.region());
+    let servers_used = servers.len() as u64;
     let most = (ranks / servers_used.max(1)).max(1);
     let wanted = u64::from(case.tuning.agents_per_server).clamp(1, most) as usize;
     let pairs = (ranks * servers_used).max(1);
@@ -151,6 +145,7 @@ fn servers(case: &Case<'_>, striping: Striping) -> Vec<Server> {
         if taken.iter().all(|taken| *taken) {
             taken.fill(false);
         }
+        let of_server = stripes.stripes_of(server);
         let free = || (0..case.ranks()).filter(|rank| !taken[*rank as usize]);
         let mut sampled: Vec<u32> = free()
             .filter(|rank| (u64::from(*rank) + server).is_multiple_of(step))
@@ -160,7 +155,8 @@ fn servers(case: &Case<'_>, striping: Striping) -> Vec<Server> {
         }
         let count = |rank: u32| {
             let access = &case.accesses[rank as usize];
-            bytes_on(access, striping, server, stripes_max)
+            let on_stripe = |stripe: &u64| bytes_on(access, stripes.striping, *stripe, stripes_max);
+            of_server.iter().map(on_stripe).sum()
         };
         let ranks = most_data(sampled, wanted, count);
         ranks.iter().for_each(|rank| taken[*rank as usize] = true);
@@ -188,11 +184,19 @@ fn most_data(ranks: Vec<u32>, wanted: usize, count: impl Fn(u32) -> u64) -> Vec<
 mod tests {
     use super::*;
     use crate::{
-        Access,
+        Access, Striping,
         testing::{Fixture, dense},
     };
 
     const STRIPES: Striping = Striping { unit: 10, count: 3 };
+
+    fn fixture_of_all(bytes: u64, ranks: usize) -> Fixture {
+        fixture(vec![dense(0, bytes); ranks])
+    }
+
+    fn agents(case: &Case<'_>) -> Vec<Agent> {
+        super::agents(case, &case.stripes().unwrap())
+    }
 
     fn fixture(accesses: Vec<Access>) -> Fixture {
         let mut fixture = Fixture::new(accesses);
@@ -210,7 +214,7 @@ mod tests {
             dense(10, 10),
             dense(20, 1),
         ]);
-        let agents = agents(&fixture.case(), STRIPES);
+        let agents = agents(&fixture.case());
         let ranks: Vec<u32> = agents.iter().map(|agent| agent.rank).collect();
         assert_eq!(ranks, [1, 0, 3]);
     }
@@ -220,7 +224,7 @@ mod tests {
         let mut fixture = fixture(vec![dense(0, 300); 6]);
         fixture.tuning.agents_per_server = 2;
         fixture.tuning.slice_bytes = Some(20);
-        let agents = agents(&fixture.case(), STRIPES);
+        let agents = agents(&fixture.case());
         let servers: Vec<_> = agents.iter().map(|it| (it.rank, it.server)).collect();
         assert_eq!(servers, [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (5, 2)]);
         for byte in 0..300 {
@@ -235,9 +239,35 @@ mod tests {
     }
 
     #[test]
+    fn a_server_with_several_stripes_has_one_agent_for_all() {
+        // Rank 1 has most of the first server's data, in two stripes of 20 bytes together.
+        let mut fixture = fixture(vec![dense(0, 8), dense(20, 10), dense(3, 5), dense(10, 9)]);
+        fixture.overstripe(10, &[2, 7, 2]);
+        let ranks: Vec<_> = agents(&fixture.case()).iter().map(|it| it.rank).collect();
+        assert_eq!(ranks, [1, 3]);
+        let mut fixture = fixture_of_all(300, 4);
+        fixture.overstripe(10, &[2, 7, 2]);
+        fixture.tuning.agents_per_server = 2;
+        fixture.tuning.slice_bytes = 40;
+        let agents = agents(&fixture.case());
+        let servers: Vec<_> = agents.iter().map(|it| it.server).collect();
+        assert_eq!(servers, [0, 0, 1, 1]);
+        for byte in 0..300 {
+            let mut owners = agents.iter().filter(|agent| agent.realm.owns(byte));
+            assert_eq!(
+                owners.next().unwrap().server,
+                [0, 1, 0][byte as usize / 10 % 3]
+            );
+            assert_eq!(owners.count(), 0, "byte {byte}");
+        }
+        let window = agents[0].realm.window(0, 40);
+        assert_eq!(window.extents(), [0..10, 20..40, 50..60]);
+    }
+
+    #[test]
     fn ranks_are_reused_if_there_are_few() {
         let fixture = fixture(vec![dense(0, 300); 2]);
-        let agents = agents(&fixture.case(), STRIPES);
+        let agents = agents(&fixture.case());
         let ranks: Vec<u32> = agents.iter().map(|agent| agent.rank).collect();
         assert_eq!(ranks, [0, 1, 0]);
     }

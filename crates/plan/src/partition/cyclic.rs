@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pario_layout::{Basic, Datatype, Layout};
 
-use crate::{Realm, Striping};
+use crate::{Realm, Stripes, Striping};
 
 /// Blocks assigned round-robin: block `i` of the file belongs to position `i
 /// mod positions`.
@@ -67,26 +67,36 @@ pub(super) fn assign(
 
 /// Assigns servers round-robin, and with them all their stripes: the server of
 /// stripe `first_stripe` belongs to the first owner, the next server to the
-/// second. There are no more owners than servers.
+/// second. More owners than servers share the stripes of servers with several.
+/// There are no more owners than stripes in a cycle.
 pub(super) fn assign_servers(
-    striping: Striping,
+    stripes: &Stripes,
     first_stripe: u64,
     owners: &[u32],
     file: &Range<u64>,
 ) -> Vec<(u32, Realm)> {
-    let Striping { unit, count } = striping;
+    let Striping { unit, count } = stripes.striping;
     let step = owners.len() as u64;
-    if count.is_multiple_of(step) {
+    if !stripes.share_servers() && count.is_multiple_of(step) {
         // Every owner has a server in each `step`, so the cycle is shorter.
         return assign(unit, first_stripe, owners, file);
     }
-    let realm = |place: u64| {
-        let server = |index: u64| (first_stripe % count + place + index * step) % count;
-        let mut servers: Vec<u64> = (0..(count - place).div_ceil(step)).map(server).collect();
-        servers.sort_unstable();
-        servers_tile(striping, &servers).map(|tile| Realm::tiled(0, tile, file.clone()))
+    let shares = match stripes.share_servers() {
+        true => shares(stripes, first_stripe, owners.len()),
+        false => {
+            let of_owner = |place: u64| {
+                let indices = 0..(count - place).div_ceil(step);
+                let stripe = |index| (first_stripe % count + place + index * step) % count;
+                indices.map(stripe).collect()
+            };
+            (0..step).map(of_owner).collect()
+        }
     };
-    let realms: Option<Vec<_>> = (0..step).map(realm).collect();
+    let realm = |mut share: Vec<u64>| {
+        share.sort_unstable();
+        tile(stripes.striping, &share).map(|tile| Realm::tiled(0, tile, file.clone()))
+    };
+    let realms: Option<Vec<_>> = shares.into_iter().map(realm).collect();
     match realms {
         Some(realms) => owners.iter().copied().zip(realms).collect(),
         // No file is long enough for a cycle to repeat.
@@ -94,18 +104,81 @@ pub(super) fn assign_servers(
     }
 }
 
-/// The stripes of these servers in one cycle; `None` if a cycle does not fit in
-/// 63 bits.
-fn servers_tile(striping: Striping, servers: &[u64]) -> Option<Layout> {
+/// The stripes of a cycle that each of `owners` gets: all of a server's belong to
+/// one owner, or to several that have no other server.
+fn shares(stripes: &Stripes, first_stripe: u64, owners: usize) -> Vec<Vec<u64>> {
+    let count = stripes.striping.count;
+    // In the order in which the servers occur.
+    let mut servers: Vec<Vec<u64>> = Vec::new();
+    let mut place_of = vec![usize::MAX; stripes.servers() as usize];
+    for stripe in (0..count).map(|index| (first_stripe % count + index) % count) {
+        let place = &mut place_of[stripes.server_of_stripe(stripe) as usize];
+        if *place == usize::MAX {
+            *place = servers.len();
+            servers.push(Vec::new());
+        }
+        servers[*place].push(stripe);
+    }
+    let mut owners_of: Vec<usize> = vec![1; servers.len()];
+    for _ in servers.len()..owners {
+        // To the server with the most stripes per owner.
+        let load = |place: &usize| servers[*place].len().div_ceil(owners_of[*place]);
+        let busiest = (0..servers.len()).rev().max_by_key(load);
+        busiest.into_iter().for_each(|place| owners_of[place] += 1);
+    }
+    let mut shares = vec![Vec::new(); owners];
+    // The first owner of each server, then the second of those with several.
+    let mut next = servers.len();
+    for ((place, of_server), owners_of) in servers.iter().enumerate().zip(owners_of) {
+        let others = next..next + owners_of - 1;
+        next = others.end;
+        let deal = std::iter::once(place % owners).chain(others).cycle();
+        of_server
+            .iter()
+            .zip(deal)
+            .for_each(|(stripe, owner)| shares[owner].push(*stripe));
+    }
+    shares
+}
+
+/// The servers that hold part of a range of the file, ascending.
+pub(super) fn servers_in(stripes: &Stripes, file: &Range<u64>) -> Vec<u64> {
+    let Striping { unit, count } = stripes.striping;
+    let first = file.start / unit;
+    let used = (file.end.div_ceil(unit) - first).min(count);
+    let servers = (first..first + used).map(|stripe| stripes.server_of_stripe(stripe));
+    let mut servers: Vec<u64> = servers.collect();
+    servers.sort_unstable();
+    servers.dedup();
+    servers
+}
+
+/// The stripes of a server within a range of the file.
+pub(super) fn server_realm(stripes: &Stripes, server: u64, file: &Range<u64>) -> Realm {
+    let Striping { unit, count } = stripes.striping;
+    let of_server = stripes.stripes_of(server);
+    match (of_server.as_slice(), tile(stripes.striping, &of_server)) {
+        (several, Some(tile)) if several.len() > 1 => Realm::tiled(0, tile, file.clone()),
+        (several, _) => {
+            let stripe = several.first().copied().unwrap_or(server);
+            Cycle::new(unit, count).realm(stripe, file.clone())
+        }
+    }
+}
+
+/// These stripes of a cycle; `None` if a cycle does not fit in 63 bits.
+fn tile(striping: Striping, stripes: &[u64]) -> Option<Layout> {
     let Striping { unit, count } = striping;
     let cycle = i64::try_from(unit.checked_mul(count)?).ok()?;
-    let blocks: Vec<(u64, i64)> = servers
-        .iter()
-        .map(|server| (unit, (server * unit) as i64))
-        .collect();
-    let blocks = Datatype::hindexed(&blocks, &Basic::Byte.into()).ok()?;
-    let tile = Datatype::resized(&blocks, 0, cycle).ok()?;
+    let tile = Datatype::resized(&blocks(unit, stripes)?, 0, cycle).ok()?;
     Some(tile.layout().clone())
+}
+
+/// These blocks of a cycle.
+pub(super) fn blocks(unit: u64, places: &[u64]) -> Option<Datatype> {
+    let block = |place: &u64| Some((unit, i64::try_from(place.checked_mul(unit)?).ok()?));
+    let blocks: Option<Vec<(u64, i64)>> = places.iter().map(block).collect();
+    Datatype::hindexed(&blocks?, &Basic::Byte.into()).ok()
 }
 
 #[cfg(test)]

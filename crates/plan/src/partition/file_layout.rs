@@ -1,7 +1,7 @@
 //! File-layout: one aggregator per server, which owns the stripes of that
 //! server (Nitzberg and Lo's file-layout distribution; Liao 2008, section II).
 
-use super::{Partition, cyclic::Cycle, static_cyclic, stripes};
+use super::{Partition, cyclic, static_cyclic, stripes};
 use crate::{Case, Fitness, Realm, aggregators};
 
 /// As many aggregators as servers.
@@ -23,18 +23,15 @@ impl Partition for FileLayout {
     }
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
-        let striping = stripes(case, candidates);
+        let stripes = stripes(case, candidates);
         let region = case.region();
-        let first = region.start / striping.unit;
-        let stripes = region.end.div_ceil(striping.unit) - first;
+        let ranks = aggregators::spread(&case.facts.nodes, stripes.servers());
         // Servers without a stripe in the region need no aggregator.
-        let servers = (first..first + stripes.min(striping.count)).map(|at| at % striping.count);
-        let ranks = aggregators::spread(&case.facts.nodes, striping.count);
-        let cycle = Cycle::new(striping.unit, striping.count);
-        servers
+        cyclic::servers_in(&stripes, &region)
+            .into_iter()
             .map(|server| {
                 let owner = ranks[(server % ranks.len() as u64) as usize];
-                (owner, cycle.realm(server, region.clone()))
+                (owner, cyclic::server_realm(&stripes, server, &region))
             })
             .collect()
     }
@@ -59,6 +56,18 @@ mod tests {
             assert_eq!(owners.len(), 1);
             // Four of the six ranks, at equal distances.
             assert_eq!(owners[0].0, [0, 1, 3, 4][byte as usize / 10 % 4]);
+        }
+    }
+
+    #[test]
+    fn a_server_with_several_stripes_has_one_aggregator() {
+        let mut fixture = Fixture::new(vec![dense(35, 100); 6]);
+        fixture.overstripe(10, &[4, 4, 6, 4]);
+        let realms = FileLayout.realms(&fixture.case(), &[0]);
+        assert_eq!(realms.len(), 2);
+        for byte in 35..135 {
+            let owner = realms.iter().find(|(_, it)| it.owns(byte)).unwrap().0;
+            assert_eq!(owner, [0, 0, 3, 0][byte as usize / 10 % 4]);
         }
     }
 

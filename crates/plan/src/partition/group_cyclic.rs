@@ -4,11 +4,16 @@
 //! server, where its stripes are contiguous. With fewer aggregators than servers,
 //! each has as few servers as possible. If the striping changes within the
 //! region, each part with one striping is divided by itself.
+//!
+//! A server that has several stripes of a cycle (overstriping) has an object, and
+//! with it locks, for each of them. So groups are as large as the number of
+//! stripes, up to which no two aggregators share an object, and the stripes of one
+//! server belong to one aggregator, or to several that have no other server.
 
 use std::ops::Range;
 
 use super::{Partition, assumed_stripes, cyclic, static_cyclic};
-use crate::{Case, Fitness, Realm, Striping};
+use crate::{Case, Fitness, Realm, Stripes};
 
 /// Static-cyclic within groups of aggregators.
 #[derive(Debug)]
@@ -29,23 +34,24 @@ impl Partition for GroupCyclic {
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
         let sections = case.facts.sections(case.region());
-        let divided = sections.iter().flat_map(|(file, striping)| {
-            let striping = striping.unwrap_or_else(|| assumed_stripes(case, candidates));
-            divide(file, striping, candidates)
+        let divided = sections.into_iter().flat_map(|(file, stripes)| {
+            let stripes = stripes.unwrap_or_else(|| assumed_stripes(case, candidates));
+            divide(&file, &stripes, candidates)
         });
         divided.collect()
     }
 }
 
 /// Divides a range of the file with one striping.
-fn divide(region: &Range<u64>, striping: Striping, candidates: &[u32]) -> Vec<(u32, Realm)> {
+fn divide(region: &Range<u64>, stripes: &Stripes, candidates: &[u32]) -> Vec<(u32, Realm)> {
+    let striping = stripes.striping;
     let first_stripe = region.start / striping.unit;
-    let stripes = region.end.div_ceil(striping.unit) - first_stripe;
+    let stripe_count = region.end.div_ceil(striping.unit) - first_stripe;
     let owners = from_starting_aggregator(candidates, first_stripe);
     // The region is divided in proportion to the group sizes, since the
     // last group may be smaller.
     let cut = |members_before: usize| {
-        let share = u128::from(stripes) * members_before as u128 / owners.len() as u128;
+        let share = u128::from(stripe_count) * members_before as u128 / owners.len() as u128;
         striping
             .unit
             .saturating_mul(first_stripe + share as u64)
@@ -62,7 +68,7 @@ fn divide(region: &Range<u64>, striping: Striping, candidates: &[u32]) -> Vec<(u
         };
         // Count from the region's first stripe, not from the group's, so
         // that all groups use the servers in the same order.
-        realms.extend(cyclic::assign_servers(striping, first_stripe, group, &file));
+        realms.extend(cyclic::assign_servers(stripes, first_stripe, group, &file));
         before = after;
     }
     realms
@@ -131,6 +137,35 @@ mod tests {
                 assert!(used.len() as u64 <= fewest, "rank {rank}: {used:?}");
             }
         }
+    }
+
+    #[test]
+    fn stripes_of_one_server_stay_together() {
+        let owners_of = |servers: &[u32], aggregators: u32| -> Vec<u32> {
+            let mut fixture = fixture(0, 400, 1);
+            fixture.overstripe(10, servers);
+            let owners: Vec<u32> = (0..aggregators).collect();
+            let realms = GroupCyclic.realms(&fixture.case(), &owners);
+            let stripes = 0..servers.len() as u64;
+            for byte in 0..400 {
+                let stripe = byte / 10 % stripes.end;
+                let first_of_group = byte / 10 * 10;
+                assert_eq!(
+                    owner(&realms, byte),
+                    owner(&realms, first_of_group),
+                    "{stripe}"
+                );
+            }
+            stripes.map(|stripe| owner(&realms, stripe * 10)).collect()
+        };
+        let pairs = [7, 8, 9, 7, 8, 9];
+        assert_eq!(owners_of(&pairs, 1), [0, 0, 0, 0, 0, 0]);
+        assert_eq!(owners_of(&pairs, 2), [0, 1, 0, 0, 1, 0]);
+        assert_eq!(owners_of(&pairs, 3), [0, 1, 2, 0, 1, 2]);
+        // Beyond that, servers have several aggregators, but no stripe has.
+        assert_eq!(owners_of(&pairs, 4), [0, 1, 2, 3, 1, 2]);
+        assert_eq!(owners_of(&pairs, 6), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(owners_of(&[1, 1, 1, 2], 3), [0, 2, 0, 1]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub use persistent::Persistent;
 pub use static_cyclic::StaticCyclic;
 pub use stripe_multiple::StripeMultiple;
 
-use crate::{Case, Fitness, PersistentRealms, Realm, Striping};
+use crate::{Case, Fitness, PersistentRealms, Realm, Stripes, Striping};
 
 /// A method to divide the file among aggregators.
 pub trait Partition: Sync {
@@ -71,15 +71,16 @@ pub fn by_name(name: &str) -> Option<&'static dyn Partition> {
 }
 
 /// The file's stripes, or those that are assumed if the striping is unknown.
-fn stripes(case: &Case<'_>, candidates: &[u32]) -> Striping {
-    let known = case.striping();
+fn stripes(case: &Case<'_>, candidates: &[u32]) -> Stripes {
+    let known = case.stripes();
     known.unwrap_or_else(|| assumed_stripes(case, candidates))
 }
 
 /// As if each candidate were a server and a stripe as long as a lock.
-fn assumed_stripes(case: &Case<'_>, candidates: &[u32]) -> Striping {
-    Striping {
+fn assumed_stripes(case: &Case<'_>, candidates: &[u32]) -> Stripes {
+    let striping = Striping {
         unit: case.boundary(),
         count: candidates.len().max(1) as u64,
-    }
+    };
+    striping.into()
 }

@@ -18,7 +18,7 @@ impl Partition for StripeMultiple {
     }
 
     fn realms(&self, case: &Case<'_>, candidates: &[u32]) -> Vec<(u32, Realm)> {
-        let unit = stripes(case, candidates).unit;
+        let unit = stripes(case, candidates).striping.unit;
         let block = unit.checked_mul(case.tuning.stripe_multiple.max(1));
         cyclic::assign(block.unwrap_or(unit), 0, candidates, &case.region())
     }

@@ -3,8 +3,8 @@
 //! It behaves as measured on Lustre 2.17: before a layout is set, a file opened
 //! with `O_LOV_DELAY_CREATE` has none; a second layout is `EEXIST`; a stripe
 //! that is not a multiple of 64 KiB is `EINVAL`; more stripes than servers are
-//! reduced silently. From the sources of Lustre 2.15: overstriping, pools and
-//! group locks.
+//! reduced silently. From the sources of Lustre 2.15: overstriping, pools,
+//! group locks and lock-ahead.
 
 mod encode;
 
@@ -27,6 +27,7 @@ use crate::{FileControl, IoctlArgument};
 const SET_LAYOUT: u64 = 0x4008_669a;
 const GROUP_LOCK: u64 = 0x4008_669e;
 const GROUP_UNLOCK: u64 = 0x4008_669f;
+const ADVISE: u64 = 0x8020_66fa;
 const RAID0: u32 = 0x001;
 const OVERSTRIPED: u32 = 0x201;
 /// `LCME_FL_INIT`.
@@ -54,6 +55,8 @@ struct State {
     progressive: Vec<(Range<u64>, PlainLayout)>,
     /// The group, and the descriptors that hold it.
     groups: HashMap<Inode, (u64, Vec<i32>)>,
+    /// First and last byte of each lock requested in advance.
+    ahead: Vec<(u64, u64)>,
     answered: Vec<Answered>,
     failing: Option<i32>,
 }
@@ -134,6 +137,11 @@ impl LustreDouble {
             .groups
             .values()
             .any(|(_, holders)| !holders.is_empty())
+    }
+
+    /// First and last byte of each lock requested in advance.
+    pub fn locked_ahead(&self) -> Vec<(u64, u64)> {
+        self.state().ahead.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -227,6 +235,33 @@ impl LustreDouble {
 }
 
 impl State {
+    /// Only asynchronous requests of locks for writing.
+    fn lock_ahead(&mut self, given: &[u8]) -> Result<(), i32> {
+        let (header, advices) = given.split_at_checked(32).ok_or(libc::EFAULT)?;
+        let count = u32::from_ne_bytes(header[4..8].try_into().map_err(|_| libc::EFAULT)?);
+        let is_valid = header[..4] == 0x1adf_1ce0_u32.to_ne_bytes()
+            && (1..=1024).contains(&count)
+            && advices.len() == 32 * count as usize;
+        if !is_valid {
+            return Err(libc::EINVAL);
+        }
+        let kind = [
+            &4_u16.to_ne_bytes()[..],
+            &2_u16.to_ne_bytes(),
+            &1_u32.to_ne_bytes(),
+        ]
+        .concat();
+        for advice in advices.chunks(32) {
+            let long = |at: usize| advice[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
+            let (first, last) = (long(8), long(16));
+            if advice[..8] != kind || first >= last {
+                return Err(libc::EINVAL);
+            }
+            self.ahead.push((first, last));
+        }
+        Ok(())
+    }
+
     fn lock_group(&mut self, file: BorrowedFd<'_>, group: u64) -> Result<(), i32> {
         let inode = inode(file).map_err(|_| libc::EIO)?.0;
         let held = self.groups.entry(inode).or_insert((group, Vec::new()));
@@ -293,6 +328,7 @@ impl FileControl for LustreDouble {
             (GROUP_UNLOCK, IoctlArgument::Value(group)) => {
                 ("group unlock", state.unlock_group(file, group))
             }
+            (ADVISE, IoctlArgument::Structure(given)) => ("lock ahead", state.lock_ahead(given)),
             _ => ("unknown", Err(libc::ENOTTY)),
         };
         state.answered.push((name, result));
