@@ -29,6 +29,7 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(15 * 60);
 #[derive(Debug)]
 pub(crate) struct LockWait {
     since: Instant,
+    yield_for: Duration,
     sleep: Duration,
     look_at: Instant,
     /// The lock in the way, and since when it has been there.
@@ -41,10 +42,19 @@ impl LockWait {
         let now = Instant::now();
         LockWait {
             since: now,
+            yield_for: YIELD_FOR,
             sleep: FIRST_SLEEP,
             look_at: now + LOOK_EVERY,
             in_the_way: None,
             give_up_after: GIVE_UP_AFTER,
+        }
+    }
+
+    /// As [`new`](Self::new), but yields for another time before the first sleep.
+    pub(crate) fn yielding(yield_for: Duration) -> LockWait {
+        LockWait {
+            yield_for,
+            ..LockWait::new()
         }
     }
 
@@ -56,7 +66,7 @@ impl LockWait {
         look: impl FnOnce() -> io::Result<Option<Range<u64>>>,
     ) -> io::Result<()> {
         let now = Instant::now();
-        if now - self.since < YIELD_FOR {
+        if now - self.since < self.yield_for {
             thread::yield_now();
             return Ok(());
         }

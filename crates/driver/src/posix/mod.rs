@@ -7,16 +7,20 @@ mod handle;
 mod lease;
 mod lock_wait;
 mod locks;
+mod passing;
 mod preallocate;
 pub(crate) mod sys;
 mod transfer;
+mod writer_group;
 
 pub(crate) use calls::Calls;
 pub use calls::{CallAction, Interference, SystemCall};
 pub(crate) use descriptor::{Descriptor, ListMethod};
 pub(crate) use handle::{PosixHandle, Setup};
 pub(crate) use lock_wait::LockWait;
+pub use passing::{Mailbox, SharedDescription};
 pub(crate) use transfer::{run_steps, step};
+pub use writer_group::WriterGroup;
 
 use std::{io, path::Path, sync::Arc};
 

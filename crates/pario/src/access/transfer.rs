@@ -246,19 +246,10 @@ impl Transfer<'_> {
             let stats = layout.piece_stats(data.clone());
             (stats.pieces, stats.span)
         };
-        let block = self.handle.facts().block_size.max(1);
-        let block_aligned = pieces > 1
-            && layout.runs(data).next().is_some_and(|run| {
-                let start = self
-                    .access
-                    .view
-                    .displacement()
-                    .wrapping_add_signed(run.offset);
-                run.count == pieces
-                    && [start, run.len, run.stride.unsigned_abs()]
-                        .iter()
-                        .all(|number| number.is_multiple_of(block))
-            });
+        let displacement = access.view.displacement();
+        let block_bytes = self.handle.facts().block_size;
+        let block_aligned =
+            pieces > 1 && select::consists_of_blocks(layout, data, displacement, block_bytes);
         Pattern {
             direction: self.access.direction,
             pieces,

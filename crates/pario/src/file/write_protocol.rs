@@ -39,6 +39,9 @@ pub(crate) enum WriteProtocol {
     Locked,
     /// Each locks, and may write back bytes that it has read under the lock.
     Rewriting,
+    /// Each is announced to the other ranks, which use the same open description, or rewrites
+    /// under a lease that they have together.
+    Announced,
 }
 
 /// What a rank knows about the writers of a file.
@@ -50,6 +53,8 @@ pub(crate) struct Writers {
     flag: Mutex<Option<WriterFlag>>,
     /// Whether the locks were found not to work.
     lacks_locks: AtomicBool,
+    /// Whether the ranks have tried to use one open description; the same on all of them.
+    pub(super) has_tried_sharing: AtomicBool,
 }
 
 impl Writers {
@@ -59,6 +64,7 @@ impl Writers {
             is_flagged: false,
             flag: Mutex::new(None),
             lacks_locks: AtomicBool::new(false),
+            has_tried_sharing: AtomicBool::new(false),
         }
     }
 
@@ -111,7 +117,7 @@ impl Writers {
         let flag = self.flag.lock().unwrap_or_else(PoisonError::into_inner);
         let set = flag.as_ref().map(|flag| match wanted {
             WriteProtocol::Rewriting => flag.claim(),
-            WriteProtocol::Locked | WriteProtocol::Unlocked => flag.share(),
+            _ => flag.share(),
         });
         // A flag that cannot be changed is as before.
         let is_held = matches!(set, Some(Ok(FlagState::Held)));
@@ -133,6 +139,9 @@ impl Inner {
         let (current, is_automatic) =
             self.with_settings(|it| (it.protocol, it.hints.pario_rmw == Rmw::Automatic));
         let writers = &self.writers;
+        if is_automatic && self.wants_shared_description(current, views) {
+            return self.share_description(current);
+        }
         if !writers.is_flagged || !is_automatic {
             return Ok(current);
         }
