@@ -476,6 +476,9 @@ impl Handle for PosixHandle {
         // Closing releases the lock, but someone may have waited for it.
         let released = self.locks.check_released(&self.file);
         let file = self.file.close().map_err(|error| self.closed(error))?;
+        if let Some(group) = lock(&self.group).take() {
+            group.give_up();
+        }
         let closed = self.written.settle(file.close());
         closed.and(self.file.replaced_outcome()).and(released)
     }

@@ -68,7 +68,7 @@ fn said(results: Vec<std::result::Result<Vec<u8>, impl ToString>>) -> Vec<String
 
 fn disjoint_writes(seed: u64, prefix: &str) -> Vec<String> {
     let mut complaints_of_all = Vec::new();
-    for rmw in ["never", "locked"] {
+    for rmw in ["never", "locked", "automatic"] {
         for asynchronous in ["pool", "uring"] {
             let hints = vec![
                 ("pario_rmw", rmw.to_owned()),
