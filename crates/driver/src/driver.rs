@@ -143,9 +143,10 @@ pub trait Handle: Send + Sync + Debug {
         None
     }
 
-    /// Lets other ranks use the open description of this handle. `None` if the file is in use
+    /// Lets so many ranks, this one included, use the open description of this handle. `None` if the file is in use
     /// or locked, or where leases do not tell who has a file open.
-    fn offer_description(&self) -> Option<SharedDescription> {
+    fn offer_description(&self, ranks: usize) -> Option<SharedDescription> {
+        let _ = ranks;
         None
     }
 

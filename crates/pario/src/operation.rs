@@ -522,7 +522,7 @@ impl Operation {
         if transfer.method() != AccessMethod::Sieve {
             return Ok(Exclusion::on_handle(writer_lock.shared()));
         }
-        if needs_lease && !transfer.is_worth_lease() {
+        if needs_lease && !transfer.is_worth_lease(group.is_some()) {
             return forbidden("others may write, and a lease on the file would take too long");
         }
         let Some(guard) = writer_lock.try_exclusive() else {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use super::{
+    announcements,
     calls::{Calls, SystemCall},
     descriptor::{Descriptor, ListMethod, Means, Striped, access_flags, create_flags},
     lease::{self, FileLease, Suspended},
@@ -411,11 +412,11 @@ impl Handle for PosixHandle {
         Some(Box::new(Suspended::new(self)?))
     }
 
-    fn offer_description(&self) -> Option<SharedDescription> {
+    fn offer_description(&self, ranks: usize) -> Option<SharedDescription> {
         self.join(|file| {
             Some(SharedDescription {
                 file: file.duplicate().ok()?,
-                lock_file: sys::memory_file(c"pario-writers").ok()?,
+                lock_file: announcements::file(ranks).ok()?,
             })
         })
     }

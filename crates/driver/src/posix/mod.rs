@@ -1,5 +1,6 @@
 //! Mounted file systems, through libc's file calls.
 
+mod announcements;
 mod calls;
 mod descriptor;
 mod direct;

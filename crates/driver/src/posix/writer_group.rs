@@ -9,9 +9,9 @@
 //! - Who rewrites holds a shared lock on [`REWRITERS`] from before the lease is taken until it
 //!   is of no use any more, and an exclusive one on each range between reading and writing it.
 //!   The first takes the lease, alone, and the last releases it.
-//! - Who writes otherwise holds a shared lock on [`ORDINARY`] and waits until nobody rewrites.
-//!   Each side takes its lock before it looks for the other's, so at least one of them sees
-//!   the other. Only ordinary writers wait, and those who rewrite do not wait for them.
+//! - Who writes otherwise [announces](super::announcements) that and waits until nobody rewrites.
+//!   Each side says so before it looks for the other, so at least one of them sees the other.
+//!   Only ordinary writers wait, and those who rewrite do not wait for them.
 //!
 //! A rank that needs a description of its own, for locks on the file, opens one: the kernel
 //! then ends the lease and grants no other. The same is the way out if anything fails.
@@ -25,10 +25,11 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use super::{
+    announcements::Announcements,
     descriptor::Descriptor,
     lease::{REOPEN_PAUSE, REOPEN_TRIES, is_transient},
     lock_wait::LockWait,
@@ -41,12 +42,14 @@ use crate::{
 
 /// Bytes of the lock file.
 const REWRITERS: Range<u64> = 0..1;
-const ORDINARY: Range<u64> = 1..2;
 /// Where the bytes of the file begin.
-const RANGES_AT: u64 = 2;
+const RANGES_AT: u64 = 1;
 
 /// How often a rank tries to enter while others are entering or leaving.
 const ENTRY_TRIES: u32 = 8;
+
+/// If ranks are counted that rewrite, but have had no lock for so long, they are lost.
+const LOST_AFTER: Duration = Duration::from_millis(20);
 
 /// How long to yield before the first sleep while a range is rewritten by another rank.
 const YIELD_FOR: Duration = Duration::from_millis(1);
@@ -61,6 +64,7 @@ pub(super) type Lost = Arc<OnceLock<(io::ErrorKind, String)>>;
 #[derive(Debug)]
 pub struct WriterGroup {
     file: WeakAccess<Descriptor>,
+    announcements: Announcements,
     /// `None` once it could not be used.
     lock_file: RwLock<Option<OwnedFd>>,
     /// Device and inode of the lock file: programs close descriptors that are not theirs.
@@ -119,6 +123,7 @@ impl WriterGroup {
         }
         Ok(WriterGroup {
             file,
+            announcements: Announcements::new(lock_file)?,
             lock_file: RwLock::new(Some(own)),
             identity,
             is_shared: AtomicBool::new(true),
@@ -165,19 +170,34 @@ impl WriterGroup {
     /// Waits until no other rank rewrites, and keeps them from it until
     /// [`retract`](Self::retract). Not to be called again before that.
     pub fn announce(&self) {
-        if self.is_shared() && self.with_locks(|fd| self.try_announce(fd)).is_err() {
+        let is_free = self.announcements.announce();
+        if is_free || !self.is_shared() {
+            return;
+        }
+        if self.with_locks(|fd| self.wait_for_rewriters(fd)).is_err() {
             self.unshare_or_close();
         }
     }
 
-    fn try_announce(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+    /// An error if those who rewrite are lost.
+    fn wait_for_rewriters(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
         check(fd, self.identity)?;
-        while !sys::lock_try(fd, ORDINARY, KernelLock::Shared)? {
-            thread::yield_now();
-        }
         let rewriters = || sys::lock_in_the_way(fd, REWRITERS, KernelLock::Exclusive);
         let mut wait = LockWait::new();
-        while rewriters()?.is_some() {
+        let mut unlocked_since = None;
+        while self.announcements.is_rewritten() {
+            let now = Instant::now();
+            unlocked_since = match rewriters()? {
+                Some(_) => None,
+                None => unlocked_since.or(Some(now)),
+            };
+            if unlocked_since.is_some_and(|since| now - since > LOST_AFTER) {
+                // They cannot do it.
+                if let Some(file) = self.file.enter() {
+                    sys::release_lease(file.buffered());
+                }
+                return Err(io::ErrorKind::NotConnected.into());
+            }
             wait.pause(&REWRITERS, rewriters)?;
         }
         Ok(())
@@ -185,15 +205,12 @@ impl WriterGroup {
 
     /// Ends what [`announce`](Self::announce) began.
     pub fn retract(&self) {
-        // If it fails, the lock file is given up, and the next announcement notices.
-        let _ = self.with_locks(|fd| sys::lock_try(fd, ORDINARY, KernelLock::None));
+        self.announcements.retract();
     }
 
     /// Whether [`announce`](Self::announce) would wait.
     pub fn has_rewriters(&self) -> bool {
-        let found =
-            self.with_locks(|fd| sys::lock_in_the_way(fd, REWRITERS, KernelLock::Exclusive));
-        self.is_shared() && found.is_ok_and(|found| found.is_some())
+        self.is_shared() && self.announcements.is_rewritten()
     }
 
     /// A lease under which ranks may rewrite ranges that they [lock](Lease::lock). `None` if
@@ -224,7 +241,7 @@ impl WriterGroup {
                 thread::yield_now();
                 continue;
             }
-            if sys::lock_in_the_way(fd, ORDINARY, KernelLock::Exclusive)?.is_some() {
+            if !self.announcements.enter() {
                 leave(fd, file)?;
                 return Ok(Entry::Busy);
             }
@@ -234,6 +251,7 @@ impl WriterGroup {
                 sys::lock_try(fd, REWRITERS, KernelLock::Shared)?;
                 return Ok(Entry::Granted);
             }
+            self.announcements.leave();
             leave(fd, file)?;
             if is_first {
                 return Ok(Entry::Refused);
@@ -271,7 +289,7 @@ impl WriterGroup {
         Ok(())
     }
 
-    /// The same for a write that could not be announced and must not be made otherwise.
+    /// The same if the others cannot be waited for.
     fn unshare_or_close(&self) {
         for _ in 0..REOPEN_TRIES {
             match self.unshare() {
@@ -335,6 +353,7 @@ impl Lease for GroupLease {
 
 impl Drop for GroupLease {
     fn drop(&mut self) {
+        self.group.announcements.leave();
         let _ = self.group.with_locks(|fd| leave(fd, self.file.buffered()));
     }
 }
@@ -360,7 +379,7 @@ mod tests {
                 Posix::new().open(&path, &how).unwrap()
             };
             let handles: Vec<_> = (0..count).map(|_| open()).collect();
-            let offer = handles[0].offer_description()?;
+            let offer = handles[0].offer_description(count)?;
             for handle in &handles[1..] {
                 let mailbox = Mailbox::new().unwrap();
                 offer.send(mailbox.address()).unwrap();
@@ -504,15 +523,38 @@ mod tests {
         let guard = group.lock_file.read().unwrap();
         sys::replace_description(guard.as_ref().unwrap().as_fd(), other.as_fd()).unwrap();
         drop(guard);
-        group.announce();
+        assert!(group.rewrite().is_none());
+        let lease = ranks.group(1).rewrite().unwrap();
+        finishes_only_after(|| group.announce(), || drop(lease));
         assert!(!group.is_shared());
-        assert!(ranks.group(1).rewrite().is_none());
+        assert!(
+            ranks.group(1).rewrite().is_none(),
+            "there are two descriptions"
+        );
         group.retract();
         ranks.handles[0]
             .transfer(&Batch::write(0, b"still open"))
             .into_result()
             .unwrap();
         assert!(fs::metadata(format!("/proc/self/fd/{number}")).is_ok());
+    }
+
+    /// As if a rank had been killed: the kernel releases its locks, but it is still counted.
+    #[test]
+    fn ranks_that_are_lost_are_not_waited_for() {
+        let Some(ranks) = Ranks::new(3) else { return };
+        let lost = ranks.group(0).rewrite().unwrap();
+        let range = lost.lock(0..10).unwrap();
+        ranks.group(0).give_up();
+        let other = ranks.group(1).rewrite().unwrap();
+        drop(other.lock(0..10).unwrap());
+        drop(other);
+        let third = ranks.group(2);
+        third.announce();
+        assert!(!third.is_shared());
+        assert!(!lost.is_intact());
+        third.retract();
+        drop((range, lost));
     }
 
     #[test]
@@ -523,7 +565,7 @@ mod tests {
             let path = ranks.directory.path().join(name);
             Posix::new().open(&path, how).unwrap()
         };
-        let offer = || ranks.handles[0].offer_description().unwrap();
+        let offer = || ranks.handles[0].offer_description(2).unwrap();
         let other = open("file", &how);
         let held = other.lock(0..1, LockMode::Shared).unwrap();
         assert!(!other.adopt_description(&offer()));

@@ -239,8 +239,8 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
         self.file.inner.suspend()
     }
 
-    fn offer_description(&self) -> Option<SharedDescription> {
-        self.file.inner.offer_description()
+    fn offer_description(&self, ranks: usize) -> Option<SharedDescription> {
+        self.file.inner.offer_description(ranks)
     }
 
     fn adopt_description(&self, offered: &SharedDescription) -> bool {

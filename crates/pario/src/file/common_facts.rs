@@ -238,8 +238,8 @@ impl Handle for WithFacts {
         self.handle.suspend()
     }
 
-    fn offer_description(&self) -> Option<SharedDescription> {
-        self.handle.offer_description()
+    fn offer_description(&self, ranks: usize) -> Option<SharedDescription> {
+        self.handle.offer_description(ranks)
     }
 
     fn adopt_description(&self, offered: &SharedDescription) -> bool {

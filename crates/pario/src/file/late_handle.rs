@@ -293,8 +293,8 @@ impl Handle for LateHandle {
         }
     }
 
-    fn offer_description(&self) -> Option<SharedDescription> {
-        self.0.opened.get()?.offer_description()
+    fn offer_description(&self, ranks: usize) -> Option<SharedDescription> {
+        self.0.opened.get()?.offer_description(ranks)
     }
 
     fn adopt_description(&self, offered: &SharedDescription) -> bool {

@@ -63,17 +63,12 @@ impl CallSettings {
         };
         let if_free = |direction| view.filter(|_| access::asked(direction, hints).is_none());
         self.reads_one_piece = if_free(Direction::Read);
-        let is_guarded = self.locks_writes() || self.protocol == WriteProtocol::Announced;
-        self.writes_one_piece = if_free(Direction::Write).filter(|_| !is_guarded);
+        self.writes_one_piece = if_free(Direction::Write).filter(|_| !self.locks_writes());
     }
 
     /// Whether every write locks its range.
     pub(crate) fn locks_writes(&self) -> bool {
-        let is_locked = matches!(
-            self.protocol,
-            WriteProtocol::Locked | WriteProtocol::Rewriting
-        );
-        self.hints.pario_rmw == Rmw::Locked || is_locked
+        self.hints.pario_rmw == Rmw::Locked || self.protocol != WriteProtocol::Unlocked
     }
 
     /// Whether writes may write back what they have read under their lock.
@@ -159,8 +154,6 @@ mod tests {
         assert_eq!(with(|it| it.pario_rmw = Rmw::Locked), [true, false]);
         settings.change(|it| it.hints = Arc::default());
         settings.change(|it| it.protocol = WriteProtocol::Locked);
-        assert_eq!(allowed(), [true, false]);
-        settings.change(|it| it.protocol = WriteProtocol::Announced);
         assert_eq!(allowed(), [true, false]);
         settings.change(|it| it.protocol = WriteProtocol::Unlocked);
         let list = with(|it| it.pario_write_method = Some(AccessMethod::List));

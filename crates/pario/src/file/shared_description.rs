@@ -3,16 +3,16 @@
 //! Independent writes with holes cannot rewrite them unless nobody else can be writing. A lease
 //! shows that if the ranks have one description of the file between them. So when a view has
 //! holes that are worth rewriting, rank 0 hands its description to the others, which use it from
-//! then on in place of theirs. From before the ranks agree that all have it, every write on the
-//! handle is announced to the other ranks; once they agree, writes may rewrite. Afterwards the
-//! description stays shared until the file is closed or a lock on the file is needed.
+//! then on in place of theirs. Each rank announces its writes to the others before the ranks
+//! agree that all of them do; only then may writes rewrite. The description stays shared until
+//! the file is closed or a lock on the file is needed.
 
 use std::sync::atomic::Ordering;
 
 use pario_driver::Mailbox;
 use pario_transport::Rank;
 
-use super::{Atomicity, Inner, WriteProtocol};
+use super::{Atomicity, Inner};
 use crate::{Result, access, agree, view::RankViews};
 
 const ROOT: Rank = Rank(0);
@@ -22,29 +22,26 @@ const YES: &[u8] = &[1];
 impl Inner {
     /// Whether independent writes through these views would rewrite holes if the ranks had one
     /// description, and that has not been tried. The same on all ranks.
-    pub(super) fn wants_shared_description(
-        &self,
-        current: WriteProtocol,
-        views: &RankViews,
-    ) -> bool {
-        let facts = self.handle.facts();
-        let is_possible = matches!(current, WriteProtocol::Unlocked | WriteProtocol::Announced)
-            && self.mode.can_read()
-            && self.mode.can_write()
+    fn wants_shared_description(&self, views: &RankViews) -> bool {
+        let is_possible = self.writers.may_have_lease
             && self.comm.size() > 1
             && !self.comm.spans_nodes()
-            && facts.file_system.grants_leases()
             && !self.writers.has_tried_sharing.load(Ordering::Relaxed);
         is_possible
             && self.with_settings(|it| {
-                let is_sieved = |layout| access::is_sieved(layout, facts.block_size, &it.hints);
+                let block_bytes = self.handle.facts().block_size;
+                let is_sieved = |layout| access::is_sieved(layout, block_bytes, &it.hints);
                 it.atomicity == Atomicity::NonAtomic
                     && views.shapes.iter().any(|it| is_sieved(&it.layout))
             })
     }
 
-    /// Has all ranks use one description. *Collective*; nothing changes if some rank cannot.
-    pub(super) fn share_description(&self, current: WriteProtocol) -> Result<WriteProtocol> {
+    /// Has all ranks use one description if writes through these views gain by it.
+    /// *Collective*; nothing changes if some rank cannot.
+    pub(super) fn share_description(&self, views: &RankViews) -> Result<()> {
+        if !self.wants_shared_description(views) {
+            return Ok(());
+        }
         let comm = &*self.comm;
         self.writers
             .has_tried_sharing
@@ -52,11 +49,8 @@ impl Inner {
         let mailbox = Mailbox::new().ok();
         let address = mailbox.as_ref().map(Mailbox::address).unwrap_or_default();
         let addresses = agree::gather(comm, Ok(address.to_vec()))?;
-        // From now on, writes wait until the description is there, and are announced.
-        let announced = WriteProtocol::Announced;
-        self.state.settings.change(|it| it.protocol = announced);
         let offer = || {
-            let offer = self.handle.offer_description();
+            let offer = self.handle.offer_description(addresses.len());
             let is_sent = offer.is_some_and(|offer| {
                 let mut others = addresses.iter().skip(1);
                 others.all(|address| offer.send(address).is_ok())
@@ -68,16 +62,11 @@ impl Inner {
         let group = self.handle.writer_group().filter(|_| has_joined);
         let is_ready = group.is_some_and(|group| self.writer_lock.try_join(group));
         let all = agree::gather(comm, Ok(vec![u8::from(is_ready)]))?;
-        Ok(match all.iter().all(|it| it == YES) {
-            true => {
-                self.writer_lock.allow_rewriting();
-                announced
-            }
-            false => {
-                self.writer_lock.forget_group();
-                current
-            }
-        })
+        match all.iter().all(|it| it == YES) {
+            true => self.writer_lock.allow_rewriting(),
+            false => self.writer_lock.forget_group(),
+        }
+        Ok(())
     }
 
     fn adopt_description(&self, mailbox: Option<Mailbox>) -> bool {

@@ -39,14 +39,13 @@ pub(crate) enum WriteProtocol {
     Locked,
     /// Each locks, and may write back bytes that it has read under the lock.
     Rewriting,
-    /// Each is announced to the other ranks, which use the same open description, or rewrites
-    /// under a lease that they have together.
-    Announced,
 }
 
 /// What a rank knows about the writers of a file.
 #[derive(Debug)]
 pub(crate) struct Writers {
+    /// Whether some writes may rewrite holes under a lease, so that others need a guard.
+    pub(crate) may_have_lease: bool,
     /// Whether rank 0 has a flag.
     is_flagged: bool,
     /// Rank 0's flag.
@@ -59,8 +58,12 @@ pub(crate) struct Writers {
 
 impl Writers {
     /// For a file that is not shared through NFS clients.
-    fn without_flag() -> Writers {
+    fn without_flag(handle: &dyn Handle, mode: Mode, hints: &Hints) -> Writers {
         Writers {
+            may_have_lease: mode.can_read()
+                && mode.can_write()
+                && hints.pario_rmw == Rmw::Automatic
+                && handle.facts().file_system.grants_leases(),
             is_flagged: false,
             flag: Mutex::new(None),
             lacks_locks: AtomicBool::new(false),
@@ -82,7 +85,8 @@ impl Writers {
             && mode.can_write()
             && sharing.require_locks("").is_ok();
         if !is_concerned {
-            return Ok((Writers::without_flag(), WriteProtocol::Unlocked));
+            let writers = Writers::without_flag(handle, mode, hints);
+            return Ok((writers, WriteProtocol::Unlocked));
         }
         // Without a flag, writes go on as if this was the only handle.
         let flag = match comm.rank() {
@@ -107,7 +111,7 @@ impl Writers {
         let writers = Writers {
             is_flagged: told.first() == Some(&1),
             flag: Mutex::new(flag),
-            ..Writers::without_flag()
+            ..Writers::without_flag(handle, mode, hints)
         };
         Ok((writers, protocol))
     }
@@ -117,7 +121,7 @@ impl Writers {
         let flag = self.flag.lock().unwrap_or_else(PoisonError::into_inner);
         let set = flag.as_ref().map(|flag| match wanted {
             WriteProtocol::Rewriting => flag.claim(),
-            _ => flag.share(),
+            WriteProtocol::Locked | WriteProtocol::Unlocked => flag.share(),
         });
         // A flag that cannot be changed is as before.
         let is_held = matches!(set, Some(Ok(FlagState::Held)));
@@ -139,9 +143,6 @@ impl Inner {
         let (current, is_automatic) =
             self.with_settings(|it| (it.protocol, it.hints.pario_rmw == Rmw::Automatic));
         let writers = &self.writers;
-        if is_automatic && self.wants_shared_description(current, views) {
-            return self.share_description(current);
-        }
         if !writers.is_flagged || !is_automatic {
             return Ok(current);
         }

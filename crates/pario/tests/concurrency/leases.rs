@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use pario::{Atomicity, File, Info, Result};
+use pario::{Atomicity, File, Info, Result, View};
 use pario_driver::{
     Access, Create, Driver, Log, Mapped, OpenHow, Operation, Posix, Uring, WrappedDriver,
 };
@@ -167,5 +167,42 @@ fn ranks_share_a_lease_before_and_after_atomic_mode() {
         let rewrites: Vec<_> = result.unwrap().unwrap();
         let rewrites: Vec<_> = rewrites.iter().map(|reads| *reads > 0).collect();
         assert_eq!(rewrites, [true, false, false, true]);
+    }
+}
+
+/// A write in the background may have a lease, under the view that it began with.
+#[test]
+fn writes_through_the_next_view_are_not_lost() {
+    const HOLE_AT: u64 = PIECE;
+    let watchdog = Watchdog::new(STEP_MAX);
+    for ranks in [1, 2] {
+        for round in 0..20u8 {
+            watchdog.step(format!("{ranks} ranks, round {round}"));
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("file");
+            let driver = Careless::over(Posix::new(), Locks::Kept);
+            let results = threads::run(ranks, |comm| -> Result<Vec<u8>> {
+                let file = File::open_with(&comm, driver.clone(), &path, NEW, &Info::new())?;
+                file.set_view(&view(&*comm)?)?;
+                let request = file.iwrite_at(0, vec![1u8; (PIECES * PIECE) as usize])?;
+                file.set_view(&View::bytes())?;
+                let at = HOLE_AT + u64::from(comm.rank().0) * 8;
+                let mut found = vec![0; 8];
+                for value in 1..200u8 {
+                    file.write_at(at, &[value; 8])?;
+                    file.read_at(at, &mut found)?;
+                    if found != [value; 8] {
+                        break;
+                    }
+                }
+                request.wait()?;
+                file.read_at(at, &mut found)?;
+                file.close()?;
+                Ok(found)
+            });
+            for found in results {
+                assert_eq!(found.unwrap().unwrap(), [199; 8], "{ranks} ranks");
+            }
+        }
     }
 }
