@@ -2,7 +2,7 @@
 //! while calls do.
 
 use std::{
-    io,
+    fmt, io,
     ops::Deref,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
@@ -182,6 +182,11 @@ impl<T> WeakAccess<T> {
         self.shared.enter()
     }
 
+    /// Makes later calls fail, as closing does, without waiting for those inside.
+    pub(crate) fn abandon(&self) {
+        *self.shared.current_mut() = None;
+    }
+
     /// Puts what `make` makes of the resource in its place, unless closed. Calls
     /// that are inside keep the old one; the last of them to leave closes it.
     pub(crate) fn replace(
@@ -219,6 +224,18 @@ impl<T> Shared<T> {
             resource: Some(resource),
             shared: self.clone(),
         })
+    }
+}
+
+impl<T> fmt::Debug for WeakAccess<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakAccess").finish_non_exhaustive()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for ResourceGuard<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ResourceGuard").field(&**self).finish()
     }
 }
 

@@ -11,7 +11,8 @@ use std::{
 
 use crate::{
     Advice, Batch, Capabilities, Creation, Direction, Facts, FileIdentity, FileSystem, Lease,
-    LockMode, MountView, OnePiece, OpenHow, Placement, RangeLock, Suspension, WriterFlag, detect,
+    LockMode, MountView, OnePiece, OpenHow, Placement, RangeLock, SharedDescription, Suspension,
+    WriterFlag, WriterGroup, detect,
 };
 
 /// Access to one kind of file system.
@@ -153,6 +154,26 @@ pub trait Handle: Send + Sync + Debug {
     /// have a [`lease`](Handle::lease). `None` if the file is in use, locked, or could
     /// not be opened again.
     fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
+        None
+    }
+
+    /// Lets so many ranks, this one included, use the open description of this handle. `None` if the file is in use
+    /// or locked, or where leases do not tell who has a file open.
+    fn offer_description(&self, ranks: usize) -> Option<SharedDescription> {
+        let _ = ranks;
+        None
+    }
+
+    /// Uses a description of the same file that another rank has offered, in place of this
+    /// handle's; returns whether it does. It does not if the file is in use or locked. Locks
+    /// on the file need a description that is not shared, so taking one ends this.
+    fn adopt_description(&self, offered: &SharedDescription) -> bool {
+        let _ = offered;
+        false
+    }
+
+    /// What coordinates writes with the ranks that use the same description.
+    fn writer_group(&self) -> Option<Arc<WriterGroup>> {
         None
     }
 

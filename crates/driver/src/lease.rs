@@ -1,6 +1,8 @@
 //! Exclusive use of a file.
 
-use std::fmt::Debug;
+use std::{fmt::Debug, io, ops::Range};
+
+use crate::RangeLock;
 
 /// Proof that nobody else uses a file: no one has it open except through the handle
 /// that granted the lease, in this program or any other, and whoever opens it waits
@@ -10,6 +12,13 @@ pub trait Lease: Send + Debug {
     /// who wait are let in after some seconds, so the holder of a lease that is not
     /// intact gives up what it needs the lease for and drops it.
     fn is_intact(&self) -> bool;
+
+    /// Waits until no other rank that writes under the same lease has locked the range, and
+    /// locks it. `None` if there are no others.
+    fn lock(&self, range: Range<u64>) -> io::Result<Option<RangeLock>> {
+        let _ = range;
+        Ok(None)
+    }
 }
 
 /// A handle whose file is closed so that another handle can have a [`Lease`] on it;

@@ -90,7 +90,9 @@ pub use pario_types::{
     Client, Coherence, Component, Direction, LockProtocol, PlacedPart, Placement, Server, Storage,
     Stripes, Striping,
 };
-pub use posix::{CallAction, Interference, Posix, SystemCall};
+pub use posix::{
+    CallAction, Interference, Mailbox, Posix, SharedDescription, SystemCall, WriterGroup,
+};
 pub use resolve::{
     DriverEntry, REGISTRY, Resolved, file_system_of, known as known_driver, mount_of,
     mount_of_directory, resolve,

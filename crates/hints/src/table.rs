@@ -121,10 +121,11 @@ hints! {
     /// one side takes would protect nothing. `automatic` is `never`, except that
     /// on NFS seen through several clients it is `locked` while the view of any
     /// rank has small pieces with gaps: every piece would be a request to the
-    /// server otherwise; and that collective writes on one node and writes of a
-    /// single rank to local file systems do so if the kernel grants a lease,
-    /// because nobody else has the file open. Whoever opens the file at that
-    /// moment waits for a few milliseconds.
+    /// server otherwise; and that writes of ranks on one node to local file
+    /// systems do so if the kernel grants a lease, because nobody else has the
+    /// file open. Whoever opens the file at that moment waits for a few
+    /// milliseconds. Independent writes of several ranks then use one open
+    /// description of the file.
     pario_rmw: Rmw = Rmw::Automatic, Words::<Rmw>::ANY;
     Noncontiguous, File, Open;
 

@@ -90,8 +90,9 @@ fn find(
 }
 
 fn transfer(file: &Inner, call: Call, memory: &Memory, start: u64) -> Result<Status> {
-    // Only files opened UNIQUE_OPEN are subject to writes that must be alone.
-    let is_guarded = call.direction == Direction::Write && file.mode.contains(Mode::UNIQUE_OPEN);
+    // Other files are not subject to writes that must be alone.
+    let is_guarded = call.direction == Direction::Write
+        && (file.mode.contains(Mode::UNIQUE_OPEN) || file.writers.may_have_lease);
     let _guard = is_guarded.then(|| file.writer_lock.shared());
     let piece = MemorySpan::of(memory).at(start);
     let piece = piece.expect("only contiguous memory gets here");

@@ -537,34 +537,38 @@ impl Operation {
         if self.settings.rewrites_locked() {
             return Err(ReadModifyWrite::Locked);
         }
-        if self.file.comm.size() > 1 || !is_unique && rmw == Rmw::Never {
+        // Locks of atomic accesses are on descriptions that are not shared.
+        let group = writer_lock.rewriting_group().filter(|_| !self.is_atomic());
+        let has_other_ranks = self.file.comm.size() > 1 && group.is_none();
+        if has_other_ranks || !is_unique && rmw == Rmw::Never {
             return forbidden(
-                "others may write: the file is not opened by a single rank with UNIQUE_OPEN, and the hint pario_rmw is not locked",
+                "others may write: the file is not opened by a single rank with UNIQUE_OPEN, the ranks do not have one open description on a local file system, and the hint pario_rmw is not locked",
             );
         }
+        let needs_lease = group.is_some() || !is_unique;
         let transfer = self.transfer(alone);
         if transfer.method() != AccessMethod::Sieve {
             return Ok(Exclusion::on_handle(writer_lock.shared()));
         }
-        if !is_unique && !transfer.is_worth_lease() {
-            return forbidden(
-                "others may write: the file is not opened with UNIQUE_OPEN, and a lease on it would take too long",
-            );
+        if needs_lease && !transfer.is_worth_lease(group.is_some()) {
+            return forbidden("others may write, and a lease on the file would take too long");
         }
         let Some(guard) = writer_lock.try_exclusive() else {
             return forbidden("another write on this handle is under way");
         };
-        if is_unique {
+        if !needs_lease {
             return Ok(Exclusion::on_handle(guard));
         }
-        match self.file.handle.lease() {
+        let lease = match group {
+            Some(group) => group.rewrite(),
+            None => self.file.handle.lease(),
+        };
+        match lease {
             Some(lease) => Ok(Exclusion {
                 lease: Some(lease),
                 ..Exclusion::on_handle(guard)
             }),
-            None => forbidden(
-                "others may write: the file is not opened with UNIQUE_OPEN, and the kernel grants no lease on it",
-            ),
+            None => forbidden("others may write, and there is no lease on the file"),
         }
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! The lock separates a read-modify-write that must be alone from all other writes on the
 //! handle; the number of pending requests must be zero in some collective calls.
+//!
+//! Where other ranks may rewrite ranges through the same open description, the handle's ordinary
+//! writes are announced to them: the first of those under way announces, the last retracts.
 
 use std::{
     sync::{
@@ -10,6 +13,8 @@ use std::{
     },
     time::Duration,
 };
+
+use pario_driver::WriterGroup;
 
 use crate::condition::Condition;
 
@@ -23,6 +28,20 @@ pub(crate) struct WriterLock {
 struct Writers {
     ordinary: usize,
     alone: bool,
+    /// The ranks that use the same open description.
+    group: Option<Arc<WriterGroup>>,
+    /// Whether all ranks announce their writes, so that they may rewrite.
+    may_rewrite: bool,
+    announcement: Announcement,
+}
+
+/// Whether the group knows of ordinary writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Announcement {
+    #[default]
+    None,
+    UnderWay,
+    Made,
 }
 
 /// Held while a write is under way.
@@ -39,13 +58,29 @@ impl WriterLock {
 
     /// Whether `shared` would wait.
     pub(crate) fn is_closed(&self) -> bool {
-        self.state().alone
+        let state = self.state();
+        let waits_for_others = match (&state.group, state.announcement) {
+            (None, _) | (_, Announcement::Made) => false,
+            (_, Announcement::UnderWay) => true,
+            (Some(group), Announcement::None) => group.has_rewriters(),
+        };
+        state.alone || waits_for_others
     }
 
-    /// Waits while an exclusive guard is held.
+    /// Waits while an exclusive guard is held, or another rank rewrites.
     pub(crate) fn shared(self: &Arc<WriterLock>) -> WriteGuard {
-        let mut state = self.changed.wait_while(self.state(), |state| state.alone);
+        let waits =
+            |state: &mut Writers| state.alone || state.announcement == Announcement::UnderWay;
+        let mut state = self.changed.wait_while(self.state(), waits);
         state.ordinary += 1;
+        let group = state.group.clone();
+        if let Some(group) = group.filter(|_| state.announcement == Announcement::None) {
+            state.announcement = Announcement::UnderWay;
+            drop(state);
+            group.announce();
+            self.state().announcement = Announcement::Made;
+            self.changed.notify_all();
+        }
         WriteGuard {
             writer_lock: self.clone(),
             alone: false,
@@ -64,6 +99,36 @@ impl WriterLock {
             alone: true,
         })
     }
+
+    /// The group whose ranks may rewrite, once this rank holds an exclusive guard.
+    pub(crate) fn rewriting_group(&self) -> Option<Arc<WriterGroup>> {
+        let state = self.state();
+        state.group.clone().filter(|_| state.may_rewrite)
+    }
+
+    /// Announces writes to a group from now on; fails if one is under way.
+    pub(crate) fn try_join(&self, group: Arc<WriterGroup>) -> bool {
+        let mut state = self.state();
+        let is_idle = !state.alone && state.ordinary == 0;
+        if is_idle {
+            state.group = Some(group);
+            state.may_rewrite = false;
+        }
+        is_idle
+    }
+
+    /// Announces no more writes, unless one is under way: nobody rewrites.
+    pub(crate) fn forget_group(&self) {
+        let mut state = self.state();
+        if state.ordinary == 0 {
+            state.group = None;
+        }
+    }
+
+    /// Lets writes rewrite, now that all ranks announce theirs.
+    pub(crate) fn allow_rewriting(&self) {
+        self.state().may_rewrite = true;
+    }
 }
 
 impl Drop for WriteGuard {
@@ -73,6 +138,12 @@ impl Drop for WriteGuard {
             state.alone = false;
         } else {
             state.ordinary -= 1;
+            if state.ordinary == 0 && state.announcement == Announcement::Made {
+                state.announcement = Announcement::None;
+                if let Some(group) = &state.group {
+                    group.retract();
+                }
+            }
         }
         self.writer_lock.changed.notify_all();
     }

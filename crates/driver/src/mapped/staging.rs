@@ -12,7 +12,7 @@
 use std::{
     io,
     ops::{Deref, DerefMut, Range},
-    os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, OwnedFd},
     sync::Mutex,
 };
 
@@ -83,13 +83,7 @@ impl Staging {
         if sys::file_size_limit()? < BYTES as u64 {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        // SAFETY: the name is terminated.
-        let fd = unsafe { libc::memfd_create(c"pario-staging".as_ptr(), libc::MFD_CLOEXEC) };
-        if fd == -1 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: just created, so nothing else owns it.
-        let file = unsafe { OwnedFd::from_raw_fd(fd) };
+        let file = sys::memory_file(c"pario-staging")?;
         // With its memory allocated, storing into it cannot fail.
         sys::allocate(file.as_fd(), BYTES as i64)?;
         let memory = Mapping::new(file.as_fd(), 0..BYTES as u64)?;

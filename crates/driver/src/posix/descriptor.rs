@@ -127,6 +127,31 @@ impl Descriptor {
         })
     }
 
+    /// Uses the description of another descriptor of the same file from now on, under the same
+    /// number. Nothing may use this one meanwhile.
+    pub(super) fn adopt(&self, other: BorrowedFd<'_>) -> io::Result<()> {
+        let (mine, theirs) = (sys::identity(self.buffered())?, sys::identity(other)?);
+        let is_same = (mine.device, mine.inode) == (theirs.device, theirs.inode);
+        if !is_same || sys::access_mode(other)? != self.access || self.direct.is_some() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        if let Some(stores) = &self.stores {
+            stores.forget_mapping();
+        }
+        sys::replace_description(self.buffered(), other)
+    }
+
+    /// Uses a description that no other rank has from now on, under the same number.
+    pub(super) fn unshare(&self) -> io::Result<()> {
+        let own = self.reopen()?;
+        sys::replace_description(self.buffered(), own.buffered())
+    }
+
+    /// Another descriptor of the same description.
+    pub(super) fn duplicate(&self) -> io::Result<OwnedFd> {
+        self.buffered.try_clone()
+    }
+
     /// Closes the file in such a way that it can be opened again; returned unchanged if it
     /// could not be.
     pub(super) fn park(self) -> Result<Parked, Box<Self>> {

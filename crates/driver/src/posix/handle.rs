@@ -4,18 +4,21 @@ use std::{
     fmt, io,
     num::NonZeroU32,
     ops::Range,
-    os::fd::AsRawFd,
+    os::fd::{AsFd, AsRawFd},
     path::{Path, PathBuf},
-    sync::{Mutex, OnceLock},
+    sync::{Arc, Mutex},
 };
 
 use super::{
+    announcements,
     calls::{Calls, SystemCall},
     descriptor::{Descriptor, ListMethod, Means, Striped, access_flags, create_flags},
-    lease::{FileLease, Suspended},
+    lease::{self, FileLease, Suspended},
     locks::Locks,
+    passing::SharedDescription,
     preallocate::{self, Filling},
     sys, transfer,
+    writer_group::{Lost, WriterGroup},
 };
 use crate::{
     Access, Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity,
@@ -49,7 +52,9 @@ pub(crate) struct PosixHandle {
     /// What was last advised.
     advice: Mutex<Option<Advice>>,
     /// Why the file could not be opened again after a suspension.
-    lost: OnceLock<(io::ErrorKind, String)>,
+    lost: Lost,
+    /// The ranks that use the same description.
+    group: Mutex<Option<Arc<WriterGroup>>>,
     written: WriteBack,
 }
 
@@ -101,7 +106,8 @@ impl PosixHandle {
             group_lock: GroupLock::default(),
             is_leasable,
             advice: Mutex::default(),
-            lost: OnceLock::new(),
+            lost: Lost::default(),
+            group: Mutex::default(),
             written: WriteBack::default(),
         })
     }
@@ -174,6 +180,42 @@ impl PosixHandle {
     fn check_movable(&self, batch: &Batch<'_>) -> io::Result<()> {
         self.how.access.require(batch.direction())?;
         batch.require_addressable()
+    }
+
+    /// The group, if this rank uses the same description as others.
+    fn shared_group(&self) -> Option<Arc<WriterGroup>> {
+        let group = lock(&self.group).clone();
+        group.filter(|group| group.is_shared())
+    }
+
+    /// Gives this handle a description of its own, which locks need.
+    fn unshare(&self) -> io::Result<()> {
+        self.shared_group().map_or(Ok(()), |group| group.unshare())
+    }
+
+    /// Joins the ranks that use a description, while nothing uses the file. `of` returns what
+    /// they share.
+    fn join<T>(&self, of: impl FnOnce(&Descriptor) -> Option<T>) -> Option<T>
+    where
+        T: std::borrow::Borrow<SharedDescription>,
+    {
+        if !self.is_leasable || !lease::last_long_enough() {
+            return None;
+        }
+        let (file, vacancy) = self.file.suspend()?;
+        let joined = match self.locks.is_empty() {
+            true => of(&file),
+            false => None,
+        };
+        let joined = joined.and_then(|shared| {
+            let (file, lost) = (self.file.weak(), self.lost.clone());
+            let lock_file = shared.borrow().lock_file.as_fd();
+            let group = WriterGroup::new(file, lock_file, lost).ok()?;
+            *lock(&self.group) = Some(Arc::new(group));
+            Some(shared)
+        });
+        vacancy.put_back(file);
+        joined
     }
 
     /// Puts written data on storage.
@@ -350,11 +392,13 @@ impl Handle for PosixHandle {
     }
 
     fn lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<RangeLock> {
+        self.unshare()?;
         let lock = self.locks.take(&self.file, range, mode, OnConflict::Wait)?;
         Ok(lock.expect("a patient request ends with the lock or an error"))
     }
 
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
+        self.unshare()?;
         self.locks.take(&self.file, range, mode, OnConflict::Try)
     }
 
@@ -399,7 +443,31 @@ impl Handle for PosixHandle {
         if !self.is_leasable {
             return None;
         }
+        if self.shared_group().is_some() {
+            return Some(Box::new(StillOpen));
+        }
         Some(Box::new(Suspended::new(self)?))
+    }
+
+    fn offer_description(&self, ranks: usize) -> Option<SharedDescription> {
+        self.join(|file| {
+            Some(SharedDescription {
+                file: file.duplicate().ok()?,
+                lock_file: announcements::file(ranks).ok()?,
+            })
+        })
+    }
+
+    fn adopt_description(&self, offered: &SharedDescription) -> bool {
+        let joined = self.join(|file| {
+            file.adopt(offered.file.as_fd()).ok()?;
+            Some(offered)
+        });
+        joined.is_some()
+    }
+
+    fn writer_group(&self) -> Option<Arc<WriterGroup>> {
+        self.shared_group()
     }
 
     fn check(&self) -> io::Result<()> {
@@ -446,10 +514,19 @@ impl Handle for PosixHandle {
         // Closing releases the lock, but someone may have waited for it.
         let released = self.locks.check_released(&self.file);
         let file = self.file.close().map_err(|error| self.closed(error))?;
+        if let Some(group) = lock(&self.group).take() {
+            group.give_up();
+        }
         let closed = self.written.settle(file.close());
         closed.and(self.file.replaced_outcome()).and(released)
     }
 }
+
+/// In the place of a suspension where the ranks have one description: there is nothing to close.
+#[derive(Debug)]
+struct StillOpen;
+
+impl Suspension for StillOpen {}
 
 impl fmt::Debug for PosixHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -30,11 +30,11 @@ use crate::{
 const BREAK_SECONDS_MIN: u64 = 10;
 
 /// How often a file is opened again if the process has run out of descriptors or memory.
-const REOPEN_TRIES: u32 = 100;
-const REOPEN_PAUSE: Duration = Duration::from_millis(10);
+pub(super) const REOPEN_TRIES: u32 = 100;
+pub(super) const REOPEN_PAUSE: Duration = Duration::from_millis(10);
 
 /// Whether this kernel's leases last long enough.
-fn last_long_enough() -> bool {
+pub(super) fn last_long_enough() -> bool {
     static LONG_ENOUGH: OnceLock<bool> = OnceLock::new();
     *LONG_ENOUGH.get_or_init(|| {
         let seconds = std::fs::read_to_string("/proc/sys/fs/lease-break-time");
@@ -139,7 +139,7 @@ fn reopened(mut parked: Parked) -> io::Result<Descriptor> {
     parked.unpark().map_err(|(_, error)| error)
 }
 
-fn is_transient(error: &io::Error) -> bool {
+pub(super) fn is_transient(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR)

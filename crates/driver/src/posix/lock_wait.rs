@@ -49,6 +49,7 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(15 * 60);
 #[derive(Debug)]
 pub(crate) struct LockWait {
     since: Instant,
+    yield_for: Duration,
     sleep: Duration,
     /// How long the shortest refusal took.
     refusal: Duration,
@@ -66,12 +67,21 @@ impl LockWait {
         let now = Instant::now();
         LockWait {
             since: now,
+            yield_for: YIELD_FOR,
             sleep: FIRST_SLEEP,
             refusal: Duration::MAX,
             holds: 1,
             look_at: now + LOOK_EVERY,
             in_the_way: None,
             give_up_after: GIVE_UP_AFTER,
+        }
+    }
+
+    /// As [`new`](Self::new), but yields for another time before the first sleep.
+    pub(crate) fn yielding(yield_for: Duration) -> LockWait {
+        LockWait {
+            yield_for,
+            ..LockWait::new()
         }
     }
 
@@ -86,7 +96,7 @@ impl LockWait {
     ) -> io::Result<()> {
         let now = Instant::now();
         self.refusal = self.refusal.min(now - tried);
-        if now - self.since < YIELD_FOR {
+        if now - self.since < self.yield_for {
             thread::yield_now();
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! Mounted file systems, through libc's file calls.
 
+mod announcements;
 mod calls;
 mod descriptor;
 mod direct;
@@ -7,16 +8,20 @@ mod handle;
 mod lease;
 mod lock_wait;
 mod locks;
+mod passing;
 mod preallocate;
 pub(crate) mod sys;
 mod transfer;
+mod writer_group;
 
 pub(crate) use calls::Calls;
 pub use calls::{CallAction, Interference, SystemCall};
 pub(crate) use descriptor::{Descriptor, ListMethod};
 pub(crate) use handle::{PosixHandle, Setup};
 pub(crate) use lock_wait::LockWait;
+pub use passing::{Mailbox, SharedDescription};
 pub(crate) use transfer::{run_steps, step};
+pub use writer_group::WriterGroup;
 
 use std::{io, path::Path, sync::Arc};
 

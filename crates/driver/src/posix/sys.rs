@@ -73,6 +73,32 @@ pub(crate) fn reopen(fd: BorrowedFd<'_>, flags: c_int) -> io::Result<OwnedFd> {
     )
 }
 
+/// Makes `target` a descriptor of the same description as `source`, in place of its own, which
+/// is closed.
+pub(crate) fn replace_description(
+    target: BorrowedFd<'_>,
+    source: BorrowedFd<'_>,
+) -> io::Result<()> {
+    let (target, source) = (target.as_raw_fd(), source.as_raw_fd());
+    // SAFETY: both are open; whoever uses `target` finds a descriptor there all the time.
+    repeated(|| unsafe { libc::dup3(source, target, libc::O_CLOEXEC) }).map(drop)
+}
+
+/// The accesses that a descriptor allows: `O_RDONLY`, `O_WRONLY` or `O_RDWR`.
+pub(crate) fn access_mode(fd: BorrowedFd<'_>) -> io::Result<c_int> {
+    // SAFETY: no memory is passed.
+    let flags = repeated(|| unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) })?;
+    Ok(flags & libc::O_ACCMODE)
+}
+
+/// A file in memory without a name in the file system.
+pub(crate) fn memory_file(name: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: the name is terminated.
+    let fd = repeated(|| unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) })?;
+    // SAFETY: just created, so nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 /// Closes. The descriptor is gone whatever the result; Linux frees it even when
 /// interrupted, so `EINTR` is not a failure.
 pub(crate) fn close(fd: OwnedFd) -> io::Result<()> {

@@ -20,7 +20,7 @@ use std::{
 use crate::{
     Advice, Batch, Capabilities, Completion, Creation, Direction, Driver, Facts, FileIdentity,
     FileSystem, Handle, Latency, Lease, LockMode, MountView, OpenHow, Outcome, Placement,
-    RangeLock, Suspension, WriterFlag,
+    RangeLock, SharedDescription, Suspension, WriterFlag, WriterGroup,
 };
 
 /// An operation of a driver.
@@ -237,6 +237,18 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
 
     fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
         self.file.inner.suspend()
+    }
+
+    fn offer_description(&self, ranks: usize) -> Option<SharedDescription> {
+        self.file.inner.offer_description(ranks)
+    }
+
+    fn adopt_description(&self, offered: &SharedDescription) -> bool {
+        self.file.inner.adopt_description(offered)
+    }
+
+    fn writer_group(&self) -> Option<Arc<WriterGroup>> {
+        self.file.inner.writer_group()
     }
 
     fn size(&self) -> io::Result<u64> {

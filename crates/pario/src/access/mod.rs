@@ -22,7 +22,7 @@ pub(crate) use page_aliasing::is_staged;
 pub use pario_hints::AccessMethod;
 pub(crate) use resolved::{MemoryData, ResolvedAccess};
 pub use select::Selection;
-pub(crate) use select::{ReadModifyWrite, asked, sieve_extent};
+pub(crate) use select::{ReadModifyWrite, asked, is_sieved, sieve_extent};
 pub(crate) use staging::Buffers;
 pub(crate) use submitted::submitted;
 pub(crate) use transfer::{Moved, Transfer};

@@ -1,10 +1,11 @@
 //! Selects direct, list or sieving access, per access, from the pattern, the
 //! hints and the safety of read-modify-write, and explains the selection.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use pario_driver::{Direction, Handle};
 use pario_hints::{AccessMethod, Hints, Sieving};
+use pario_layout::{Layout, Monotonicity};
 
 use crate::file::REQUEST_BYTES;
 
@@ -211,6 +212,47 @@ fn select(pattern: &Pattern, hints: &Hints) -> (AccessMethod, Reason) {
             Some(_) => list,
         },
     }
+}
+
+/// Whether long accesses through a view with this layout would be written by sieving if there
+/// was no other writer.
+pub(crate) fn is_sieved(layout: &Layout, block_bytes: u64, hints: &Hints) -> bool {
+    if layout.is_dense() || layout.size() == 0 {
+        return false;
+    }
+    let data = 0..layout.size().saturating_mul(2);
+    let stats = layout.piece_stats(data.clone());
+    let pattern = Pattern {
+        direction: Direction::Write,
+        pieces: stats.pieces,
+        bytes: stats.bytes,
+        span: stats.span,
+        increasing: layout.order() == Monotonicity::Increasing,
+        block_aligned: consists_of_blocks(layout, data, 0, block_bytes),
+        stored: false,
+        staged: false,
+        read_modify_write: ReadModifyWrite::Alone,
+        each_piece_is_a_request: false,
+    };
+    method(&pattern, hints) == AccessMethod::Sieve
+}
+
+/// Whether all pieces of a view's data are whole blocks.
+pub(super) fn consists_of_blocks(
+    layout: &Layout,
+    data: Range<u64>,
+    displacement: u64,
+    block_bytes: u64,
+) -> bool {
+    let pieces = layout.piece_stats(data.clone()).pieces;
+    pieces > 1
+        && layout.runs(data).next().is_some_and(|run| {
+            let start = displacement.wrapping_add_signed(run.offset);
+            run.count == pieces
+                && [start, run.len, run.stride.unsigned_abs()]
+                    .iter()
+                    .all(|number| number.is_multiple_of(block_bytes.max(1)))
+        })
 }
 
 /// The length up to which a piece with the gap after it is moved as a whole. Where every piece is a

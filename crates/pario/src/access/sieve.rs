@@ -93,6 +93,12 @@ impl<'a> Window<'a> {
     }
 
     fn write(&self, job: &Job<'_>, buffer: &mut [u8]) -> Outcome {
+        // Other ranks may write under the same lease.
+        let range = self.start..self.end;
+        let _lock = match job.lease.map_or(Ok(None), |lease| lease.lock(range)) {
+            Ok(lock) => lock,
+            Err(error) => return Outcome::failed(0, error),
+        };
         if self.has_holes() && !is_alone(job) {
             return self.write_pieces(job);
         }

@@ -24,8 +24,9 @@ const GATHER_BELOW_BYTES: u64 = 4096;
 /// between the copy and the transfer.
 const STAGE_BYTES: u64 = 64 << 10;
 
-/// A lease takes as long as writing a few pieces.
+/// A lease takes as long as writing a few pieces, and longer if ranks share it.
 const LEASE_PIECES_MIN: u64 = 16;
+const SHARED_LEASE_PIECES_MIN: u64 = 64;
 
 /// The maximum size of an element in a file; staging buffers have space for one
 /// more.
@@ -66,9 +67,13 @@ impl Transfer<'_> {
         select::method(&self.pattern(), self.hints)
     }
 
-    /// Whether writing the pieces one by one would take longer than a lease.
-    pub(crate) fn is_worth_lease(&self) -> bool {
-        self.pattern().pieces >= LEASE_PIECES_MIN
+    /// Whether writing the pieces otherwise would take longer than a lease.
+    pub(crate) fn is_worth_lease(&self, is_shared: bool) -> bool {
+        let least = match is_shared {
+            true => SHARED_LEASE_PIECES_MIN,
+            false => LEASE_PIECES_MIN,
+        };
+        self.pattern().pieces >= least
     }
 
     pub(crate) fn explain(&self) -> Selection {
@@ -262,19 +267,10 @@ impl Transfer<'_> {
             let stats = layout.piece_stats(data.clone());
             (stats.pieces, stats.span)
         };
-        let block = self.handle.facts().block_size.max(1);
-        let block_aligned = pieces > 1
-            && layout.runs(data).next().is_some_and(|run| {
-                let start = self
-                    .access
-                    .view
-                    .displacement()
-                    .wrapping_add_signed(run.offset);
-                run.count == pieces
-                    && [start, run.len, run.stride.unsigned_abs()]
-                        .iter()
-                        .all(|number| number.is_multiple_of(block))
-            });
+        let displacement = access.view.displacement();
+        let block_bytes = self.handle.facts().block_size;
+        let block_aligned =
+            pieces > 1 && select::consists_of_blocks(layout, data, displacement, block_bytes);
         Pattern {
             direction: self.access.direction,
             pieces,

@@ -11,7 +11,7 @@ use std::{io, num::NonZeroU32, ops::Range, path::PathBuf, sync::Arc};
 use pario_driver::{
     Advice, Batch, Client, Coherence, Completion, Creation, Direction, Facts, FileIdentity,
     FileSystem, Handle, Latency, Lease, LockMode, LockReach, MountView, Outcome, Placement,
-    RangeLock, Striping, Suspension, WriterFlag,
+    RangeLock, SharedDescription, Striping, Suspension, WriterFlag, WriterGroup,
 };
 
 /// The name of the file system if ranks see several kinds of it.
@@ -246,6 +246,18 @@ impl Handle for WithFacts {
 
     fn suspend(&self) -> Option<Box<dyn Suspension + '_>> {
         self.handle.suspend()
+    }
+
+    fn offer_description(&self, ranks: usize) -> Option<SharedDescription> {
+        self.handle.offer_description(ranks)
+    }
+
+    fn adopt_description(&self, offered: &SharedDescription) -> bool {
+        self.handle.adopt_description(offered)
+    }
+
+    fn writer_group(&self) -> Option<Arc<WriterGroup>> {
+        self.handle.writer_group()
     }
 
     fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {

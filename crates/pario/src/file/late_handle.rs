@@ -19,7 +19,7 @@ use std::{
 use pario_driver::{
     Advice, Batch, Completion, Create, Creation, Direction, Driver, Facts, FileComparison,
     FileIdentity, Handle, Latency, Lease, LockMode, OpenHow, Outcome, Placement, RangeLock,
-    Suspension,
+    SharedDescription, Suspension, WriterGroup,
 };
 
 /// How the file is opened.
@@ -298,6 +298,19 @@ impl Handle for LateHandle {
             Some(handle) => handle.suspend(),
             None => Some(Box::new(Unopened { _state: state })),
         }
+    }
+
+    fn offer_description(&self, ranks: usize) -> Option<SharedDescription> {
+        self.0.opened.get()?.offer_description(ranks)
+    }
+
+    fn adopt_description(&self, offered: &SharedDescription) -> bool {
+        let opened = self.0.opened.get();
+        opened.is_some_and(|handle| handle.adopt_description(offered))
+    }
+
+    fn writer_group(&self) -> Option<Arc<WriterGroup>> {
+        self.0.opened.get()?.writer_group()
     }
 
     fn unlock_group(&self) -> io::Result<()> {

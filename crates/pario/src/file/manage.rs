@@ -1,6 +1,6 @@
 //! Size, storage, durability, atomicity and hints.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use pario_driver::{Creation, Facts, Handle};
 use pario_hints::Info;
@@ -121,6 +121,11 @@ impl File {
             )
             .map_err(|error| inner.name_error(error, "set_atomicity"))?;
         inner.state.settings.change(|it| it.atomicity = atomicity);
+        if atomicity == Atomicity::Atomic {
+            // The locks of atomic accesses need a description per rank.
+            let has_tried = &inner.writers.has_tried_sharing;
+            has_tried.store(false, Ordering::Relaxed);
+        }
         Ok(())
     }
 

@@ -17,6 +17,7 @@ mod pointers;
 mod rank_views;
 mod same_file;
 mod settings;
+mod shared_description;
 mod sharing;
 mod usable;
 mod views;

@@ -140,6 +140,7 @@ impl Inner {
     ) -> Result<Hinting> {
         self.meet(CollectiveCall::SetView, mine.as_ref().err())?;
         let (rank_views, hinting) = rank_views::exchange(&*self.comm, &mine, hinting, before)?;
+        self.share_description(&rank_views)?;
         let protocol = self.write_protocol(&rank_views)?;
         let view = Arc::new(mine?.with_rank_views(rank_views));
         {

@@ -44,21 +44,30 @@ pub(crate) enum WriteProtocol {
 /// What a rank knows about the writers of a file.
 #[derive(Debug)]
 pub(crate) struct Writers {
+    /// Whether some writes may rewrite holes under a lease, so that others need a guard.
+    pub(crate) may_have_lease: bool,
     /// Whether rank 0 has a flag.
     is_flagged: bool,
     /// Rank 0's flag.
     flag: Mutex<Option<WriterFlag>>,
     /// Whether the locks were found not to work.
     lacks_locks: AtomicBool,
+    /// Whether the ranks have tried to use one open description; the same on all of them.
+    pub(super) has_tried_sharing: AtomicBool,
 }
 
 impl Writers {
     /// For a file that is not shared through NFS clients.
-    fn without_flag() -> Writers {
+    fn without_flag(handle: &dyn Handle, mode: Mode, hints: &Hints) -> Writers {
         Writers {
+            may_have_lease: mode.can_read()
+                && mode.can_write()
+                && hints.pario_rmw == Rmw::Automatic
+                && handle.facts().file_system.grants_leases(),
             is_flagged: false,
             flag: Mutex::new(None),
             lacks_locks: AtomicBool::new(false),
+            has_tried_sharing: AtomicBool::new(false),
         }
     }
 
@@ -76,7 +85,8 @@ impl Writers {
             && mode.can_write()
             && sharing.require_locks("").is_ok();
         if !is_concerned {
-            return Ok((Writers::without_flag(), WriteProtocol::Unlocked));
+            let writers = Writers::without_flag(handle, mode, hints);
+            return Ok((writers, WriteProtocol::Unlocked));
         }
         // Without a flag, writes go on as if this was the only handle.
         let flag = match comm.rank() {
@@ -101,7 +111,7 @@ impl Writers {
         let writers = Writers {
             is_flagged: told.first() == Some(&1),
             flag: Mutex::new(flag),
-            ..Writers::without_flag()
+            ..Writers::without_flag(handle, mode, hints)
         };
         Ok((writers, protocol))
     }

@@ -7,7 +7,7 @@ use std::{io, ops::Range, path::Path, sync::Arc, thread, time::Duration};
 
 use pario_driver::{
     Advice, Batch, Capabilities, Completion, Driver, Facts, Handle, Lease, LockMode, OpenHow,
-    Outcome, RangeLock, Suspension,
+    Outcome, RangeLock, SharedDescription, Suspension, WriterGroup,
 };
 
 /// Long enough for another thread to be scheduled.
@@ -132,6 +132,21 @@ impl Handle for CarelessHandle {
         match self.locks {
             Locks::Kept => self.handle.suspend(),
             Locks::Ignored => Some(Box::new(Forged)),
+        }
+    }
+
+    fn offer_description(&self, ranks: usize) -> Option<SharedDescription> {
+        self.handle.offer_description(ranks)
+    }
+
+    fn adopt_description(&self, offered: &SharedDescription) -> bool {
+        self.handle.adopt_description(offered)
+    }
+
+    fn writer_group(&self) -> Option<Arc<WriterGroup>> {
+        match self.locks {
+            Locks::Kept => self.handle.writer_group(),
+            Locks::Ignored => None,
         }
     }
 

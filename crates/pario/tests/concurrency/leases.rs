@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use pario::{File, Info, Result};
+use pario::{Atomicity, File, Info, Result, View};
 use pario_driver::{
     Access, Create, Driver, Log, Mapped, OpenHow, Operation, Posix, Uring, WrappedDriver,
 };
@@ -83,14 +83,14 @@ fn the_test_of_leases_can_fail() {
     }
 }
 
-/// Reads that a collective write made.
-fn reads_of_write(path: &Path, ranks: u32) -> usize {
+/// Reads that writes of all ranks made.
+fn reads_of(path: &Path, ranks: u32, write: impl Fn(&File, &[u8]) -> Result<()> + Sync) -> usize {
     let log = Log::new();
     let driver: Arc<dyn Driver> = Arc::new(WrappedDriver::new(Arc::new(Posix::new()), log.clone()));
     let results = threads::run(ranks, |comm| -> Result<()> {
         let file = File::open_with(&comm, driver.clone(), path, NEW, &Info::new())?;
         file.set_view(&view(&*comm)?)?;
-        file.write_at_all(0, &vec![1u8; (PIECES * PIECE) as usize])?;
+        write(&file, &vec![1u8; (PIECES * PIECE) as usize])?;
         file.close()
     });
     results
@@ -106,10 +106,103 @@ fn holes_are_written_back_only_if_nobody_else_has_the_file_open() {
     if !has_leases(&path) {
         return;
     }
-    for ranks in [1, 2, 4] {
-        assert!(reads_of_write(&path, ranks) > 0, "{ranks} ranks");
-        let other = fs::File::open(&path).unwrap();
-        assert_eq!(reads_of_write(&path, ranks), 0, "{ranks} ranks");
-        drop(other);
+    type Write = fn(&File, &[u8]) -> Result<()>;
+    let writes: [(&str, Write); 2] = [
+        ("collective", |file, data| {
+            file.write_at_all(0, data).map(drop)
+        }),
+        ("independent", |file, data| file.write_at(0, data).map(drop)),
+    ];
+    for (kind, write) in writes {
+        for ranks in [1, 2, 4] {
+            let case = format!("{kind}, {ranks} ranks");
+            assert!(reads_of(&path, ranks, write) > 0, "{case}");
+            let other = fs::File::open(&path).unwrap();
+            assert_eq!(reads_of(&path, ranks, write), 0, "{case}");
+            drop(other);
+        }
+    }
+}
+
+/// Atomic mode needs a description per rank; afterwards the ranks share one again.
+#[test]
+fn ranks_share_a_lease_before_and_after_atomic_mode() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    if !has_leases(&path) {
+        return;
+    }
+    let _watchdog = Watchdog::new(STEP_MAX);
+    let log = Log::new();
+    let driver: Arc<dyn Driver> = Arc::new(WrappedDriver::new(Arc::new(Posix::new()), log.clone()));
+    let results = threads::run(3, |comm| -> Result<Vec<usize>> {
+        let file = File::open_with(&comm, driver.clone(), &path, NEW, &Info::new())?;
+        file.set_view(&view(&*comm)?)?;
+        let mut reads = Vec::new();
+        let mut write = |round: u8| -> Result<()> {
+            comm.barrier()?;
+            let before = log.count(Operation::Read);
+            comm.barrier()?;
+            let data = vec![round; (PIECES * PIECE) as usize];
+            file.write_at(0, &data)?;
+            comm.barrier()?;
+            reads.push(log.count(Operation::Read) - before);
+            comm.barrier()?;
+            let mut found = vec![0; data.len()];
+            file.read_at(0, &mut found)?;
+            assert_eq!(found, data);
+            Ok(())
+        };
+        write(1)?;
+        file.set_atomicity(Atomicity::Atomic)?;
+        write(2)?;
+        file.set_atomicity(Atomicity::NonAtomic)?;
+        write(3)?;
+        file.set_view(&view(&*comm)?)?;
+        write(4)?;
+        file.close()?;
+        Ok(reads)
+    });
+    for result in results {
+        let rewrites: Vec<_> = result.unwrap().unwrap();
+        let rewrites: Vec<_> = rewrites.iter().map(|reads| *reads > 0).collect();
+        assert_eq!(rewrites, [true, false, false, true]);
+    }
+}
+
+/// A write in the background may have a lease, under the view that it began with.
+#[test]
+fn writes_through_the_next_view_are_not_lost() {
+    const HOLE_AT: u64 = PIECE;
+    let watchdog = Watchdog::new(STEP_MAX);
+    for ranks in [1, 2] {
+        for round in 0..20u8 {
+            watchdog.step(format!("{ranks} ranks, round {round}"));
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("file");
+            let driver = Careless::over(Posix::new(), Locks::Kept);
+            let results = threads::run(ranks, |comm| -> Result<Vec<u8>> {
+                let file = File::open_with(&comm, driver.clone(), &path, NEW, &Info::new())?;
+                file.set_view(&view(&*comm)?)?;
+                let request = file.iwrite_at(0, vec![1u8; (PIECES * PIECE) as usize])?;
+                file.set_view(&View::bytes())?;
+                let at = HOLE_AT + u64::from(comm.rank().0) * 8;
+                let mut found = vec![0; 8];
+                for value in 1..200u8 {
+                    file.write_at(at, &[value; 8])?;
+                    file.read_at(at, &mut found)?;
+                    if found != [value; 8] {
+                        break;
+                    }
+                }
+                request.wait()?;
+                file.read_at(at, &mut found)?;
+                file.close()?;
+                Ok(found)
+            });
+            for found in results {
+                assert_eq!(found.unwrap().unwrap(), [199; 8], "{ranks} ranks");
+            }
+        }
     }
 }

@@ -149,6 +149,30 @@ fn sieving_ranks_and_direct_ones_lose_nothing_where_others_get_in_between() {
     }
 }
 
+/// Some ranks rewrite ranges under the lease that they have together, others write one piece
+/// after the other.
+#[test]
+fn ranks_that_share_a_lease_lose_nothing() {
+    let watchdog = Watchdog::new(STEP_MAX);
+    let hints = vec![("pario_rmw", "automatic".to_owned())];
+    let drivers: [(&str, Arc<dyn Driver>); 4] = [
+        ("posix", Arc::new(Posix::new())),
+        ("uring", Arc::new(Uring)),
+        ("mapped", Arc::new(Mapped)),
+        ("careless", Careless::over(Posix::new(), Locks::Kept)),
+    ];
+    for seed in seeds(20) {
+        for (name, driver) in &drivers {
+            let case = format!("seed {seed}: {name}");
+            watchdog.step(case.clone());
+            let lost = complaint(2 + seed as u32 % 3, driver, NEW, |comm, open| {
+                disjoint::work(comm, open, &hints, seed)
+            });
+            assert_eq!(lost, None, "{case}");
+        }
+    }
+}
+
 #[test]
 fn the_test_of_disjoint_writes_can_fail() {
     let losing = (0..20).any(|seed| {

@@ -58,8 +58,8 @@ pub(crate) fn write_holes(path: &Path, ranks: u32, stop: impl Fn() -> bool) -> O
     None
 }
 
-/// Rounds of collective writes, or, with a single rank, of independent ones too. Returns the
-/// first byte of this rank's that is wrong.
+/// Rounds of collective and independent writes. Returns the first byte of this rank's that is
+/// wrong.
 pub(crate) fn write_pieces(comm: &Arc<dyn Transport>, open: Open<'_>) -> Result<Option<String>> {
     let file = open(comm, &Info::new())?;
     file.set_view(&view(&**comm)?)?;
@@ -67,11 +67,13 @@ pub(crate) fn write_pieces(comm: &Arc<dyn Transport>, open: Open<'_>) -> Result<
     let mut wrong = None;
     for round in 1..=ROUNDS {
         let data = vec![round; found.len()];
-        match (comm.size(), round % 3) {
-            (1, 0) => drop(file.write_at(0, &data)?),
-            (_, 1) => drop(file.iwrite_at_all(0, data)?.wait()?),
+        match round % 4 {
+            0 => drop(file.write_at(0, &data)?),
+            1 => drop(file.iwrite_at(0, data)?.wait()?),
+            2 => drop(file.iwrite_at_all(0, data)?.wait()?),
             _ => drop(file.write_at_all(0, &data)?),
         }
+        comm.barrier()?;
         file.read_at(0, &mut found)?;
         let own = found.iter().position(|byte| *byte != round);
         wrong = wrong.or(own.map(|at| format!("byte {at} in round {round}")));

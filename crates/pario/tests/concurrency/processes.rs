@@ -68,7 +68,7 @@ fn said(results: Vec<std::result::Result<Vec<u8>, impl ToString>>) -> Vec<String
 
 fn disjoint_writes(seed: u64, prefix: &str) -> Vec<String> {
     let mut complaints_of_all = Vec::new();
-    for rmw in ["never", "locked"] {
+    for rmw in ["never", "locked", "automatic"] {
         for asynchronous in ["pool", "uring"] {
             let hints = vec![
                 ("pario_rmw", rmw.to_owned()),
@@ -145,6 +145,50 @@ fn be_neighbour(path: &OsStr, ranks: u32) -> ExitCode {
     }
 }
 
+/// A rank is killed at some moment of its independent writes; the others go on with theirs, lose
+/// nothing and do not wait for it.
+fn killed_rank(seed: u64, prefix: &str) -> Vec<String> {
+    const RANKS: u32 = 3;
+    const KILLED: u32 = RANKS - 1;
+    const ROUNDS: u8 = 40;
+    // SAFETY: replaces the alarm of the case before; no handler is involved.
+    unsafe { libc::alarm(CASE_SECONDS_MAX) };
+    let directory = tempfile::tempdir().unwrap();
+    let name = format!("{prefix}{}", directory.path().join("file").display());
+    let work = |comm: &Arc<dyn Transport>| -> Result<Option<String>> {
+        let file = File::open(comm, &name, NEW, &Info::new())?;
+        file.set_view(&neighbour::view(&**comm)?)?;
+        let mut found = vec![0; (neighbour::PIECES * neighbour::PIECE) as usize];
+        comm.barrier()?;
+        if comm.rank().0 == KILLED {
+            std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_micros(3000 * seed + 500));
+                // SAFETY: ends this process.
+                unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+            });
+            loop {
+                file.write_at(0, &found)?;
+            }
+        }
+        for round in 1..=ROUNDS {
+            // Ordinary ones, too.
+            file.write_at(0, &[round])?;
+            file.write_at(0, &vec![round; found.len()])?;
+            file.read_at(0, &mut found)?;
+            if let Some(at) = found.iter().position(|byte| *byte != round) {
+                return Ok(Some(format!("byte {at} in round {round}")));
+            }
+        }
+        Ok(None)
+    };
+    let results = processes::run(RANKS, |comm| match work(&comm) {
+        Ok(None) => Vec::new(),
+        Ok(Some(complaint)) => complaint.into_bytes(),
+        Err(error) => error.to_string().into_bytes(),
+    });
+    said(results.into_iter().take(KILLED as usize).collect())
+}
+
 type Test = fn(u64, &str) -> Vec<String>;
 
 fn main() -> ExitCode {
@@ -155,10 +199,11 @@ fn main() -> ExitCode {
         let ranks = ranks.to_str().unwrap().parse().unwrap();
         return be_neighbour(path, ranks);
     }
-    let tests: [(&str, Test, u64); 3] = [
+    let tests: [(&str, Test, u64); 4] = [
         ("disjoint writes lose nothing", disjoint_writes, 4),
         ("atomic mode has a serial order", atomic_mode, 9),
         ("a neighbour loses nothing", holes_beside_a_neighbour, 3),
+        ("a killed rank keeps nobody waiting", killed_rank, 4),
     ];
     let mut code = ExitCode::SUCCESS;
     for (name, test, cases) in tests {
