@@ -36,7 +36,8 @@ Commands:
                 a command with CEPH_CONF set, for such a CephFS
   fuse          tests on GlusterFS and sshfs, each mounted twice through FUSE (Debian's packages)
   nfs           programs on two nodes of an NFS server in a virtual machine (Debian's user-mode Linux)
-  nfs --long    the same with more programs, rounds, nodes and mount options
+  nfs --long [WORD]
+                the same with more programs, rounds, nodes and mount options; WORD selects machines (NFS 3, 4 nodes)
   nfs --run FILE [VERSION NODE...]
                 a script for bash where the tests run; by default with NFS 4.2 and nodes a and b
   nfs --rpcs    RPCs per call of some patterns on two and four nodes, with the MPI's own MPI-IO and with pario
@@ -52,8 +53,8 @@ fn run_ceph(scope: ceph::Scope) -> shell::Outcome {
     })
 }
 
-fn run_nfs(effort: nfs::Effort) -> shell::Outcome {
-    nfs::run(effort).map_err(|unable| match unable {
+fn run_nfs(effort: nfs::Effort, word: &str) -> shell::Outcome {
+    nfs::run(effort, word).map_err(|unable| match unable {
         nfs::Unable::NoMachine(reason) | nfs::Unable::Failed(reason) => reason,
     })
 }
@@ -71,13 +72,14 @@ fn main() -> ExitCode {
         ["ceph", "--all"] => run_ceph(ceph::Scope::All),
         ["ceph", "--", command @ ..] => ceph::run(command),
         ["fuse"] => fuse::run(),
-        ["nfs"] => run_nfs(nfs::Effort::Normal),
+        ["nfs"] => run_nfs(nfs::Effort::Normal, ""),
         ["nfs", "--run", script] => nfs::run_script(script.as_ref(), "4.2", "a b"),
         ["nfs", "--run", script, version, names @ ..] => {
             nfs::run_script(script.as_ref(), version, &names.join(" "))
         }
         ["nfs", "--rpcs"] => nfs::count_rpcs(),
-        ["nfs", "--long"] => run_nfs(nfs::Effort::Long),
+        ["nfs", "--long"] => run_nfs(nfs::Effort::Long, ""),
+        ["nfs", "--long", word] => run_nfs(nfs::Effort::Long, word),
         ["hosts"] => hosts::install(),
         ["lint"] => lint::run(),
         ["docs"] => docs::regenerate(),

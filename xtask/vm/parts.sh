@@ -16,7 +16,8 @@ part() {
     124 | 137) echo "$name: did not end within $PART_SECONDS s" ;;
     *) echo "$name: failed with $code" ;;
     esac
-    tail -n 40 /run/out
+    # Not the hints that pario prints for every file.
+    grep -v '^pario: [a-z_]* = ' /run/out | tail -n 60
     # Launchers leave ranks behind.
     pkill -9 -f 'vm/programs/|hydra_pmi_proxy|orted' || true
 }

@@ -217,6 +217,12 @@ pub trait Handle: Send + Sync + Debug {
         false
     }
 
+    /// Whether transfers may read although the handle allows only writes, to write back
+    /// what lies between the pieces of a write.
+    fn reads_back(&self) -> bool {
+        false
+    }
+
     /// The flag by which handles of other NFS clients know whether this one writes
     /// without locks; `None` if there is none.
     fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {

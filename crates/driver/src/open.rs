@@ -138,6 +138,9 @@ pub struct OpenHow {
     pub scattered: ScatteredWrites,
     /// The placement of a new file.
     pub striping: StripingRequest,
+    /// Whether a handle that allows only writes should be able to read what it will
+    /// write back ([`Handle::reads_back`](crate::Handle::reads_back)).
+    pub read_back: bool,
 }
 
 impl OpenHow {
@@ -152,6 +155,7 @@ impl OpenHow {
             asynchronous: AsyncMethod::Automatic,
             scattered: ScatteredWrites::Automatic,
             striping: StripingRequest::default(),
+            read_back: false,
         }
     }
 
@@ -201,6 +205,13 @@ impl OpenHow {
     #[must_use]
     pub fn striping(self, striping: StripingRequest) -> Self {
         OpenHow { striping, ..self }
+    }
+
+    /// Sets whether a handle that allows only writes should be able to read what it will
+    /// write back.
+    #[must_use]
+    pub fn read_back(self, read_back: bool) -> Self {
+        OpenHow { read_back, ..self }
     }
 
     /// Buffered or direct I/O in one direction.

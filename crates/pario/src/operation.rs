@@ -283,6 +283,11 @@ impl Operation {
             .or(self.file.handle.facts().placement.as_ref())
     }
 
+    /// Whether a write may read what it writes back.
+    pub(crate) fn can_read_back(&self) -> bool {
+        self.file.can_read_back()
+    }
+
     /// Whether writes may write back what they have read under their lock.
     pub(crate) fn rewrites_locked(&self) -> bool {
         self.settings.rewrites_locked()
@@ -531,7 +536,7 @@ impl Operation {
         let writer_lock = &self.file.writer_lock;
         let rmw = self.settings.hints.pario_rmw;
         let is_unique = self.file.mode.contains(Mode::UNIQUE_OPEN);
-        if !self.file.mode.can_read() {
+        if !self.file.can_read_back() {
             return forbidden("the file was opened WRITE_ONLY");
         }
         if self.settings.rewrites_locked() {

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use pario::{Atomicity, ErrorKind, File, Info, Mode, threads};
+use pario::{AccessMethod, Atomicity, Datatype, ErrorKind, File, Info, Mode, View, threads};
 use pario_driver::{Access, Create, Driver, LockMode, Nfs, OpenHow, conformance};
 
 const CREATE: Mode = Mode::CREATE;
@@ -165,6 +165,35 @@ fn collective_and_independent_calls_see_each_other() {
         file.close()
     })
     .unwrap();
+}
+
+/// Small pieces with gaps of a file that the program may only write are rewritten all the same.
+#[test]
+fn write_only_files_are_rewritten_under_locks() {
+    let mounts = mounts();
+    let names = mounts.names("write-only");
+    threads::run(2, |comm| {
+        let rank = u64::from(comm.rank());
+        let name = &names[rank as usize];
+        let file = File::open(&comm, name, CREATE | Mode::WRITE_ONLY, &Info::new())?;
+        let piece = Datatype::contiguous(10, &Datatype::of::<u8>())?;
+        let strided = Datatype::resized(&piece, 0, 20)?;
+        file.set_view(&View::new(10 * rank, &Datatype::of::<u8>(), &strided))?;
+        let selected = file.explain_write_at(0, &[0u8; 1000])?;
+        assert_eq!(
+            selected.method() == AccessMethod::Sieve,
+            mounts.are_two,
+            "{selected}"
+        );
+        for round in 0..20u64 {
+            file.write_at(0, &[(2 * round + rank) as u8; 1000])?;
+        }
+        file.read_at(0, &mut [0u8]).expect_err("it is write-only");
+        file.close()
+    })
+    .unwrap();
+    let expected = [[38u8; 10], [39; 10]].concat().repeat(100);
+    assert_eq!(fs::read(&names[0]).unwrap(), expected);
 }
 
 /// A name that a client has looked for before it was created.

@@ -146,8 +146,15 @@ fn build_library() -> Outcome<PathBuf> {
     Ok(shell::target_directory().join("release/libpario.so"))
 }
 
-/// Runs the tests and prints what they print.
-pub(crate) fn run(effort: Effort) -> Result<(), Unable> {
+impl Setup {
+    fn name(&self) -> String {
+        let nodes = self.names.split(' ').count();
+        format!("NFS {}{}, {nodes} nodes", self.version, self.mount_options)
+    }
+}
+
+/// Runs the tests in the machines whose names contain a word, and prints what they print.
+pub(crate) fn run(effort: Effort, word: &str) -> Result<(), Unable> {
     let machine = Machine::prepare().map_err(Unable::NoMachine)?;
     let tests = Tests::build(effort)?;
     let more: &[Setup] = match effort {
@@ -155,11 +162,9 @@ pub(crate) fn run(effort: Effort) -> Result<(), Unable> {
         Effort::Long => &MORE_SETUPS,
     };
     let mut failures = Vec::new();
-    for setup in SETUPS.iter().chain(more) {
-        println!(
-            "NFS {} on {}{}, nodes {}",
-            setup.version, setup.export, setup.mount_options, setup.names
-        );
+    let setups = SETUPS.iter().chain(more);
+    for setup in setups.filter(|it| it.name().contains(word)) {
+        println!("{}", setup.name());
         let output = machine.run(&Nodes {
             version: setup.version,
             export: setup.export,
@@ -175,7 +180,7 @@ pub(crate) fn run(effort: Effort) -> Result<(), Unable> {
             Ok(output) => print!("{output}"),
             Err(failure) => {
                 println!("{failure}");
-                failures.push(format!("NFS {}{}", setup.version, setup.mount_options));
+                failures.push(setup.name());
             }
         }
     }
@@ -207,14 +212,13 @@ impl Tests {
         })
     }
 
-    /// The script that the machine runs: every program with two ranks per node, and with one, then ranks of one node
-    /// with a mount each.
+    /// The script that the machine runs: the programs with two ranks per node, or one on more nodes, then ranks of one
+    /// node with a mount each.
     fn script(&self, machine: &Machine, setup: &Setup, effort: Effort) -> String {
         let nodes: Vec<_> = setup.names.split(' ').collect();
-        let per_node: &[usize] = match effort {
-            Effort::Normal => &[2],
-            Effort::Long => &[1, 2],
-        };
+        // There is one processor for all of them.
+        let is_large = nodes.len() > 2;
+        let per_node = if is_large { 1 } else { 2 };
         // Without locks between nodes, atomic mode and the shared pointer are refused.
         let has_locks = !setup.mount_options.contains("nolock");
         let mut script = format!(
@@ -223,19 +227,18 @@ impl Tests {
         );
         for (mpi, program) in &self.programs {
             let name = program.file_stem().unwrap_or_default().to_string_lossy();
-            if !has_locks && name != "unsynced" {
+            let is_left_out = is_large && MORE_PROGRAMS.contains(&&*name);
+            if is_left_out || !has_locks && name != "unsynced" {
                 continue;
             }
-            for per_node in per_node {
-                let launch = mpi.launch(machine, &nodes, *per_node, Some(&self.library));
-                let (ranks, program) = (per_node * nodes.len(), program.display());
-                let directory = format!("{}-{name}-{ranks}", mpi.name());
-                script.push_str(&format!(
-                    "mkdir /export/{directory}\npart {directory} {launch} {program} /nfs/{directory}\n",
-                ));
-            }
+            let launch = mpi.launch(machine, &nodes, per_node, Some(&self.library));
+            let (ranks, program) = (per_node * nodes.len(), program.display());
+            let directory = format!("{}-{name}-{ranks}", mpi.name());
+            script.push_str(&format!(
+                "mkdir /export/{directory}\npart {directory} {launch} {program} /nfs/{directory}\n",
+            ));
         }
-        if effort == Effort::Long {
+        if effort == Effort::Long && !is_large {
             script.push_str(&self.many_rounds(machine, &nodes));
         }
         if effort == Effort::Long && has_locks {

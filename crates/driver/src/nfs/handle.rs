@@ -4,11 +4,11 @@ use std::{fmt, io, ops::Range};
 
 use super::{uncached::Uncached, writer_flag::WriterFlag};
 use crate::{
-    Access, Advice, Batch, Completion, Facts, FileIdentity, Handle, LockMode, MountView, OpenHow,
-    Outcome, RangeLock, background,
+    Access, Advice, Batch, Completion, Direction, Facts, FileIdentity, Handle, LockMode, MountView,
+    OpenHow, Outcome, RangeLock, background,
     batch::beyond_files,
-    closing::Closing,
-    posix::{Calls, PosixHandle, SystemCall, sys},
+    closing::{Closing, ResourceGuard},
+    posix::{Calls, Descriptor, PosixHandle, SystemCall, sys},
 };
 
 /// Magic number of NFS.
@@ -24,6 +24,8 @@ pub(super) struct NfsHandle {
     posix: PosixHandle,
     /// `None` on other file systems.
     data: Option<Closing<Uncached>>,
+    /// Whether `data` can read although the handle is for writing only.
+    reads_back: bool,
     calls: Calls,
 }
 
@@ -31,26 +33,58 @@ impl NfsHandle {
     /// Fails if the file is on NFS and cannot be opened without a cache.
     pub(super) fn new(posix: PosixHandle, how: &OpenHow, calls: Calls) -> io::Result<NfsHandle> {
         let file = posix.enter()?;
-        let data = match sys::magic(file.buffered())? == NFS_MAGIC {
-            false => None,
-            true => {
-                let access = match how.access {
-                    Access::Read => libc::O_RDONLY,
-                    Access::Write => libc::O_WRONLY,
-                    Access::ReadWrite => libc::O_RDWR,
-                };
-                let data = Uncached::reopen(file.buffered(), access);
-                let data = data.ok_or_else(|| {
-                    io::Error::new(
-                        io::ErrorKind::Unsupported,
-                        "the file is on NFS and cannot be opened without a cache (O_DIRECT)",
-                    )
-                })?;
-                Some(Closing::new(data))
-            }
+        if sys::magic(file.buffered())? != NFS_MAGIC {
+            drop(file);
+            return Ok(NfsHandle {
+                posix,
+                data: None,
+                reads_back: false,
+                calls,
+            });
+        }
+        let reopen = |access| Uncached::reopen(file.buffered(), access);
+        // The user may be allowed to write the file but not to read it.
+        let readable = match how.access {
+            Access::Write if how.read_back => reopen(libc::O_RDWR),
+            _ => None,
         };
+        let reads_back = readable.is_some();
+        let data = readable.or_else(|| {
+            reopen(match how.access {
+                Access::Read => libc::O_RDONLY,
+                Access::Write => libc::O_WRONLY,
+                Access::ReadWrite => libc::O_RDWR,
+            })
+        });
+        let data = data.ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the file is on NFS and cannot be opened without a cache (O_DIRECT)",
+            )
+        })?;
         drop(file);
-        Ok(NfsHandle { posix, data, calls })
+        Ok(NfsHandle {
+            posix,
+            data: Some(Closing::new(data)),
+            reads_back,
+            calls,
+        })
+    }
+
+    /// Passes for a transfer.
+    fn enter(
+        &self,
+        data: &Closing<Uncached>,
+        batch: &Batch<'_>,
+    ) -> io::Result<(ResourceGuard<Descriptor>, ResourceGuard<Uncached>)> {
+        let posix = match batch.direction() {
+            Direction::Read if self.reads_back => {
+                batch.require_addressable()?;
+                self.posix.enter()?
+            }
+            _ => self.posix.enter_to_move(batch)?,
+        };
+        Ok((posix, data.enter()?))
     }
 }
 
@@ -59,11 +93,7 @@ impl Handle for NfsHandle {
         let Some(data) = &self.data else {
             return self.posix.transfer(batch);
         };
-        let guards = self.posix.enter_to_move(batch).and_then(|posix| {
-            let data = data.enter()?;
-            Ok((posix, data))
-        });
-        match guards {
+        match self.enter(data, batch) {
             Ok((_posix, data)) => data.transfer(&self.calls, batch),
             Err(error) => Outcome::failed(0, error),
         }
@@ -73,11 +103,7 @@ impl Handle for NfsHandle {
         let Some(data) = &self.data else {
             return self.posix.submit(batch, done);
         };
-        let guards = self.posix.enter_to_move(&batch).and_then(|posix| {
-            let data = data.enter()?;
-            Ok((posix, data))
-        });
-        let (posix, data) = match guards {
+        let (posix, data) = match self.enter(data, &batch) {
             Ok(guards) => guards,
             Err(error) => return background::fail(error, done),
         };
@@ -156,6 +182,10 @@ impl Handle for NfsHandle {
 
     fn bypasses_cache(&self) -> bool {
         self.data.is_some()
+    }
+
+    fn reads_back(&self) -> bool {
+        self.reads_back
     }
 
     fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {

@@ -325,6 +325,10 @@ impl<W: Wrapper> Handle for WrappedHandle<W> {
         self.file.inner.bypasses_cache()
     }
 
+    fn reads_back(&self) -> bool {
+        self.file.inner.reads_back()
+    }
+
     fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {
         self.file.inner.writer_flag()
     }

@@ -565,7 +565,7 @@ pub(super) fn holes(operation: &Operation) -> Holes {
         Some(method) => method != AccessMethod::Sieve,
         None => hints.romio_ds_write == Sieving::Disable,
     };
-    if unwanted || !mode.can_read() {
+    if unwanted || !operation.can_read_back() {
         Holes::Leave
     } else if operation.rewrites_locked() {
         Holes::RewriteLocked

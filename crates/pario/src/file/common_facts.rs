@@ -296,6 +296,10 @@ impl Handle for WithFacts {
         self.handle.bypasses_cache()
     }
 
+    fn reads_back(&self) -> bool {
+        self.handle.reads_back()
+    }
+
     fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {
         self.handle.writer_flag()
     }

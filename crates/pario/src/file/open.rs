@@ -531,6 +531,7 @@ fn open_how(mode: Mode, hints: &Hints) -> OpenHow {
     };
     let how = OpenHow::new(mode.access())
         .create(create)
+        .read_back(!mode.can_read())
         .reads(io_mode(hints.direct_read))
         .writes(io_mode(hints.direct_write))
         .asynchronous(match hints.pario_async {

@@ -23,6 +23,8 @@ pub(crate) struct FileSharing {
     pub(crate) elsewhere: Option<Rank>,
     /// Whether the handles of all ranks bypass the caches of NFS clients.
     pub(crate) bypasses_caches: bool,
+    /// Whether all ranks can read what they will write back, if the file is open for writing only.
+    pub(crate) reads_back: bool,
 }
 
 impl FileSharing {
@@ -33,6 +35,7 @@ impl FileSharing {
             locks: LockReach::Everywhere,
             elsewhere: None,
             bypasses_caches: false,
+            reads_back: false,
         }
     }
 
@@ -56,6 +59,7 @@ impl FileSharing {
             locks,
             elsewhere: elsewhere.map(|at| ranks[at]),
             bypasses_caches: false,
+            reads_back: false,
         }
     }
 
@@ -145,9 +149,18 @@ pub(super) fn describe_name(path: &Path, hints: &Hints) -> Vec<u8> {
     }
 }
 
-/// How this rank sees an open file: whether the handle bypasses the cache, then the mount.
+/// The first byte of a rank's description of its open file is a sum of these.
+const BYPASSES_CACHE: u8 = 1;
+const READS_BACK: u8 = 2;
+
+/// How this rank sees an open file: what the handle can do, then the mount.
 pub(super) fn describe_handle(handle: &dyn Handle) -> Result<Vec<u8>> {
-    let mut wire = vec![u8::from(handle.bypasses_cache())];
+    let abilities = [
+        (handle.bypasses_cache(), BYPASSES_CACHE),
+        (handle.reads_back(), READS_BACK),
+    ];
+    let sum = abilities.iter().filter(|(can, _)| *can).map(|(_, it)| it);
+    let mut wire = vec![sum.sum()];
     if let Some(view) = handle.mount()? {
         wire.extend(view.to_wire());
     }
@@ -157,8 +170,13 @@ pub(super) fn describe_handle(handle: &dyn Handle) -> Result<Vec<u8>> {
 /// How the ranks share the files that they have opened, from their descriptions.
 pub(super) fn of_handles(wires: &[&[u8]]) -> FileSharing {
     let views = wires.iter().map(|wire| wire.get(1..).unwrap_or_default());
+    let all_can = |ability| {
+        let can = |wire: &&[u8]| wire.first().is_some_and(|sum| sum & ability != 0);
+        wires.iter().all(can)
+    };
     FileSharing {
-        bypasses_caches: wires.iter().all(|wire| wire.first() == Some(&1)),
+        bypasses_caches: all_can(BYPASSES_CACHE),
+        reads_back: all_can(READS_BACK),
         ..FileSharing::of(views)
     }
 }

@@ -137,6 +137,11 @@ impl Writers {
 }
 
 impl Inner {
+    /// Whether a write may read what it writes back. The same on all ranks.
+    pub(crate) fn can_read_back(&self) -> bool {
+        self.mode.can_read() || self.sharing.reads_back
+    }
+
     /// The protocol for writes through these views. *Collective*; it remains what it is if some
     /// rank has an operation under way, which would not follow the new one.
     pub(super) fn write_protocol(&self, views: &RankViews) -> Result<WriteProtocol> {
@@ -146,7 +151,7 @@ impl Inner {
         if !writers.is_flagged || !is_automatic {
             return Ok(current);
         }
-        let rewrites = self.mode.can_read()
+        let rewrites = self.can_read_back()
             && !writers.lacks_locks.load(Ordering::Relaxed)
             && views.shapes.iter().any(|it| has_small_gaps(&it.layout));
         let wanted = match rewrites {

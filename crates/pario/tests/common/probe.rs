@@ -10,8 +10,8 @@ use std::{
 };
 
 use pario_driver::{
-    Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, Handle, LockMode, OpenHow,
-    Outcome, Posix, RangeLock, WriterFlag,
+    Access, Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, Handle, LockMode,
+    OpenHow, Outcome, Posix, RangeLock, WriterFlag,
 };
 
 /// A call of a driver.
@@ -57,6 +57,8 @@ pub(crate) struct Probe {
     change_facts: fn(&mut Facts),
     /// Whether its handles claim to bypass the caches of NFS clients.
     is_uncached: bool,
+    /// Whether handles for writing only can read what will be written back.
+    reads_back: bool,
 }
 
 impl Probe {
@@ -80,6 +82,7 @@ impl Probe {
             shared: Arc::new(shared),
             change_facts: |_| (),
             is_uncached: false,
+            reads_back: false,
         })
     }
 
@@ -97,6 +100,15 @@ impl Probe {
         let probe = Probe::listening();
         Arc::new(Probe {
             is_uncached: true,
+            ..(*probe).clone()
+        })
+    }
+
+    /// As [`Probe::uncached`], where users may read what they may write.
+    pub(crate) fn reading_back() -> Arc<Probe> {
+        let probe = Probe::uncached();
+        Arc::new(Probe {
+            reads_back: true,
             ..(*probe).clone()
         })
     }
@@ -129,7 +141,15 @@ impl Driver for Probe {
 
     fn open(&self, path: &Path, how: &OpenHow) -> io::Result<Arc<dyn Handle>> {
         self.shared.note(Event::Open)?;
-        let inner = self.inner.open(path, how)?;
+        let reads_back = self.reads_back && how.read_back;
+        let inner = match reads_back {
+            true => {
+                let access = Access::ReadWrite;
+                let how = how.clone();
+                self.inner.open(path, &OpenHow { access, ..how })?
+            }
+            false => self.inner.open(path, how)?,
+        };
         let mut facts = inner.facts().clone();
         (self.change_facts)(&mut facts);
         Ok(Arc::new(ProbeHandle {
@@ -137,6 +157,7 @@ impl Driver for Probe {
             shared: self.shared.clone(),
             facts,
             uncached: self.is_uncached.then(|| path.to_owned()),
+            reads_back,
         }))
     }
 
@@ -152,6 +173,7 @@ struct ProbeHandle {
     facts: Facts,
     /// The file, if the handle claims to bypass caches.
     uncached: Option<PathBuf>,
+    reads_back: bool,
 }
 
 impl ProbeHandle {
@@ -236,6 +258,10 @@ impl Handle for ProbeHandle {
 
     fn bypasses_cache(&self) -> bool {
         self.uncached.is_some()
+    }
+
+    fn reads_back(&self) -> bool {
+        self.reads_back
     }
 
     fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {

@@ -176,6 +176,31 @@ fn rule_01_write_only_files_are_written_as_their_runs() {
     assert_not_rewritten(Mode::CREATE | Mode::WRITE_ONLY, &Info::new());
 }
 
+/// The program may only write, but pario may read: the handle can, and the program's reads fail as ever.
+#[test]
+fn rule_01_write_only_files_are_rewritten_where_they_can_be_read() {
+    let directory = directory();
+    let path = directory.path().join("write-only");
+    ranks(2, |comm| {
+        let probe = Probe::reading_back();
+        let rank = u64::from(comm.rank().0);
+        let mode = Mode::CREATE | Mode::WRITE_ONLY;
+        let driver = probe.clone() as Arc<dyn Driver>;
+        let file = File::open_with(&comm, driver, &path, mode, &Info::new())?;
+        file.set_view(&every(2, 1, rank))?;
+        probe.take();
+        file.write_at(0, &[1 + rank as u8; 10])?;
+        assert_eq!(locked_write(&probe.take()), rank..rank + 19);
+        file.write_at_all(10, &[3 + rank as u8; 10])?;
+        assert!(counts(&probe.take()).0 <= 1);
+        let error = file.read_at(0, &mut [0u8]).unwrap_err();
+        assert!(error.to_string().contains("WRITE_ONLY"), "{error}");
+        file.close()
+    });
+    let expected = [[1, 2].repeat(10), [3, 4].repeat(10)].concat();
+    assert_eq!(fs::read(&path).unwrap(), expected);
+}
+
 /// Ranks that write under one lock write one after the other, so that none writes back what another
 /// has just overwritten.
 #[test]
