@@ -24,6 +24,9 @@ const GATHER_BELOW_BYTES: u64 = 4096;
 /// between the copy and the transfer.
 const STAGE_BYTES: u64 = 64 << 10;
 
+/// The window of a sieved read that stays in the cache, if no hint requests another.
+const SLICE_BYTES: u64 = 256 << 10;
+
 /// A lease takes as long as writing a few pieces, and longer if ranks share it.
 const LEASE_PIECES_MIN: u64 = 16;
 const SHARED_LEASE_PIECES_MIN: u64 = 64;
@@ -146,7 +149,11 @@ impl Transfer<'_> {
     fn read_window_bytes(&self) -> u64 {
         let most = self.hints.ind_rd_buffer_size;
         let is_cached = self.handle.latency(Direction::Read) != Latency::Unknown;
-        let near = self.hints.pario_slice_bytes.min(most);
+        let near = self
+            .hints
+            .pario_slice_bytes
+            .unwrap_or(SLICE_BYTES)
+            .min(most);
         let is_longer = self.access.range.end - self.access.range.start > near;
         let is_requested =
             || self.hints.source("ind_rd_buffer_size") != Some(&pario_hints::Source::Default);

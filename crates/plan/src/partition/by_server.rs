@@ -248,7 +248,7 @@ mod tests {
         let mut fixture = fixture_of_all(300, 4);
         fixture.overstripe(10, &[2, 7, 2]);
         fixture.tuning.agents_per_server = 2;
-        fixture.tuning.slice_bytes = 40;
+        fixture.tuning.slice_bytes = Some(40);
         let agents = agents(&fixture.case());
         let servers: Vec<_> = agents.iter().map(|it| it.server).collect();
         assert_eq!(servers, [0, 0, 1, 1]);
