@@ -565,7 +565,10 @@ impl Operation {
             return Ok(Exclusion::on_handle(guard));
         }
         let lease = match group {
-            Some(group) => group.rewrite(),
+            // The ranks may have agreed otherwise before this one had its guard.
+            Some(_) => writer_lock
+                .rewriting_group()
+                .and_then(|group| group.rewrite()),
             None => self.file.handle.lease(),
         };
         match lease {

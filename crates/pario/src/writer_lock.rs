@@ -100,10 +100,17 @@ impl WriterLock {
         })
     }
 
-    /// The group whose ranks may rewrite, once this rank holds an exclusive guard.
+    /// The group whose ranks may rewrite. It stays so while this rank holds an exclusive guard.
     pub(crate) fn rewriting_group(&self) -> Option<Arc<WriterGroup>> {
         let state = self.state();
         state.group.clone().filter(|_| state.may_rewrite)
+    }
+
+    /// Lets no more writes rewrite; returns whether none does.
+    pub(crate) fn stop_rewriting(&self) -> bool {
+        let mut state = self.state();
+        state.may_rewrite = false;
+        !state.alone
     }
 
     /// Announces writes to a group from now on; fails if one is under way.
@@ -112,7 +119,6 @@ impl WriterLock {
         let is_idle = !state.alone && state.ordinary == 0;
         if is_idle {
             state.group = Some(group);
-            state.may_rewrite = false;
         }
         is_idle
     }

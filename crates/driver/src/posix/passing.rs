@@ -145,7 +145,7 @@ impl Mailbox {
             while let Some(found) = header.as_ref() {
                 if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
                     let data = libc::CMSG_DATA(header).cast::<c_int>();
-                    let bytes = found.cmsg_len as usize - libc::CMSG_LEN(0) as usize;
+                    let bytes = found.cmsg_len - libc::CMSG_LEN(0) as usize;
                     for at in 0..bytes / size_of::<c_int>() {
                         let fd = data.add(at).read_unaligned();
                         descriptors.push(OwnedFd::from_raw_fd(fd));

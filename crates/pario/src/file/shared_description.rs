@@ -46,9 +46,14 @@ impl Inner {
         self.writers
             .has_tried_sharing
             .store(true, Ordering::Relaxed);
-        let mailbox = Mailbox::new().ok();
+        // Ranks that shared one before keep announcing to the same ranks until nobody rewrites.
+        let is_idle = self.writer_lock.stop_rewriting();
+        let mailbox = Mailbox::new().ok().filter(|_| is_idle);
         let address = mailbox.as_ref().map(Mailbox::address).unwrap_or_default();
         let addresses = agree::gather(comm, Ok(address.to_vec()))?;
+        if addresses.iter().any(Vec::is_empty) {
+            return Ok(());
+        }
         let offer = || {
             let offer = self.handle.offer_description(addresses.len());
             let is_sent = offer.is_some_and(|offer| {
