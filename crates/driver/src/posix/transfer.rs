@@ -24,6 +24,9 @@ pub(super) fn run(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>) -> Outco
 fn run_piece(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>, len: usize) -> Outcome {
     let (kind, at_end) = ends(batch.direction());
     let mut moved = 0;
+    if let Err(error) = prepare(calls, fd, batch.direction(), batch.pieces()[0].offset, len) {
+        return Outcome::failed(0, error);
+    }
     while moved < len {
         let bytes = (len - moved).min(CALL_BYTES_MAX);
         let result = calls.make(kind, bytes, |limit| {
@@ -39,6 +42,21 @@ fn run_piece(calls: &Calls, fd: BorrowedFd<'_>, batch: &Batch<'_>, len: usize) -
         }
     }
     Outcome::moved(moved as u64)
+}
+
+/// What has to precede a transfer.
+#[inline]
+fn prepare(
+    calls: &Calls,
+    fd: BorrowedFd<'_>,
+    direction: Direction,
+    offset: u64,
+    len: usize,
+) -> io::Result<()> {
+    match direction {
+        Direction::Read => calls.before_read(fd, offset + len as u64),
+        Direction::Write => Ok(()),
+    }
 }
 
 /// The system call of a direction, and the error if it moves nothing: a read is at the
@@ -96,6 +114,13 @@ pub(crate) fn step(
     vector: &mut Vector<'_>,
 ) -> io::Result<usize> {
     let (kind, at_end) = ends(vector.direction());
+    prepare(
+        calls,
+        fd,
+        vector.direction(),
+        vector.offset(),
+        vector.bytes(),
+    )?;
     let moved = calls.make(kind, vector.bytes(), |limit| {
         vector.shorten(limit);
         sys::transfer(fd, vector)
