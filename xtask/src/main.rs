@@ -31,7 +31,7 @@ Commands:
   fuzz-mpi --minutes N [NAME]
                 random cases under real MPIs, with their own MPI-IO and with pario; NAME selects hosts and ranks
   ceph          tests on a CephFS with four OSDs, which is started for them (Debian's packages)
-  ceph --all    the same with random cases, programs under MPIs, and mounts
+  ceph --all    the same with programs under MPIs, and mounts
   ceph -- COMMAND
                 a command with CEPH_CONF set, for such a CephFS
   fuse          tests on GlusterFS and sshfs, each mounted twice through FUSE (Debian's packages)

@@ -141,6 +141,13 @@ impl FileSystem {
         !matches!(self, Gluster | Fuse { .. } | HostShare)
     }
 
+    /// Whether a read beyond the size that this node knows needs the server's first. After another node has extended the
+    /// file, CephFS's client in the kernel (seen with 6.1) returns a negative number for it: the known size minus the
+    /// offset, which may look like any error.
+    pub fn has_late_sizes(&self) -> bool {
+        *self == FileSystem::Ceph
+    }
+
     /// The file system that is displayed as `name`.
     #[must_use]
     pub fn named(name: &str) -> FileSystem {

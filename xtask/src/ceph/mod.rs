@@ -23,14 +23,13 @@ const LAST_TESTS: (&str, &str, &str) = ("pario", "cephfs", "");
 
 /// Random cases of each program are few: most of what they do is a request to a server.
 const CASES: &str = "24";
-const ORACLE_CASES_IN_SHORT: &str = "6";
 
 /// How much is tested.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// The driver, and some random cases.
+    /// The driver, and random cases.
     Driver,
-    /// Also more random cases, programs under real MPIs, and mounts.
+    /// Also programs under real MPIs, and mounts.
     All,
 }
 
@@ -69,7 +68,7 @@ pub(crate) fn test(scope: Scope, mut inspect: impl FnMut(&str)) -> Result<(), Un
         ended
     };
     for of in TESTS {
-        run(tests(of, scope))?;
+        run(tests(of))?;
     }
     if scope == Scope::All {
         run(server_order(&cluster))?;
@@ -78,18 +77,14 @@ pub(crate) fn test(scope: Scope, mut inspect: impl FnMut(&str)) -> Result<(), Un
     if let Some(mounts) = &mounts {
         run(fuse::tests_of_two_mounts(mounts))?;
     }
-    run(tests(LAST_TESTS, scope))?;
+    run(tests(LAST_TESTS))?;
     Ok(())
 }
 
-fn tests((package, program, filter): (&str, &str, &str), scope: Scope) -> Command {
+fn tests((package, program, filter): (&str, &str, &str)) -> Command {
     let mut test = cargo(&["test", "--package", package, "--test", program]);
     test.args(["--", "--ignored", "--test-threads=1", filter]);
-    let cases = match (program, scope) {
-        ("oracle", Scope::Driver) => ORACLE_CASES_IN_SHORT,
-        _ => CASES,
-    };
-    test.env("PARIO_CASES", cases);
+    test.env("PARIO_CASES", CASES);
     test
 }
 

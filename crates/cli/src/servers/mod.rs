@@ -141,20 +141,27 @@ fn is_selected(wanted: &[String], name: &str) -> bool {
     wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()))
 }
 
-/// Fails if requests are missing. No method writes a byte twice; reads may.
+/// Whether no request is missing. No method writes a byte twice; reads may.
+fn is_complete(arguments: &Arguments, requests: &[Request]) -> bool {
+    let bytes = |direction| Count::of(requests, direction).bytes;
+    bytes(Direction::Write) == arguments.bytes() && bytes(Direction::Read) >= arguments.bytes()
+}
+
+/// Fails if requests are missing.
 fn check(arguments: &Arguments, method: &Method, requests: &[Request]) -> Result<(), Failure> {
-    let written = Count::of(requests, Direction::Write).bytes;
-    let read = Count::of(requests, Direction::Read).bytes;
-    match written == arguments.bytes() && read >= arguments.bytes() {
-        true => Ok(()),
-        false => Err(Failure::Method {
-            method: method.name(),
-            reason: format!(
-                "requests for {written} bytes written and {read} read are known, of {}",
-                arguments.bytes()
-            ),
-        }),
+    if is_complete(arguments, requests) {
+        return Ok(());
     }
+    let bytes = |direction| Count::of(requests, direction).bytes;
+    Err(Failure::Method {
+        method: method.name(),
+        reason: format!(
+            "requests for {} bytes written and {} read are known, of {}",
+            bytes(Direction::Write),
+            bytes(Direction::Read),
+            arguments.bytes()
+        ),
+    })
 }
 
 fn row(method: &Method, requests: &[Request]) -> Vec<String> {

@@ -1,7 +1,10 @@
 //! One collective write and one read by one method, and the requests that came of them.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use pario::{Basic, Datatype, File, Info, Mode, View};
 use pario_driver::{
@@ -13,12 +16,16 @@ use pario_types::{Placement, Striping};
 
 use super::osds::Records;
 use super::request::{Request, of_transfers};
-use super::{Arguments, Method};
+use super::{Arguments, Method, is_complete};
 use crate::failure::Failure;
 
 /// How many files are created to find one with every stripe on a server of its own. CephFS places objects by a hash:
 /// of 4 on 4 servers, all are on different ones in 9 % of the files.
 const FILES_MAX: u32 = 500;
+
+/// How long OSDs may take to record requests that they have carried out.
+const RECORDING_MAX: Duration = Duration::from_secs(10);
+const RECORDING_POLL: Duration = Duration::from_millis(50);
 
 /// A new file whose stripes are on different servers, removed when dropped.
 struct NewFile {
@@ -75,13 +82,24 @@ pub(super) fn run(
         }
     }
     match (records, file.inode) {
-        (Some(records), Some(inode)) => records
-            .requests(inode)
+        (Some(records), Some(inode)) => recorded(records, inode, arguments)
             .map_err(|error| failed(format!("cannot ask the OSDs: {error}"))),
         (Some(_), None) => Err(failed(
             "only files of the driver cephfs have OSDs".to_owned(),
         )),
         (None, _) => Ok(of_transfers(log.take(), &file.placement)),
+    }
+}
+
+/// The requests that the OSDs have recorded. A thread of theirs makes the records some time after the requests.
+fn recorded(records: &Records, inode: u64, arguments: &Arguments) -> io::Result<Vec<Request>> {
+    let started = Instant::now();
+    loop {
+        let requests = records.requests(inode)?;
+        if is_complete(arguments, &requests) || started.elapsed() > RECORDING_MAX {
+            return Ok(requests);
+        }
+        thread::sleep(RECORDING_POLL);
     }
 }
 

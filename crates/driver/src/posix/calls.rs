@@ -1,7 +1,9 @@
 //! System calls: made, retried when interrupted, and subject to fault
 //! injection.
 
-use std::{fmt::Debug, io, sync::Arc};
+use std::{fmt::Debug, io, os::fd::BorrowedFd, sync::Arc};
+
+use super::sys;
 
 /// The system calls that can be intercepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,13 +53,32 @@ pub trait Interference: Send + Sync + Debug {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Calls {
     interference: Option<Arc<dyn Interference>>,
+    refreshes_sizes: bool,
 }
 
 impl Calls {
     pub(crate) fn interfered(interference: Arc<dyn Interference>) -> Self {
         Calls {
             interference: Some(interference),
+            ..Calls::default()
         }
+    }
+
+    /// The same for a file whose client has to ask for the size before it reads beyond the one it knows.
+    pub(super) fn refreshing_sizes(self) -> Self {
+        Calls {
+            refreshes_sizes: true,
+            ..self
+        }
+    }
+
+    /// Prepares a read up to `end`.
+    #[inline]
+    pub(super) fn before_read(&self, fd: BorrowedFd<'_>, end: u64) -> io::Result<()> {
+        if self.refreshes_sizes && sys::known_size(fd)? < end {
+            sys::fresh_size(fd)?;
+        }
+        Ok(())
     }
 
     /// Whether nothing intercepts calls, so that they need not be made one by

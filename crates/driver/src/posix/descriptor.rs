@@ -201,6 +201,14 @@ impl Descriptor {
         }
     }
 
+    /// Asks the server for the size before reads beyond the known one, from now on. A ring would not.
+    pub(super) fn refreshing_sizes(self) -> Self {
+        Descriptor {
+            calls: self.calls.clone().refreshing_sizes(),
+            ..self.without_ring()
+        }
+    }
+
     /// Whether transfers may go through a ring.
     pub(super) fn may_use_ring(&self) -> bool {
         self.may_use_ring

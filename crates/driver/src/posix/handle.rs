@@ -86,6 +86,10 @@ impl PosixHandle {
             true => file,
             false => file.without_ring(),
         };
+        let file = match facts.file_system.has_late_sizes() {
+            true => file.refreshing_sizes(),
+            false => file,
+        };
         let file = match stores(lists, how, assumed.as_ref(), &facts) {
             Some(stores) => file.with_stores(stores),
             None => file,

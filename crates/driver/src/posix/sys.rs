@@ -43,7 +43,12 @@ fn repeated(mut call: impl FnMut() -> c_int) -> io::Result<c_int> {
 
 /// The number of bytes that a call moved.
 pub(crate) fn counted(result: isize) -> io::Result<usize> {
-    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+    usize::try_from(result).map_err(|_| match result {
+        -1 => io::Error::last_os_error(),
+        _ => io::Error::other(format!(
+            "the kernel returned {result} for a number of bytes"
+        )),
+    })
 }
 
 fn terminated(path: &Path) -> io::Result<CString> {

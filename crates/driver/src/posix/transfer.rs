@@ -25,6 +25,9 @@ pub(super) fn run_one(calls: &Calls, fd: BorrowedFd<'_>, one: &OnePiece<'_>) -> 
     let (kind, at_end) = ends(one.direction());
     let len = one.piece().len;
     let mut moved = 0;
+    if let Err(error) = prepare(calls, fd, batch.direction(), batch.pieces()[0].offset, len) {
+        return Outcome::failed(0, error);
+    }
     while moved < len {
         let bytes = (len - moved).min(CALL_BYTES_MAX);
         let result = calls.make(kind, bytes, |limit| {
@@ -40,6 +43,21 @@ pub(super) fn run_one(calls: &Calls, fd: BorrowedFd<'_>, one: &OnePiece<'_>) -> 
         }
     }
     Outcome::moved(moved as u64)
+}
+
+/// What has to precede a transfer.
+#[inline]
+fn prepare(
+    calls: &Calls,
+    fd: BorrowedFd<'_>,
+    direction: Direction,
+    offset: u64,
+    len: usize,
+) -> io::Result<()> {
+    match direction {
+        Direction::Read => calls.before_read(fd, offset + len as u64),
+        Direction::Write => Ok(()),
+    }
 }
 
 /// The system call of a direction, and the error if it moves nothing: a read is at the
@@ -97,6 +115,13 @@ pub(crate) fn step(
     vector: &mut Vector<'_>,
 ) -> io::Result<usize> {
     let (kind, at_end) = ends(vector.direction());
+    prepare(
+        calls,
+        fd,
+        vector.direction(),
+        vector.offset(),
+        vector.bytes(),
+    )?;
     let moved = calls.make(kind, vector.bytes(), |limit| {
         vector.shorten(limit);
         sys::transfer(fd, vector)
