@@ -25,7 +25,7 @@ pub(super) fn run_one(calls: &Calls, fd: BorrowedFd<'_>, one: &OnePiece<'_>) -> 
     let (kind, at_end) = ends(one.direction());
     let len = one.piece().len;
     let mut moved = 0;
-    if let Err(error) = prepare(calls, fd, batch.direction(), batch.pieces()[0].offset, len) {
+    if let Err(error) = prepare(calls, fd, one.direction(), one.piece().offset, len) {
         return Outcome::failed(0, error);
     }
     while moved < len {
