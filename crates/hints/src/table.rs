@@ -65,7 +65,7 @@ const BUFFER_MAX: u64 = 64 * GIB;
 hints! {
     /// Buffer size for sieved reads: each system call reads that much of the
     /// file, and the requested pieces are copied out. If it is not set, files of
-    /// local file systems are read `pario_slice_bytes` at a time.
+    /// local file systems are read 256 KiB, or `pario_slice_bytes`, at a time.
     ind_rd_buffer_size: u64 = 4 * MIB, Bytes(1..=BUFFER_MAX);
     Noncontiguous, Rank, Always;
 
@@ -82,9 +82,9 @@ hints! {
 
     /// Whether writes may be sieved. A sieved write also writes back bytes
     /// that it only read, so whatever the value, writes are sieved only if
-    /// `pario_rmw` or the access mode `UNIQUE_OPEN` allows it, and never in a
-    /// write-only file. `pario_write_method` takes precedence unless it is
-    /// `automatic`.
+    /// `pario_rmw` or the access mode `UNIQUE_OPEN` allows it, and in a
+    /// write-only file only on NFS, if the user may read it.
+    /// `pario_write_method` takes precedence unless it is `automatic`.
     romio_ds_write: Sieving = Sieving::Automatic, Words::<Sieving>::ANY;
     Noncontiguous, File, Always;
 
@@ -263,8 +263,8 @@ hints! {
     Collective, File, Always;
 
     /// Window size where ranks share memory, at most `cb_buffer_size`. If not
-    /// set, it is 256 KiB, which stays in the processor's cache, and more
-    /// with many ranks: up to 32 KiB per rank.
+    /// set, it is 256 KiB, which stays in the processor's cache, and with
+    /// more than 8 ranks up to 32 KiB per rank, rounded up to a power of two.
     pario_slice_bytes: Option<u64> = None, Maybe(Bytes(1..=BUFFER_MAX));
     Collective, File, Always;
 
