@@ -1,6 +1,6 @@
 //! Exclusive use of a file.
 
-use std::{fmt::Debug, io, ops::Range};
+use std::{fmt::Debug, ops::Range};
 
 use crate::RangeLock;
 
@@ -14,10 +14,11 @@ pub trait Lease: Send + Debug {
     fn is_intact(&self) -> bool;
 
     /// Waits until no other rank that writes under the same lease has locked the range, and
-    /// locks it. `None` if there are no others.
-    fn lock(&self, range: Range<u64>) -> io::Result<Option<RangeLock>> {
+    /// locks it. `None` if there are no others, or if the lease is not
+    /// [intact](Self::is_intact) any more. No other range may be locked.
+    fn lock(&self, range: Range<u64>) -> Option<RangeLock> {
         let _ = range;
-        Ok(None)
+        None
     }
 }
 

@@ -112,7 +112,7 @@ hints! {
     /// The automatic choice sieves only if at least this percentage of the
     /// bytes between the first and the last is requested.
     pario_sieve_density: u64 = 5, Number(0..=100);
-    Noncontiguous, Rank, Always;
+    Noncontiguous, File, Always;
 
     /// Whether writes may read, modify and write back a range. `never`
     /// restricts this to files opened with `UNIQUE_OPEN`, which have no other

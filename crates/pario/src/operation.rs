@@ -556,7 +556,9 @@ impl Operation {
             return Ok(Exclusion::on_handle(writer_lock.shared()));
         }
         if needs_lease && !transfer.is_worth_lease(group.is_some()) {
-            return forbidden("others may write, and a lease on the file would take too long");
+            return forbidden(
+                "others may write: no single rank has the file open with UNIQUE_OPEN, and a lease on it would take too long",
+            );
         }
         let Some(guard) = writer_lock.try_exclusive() else {
             return forbidden("another write on this handle is under way");
@@ -576,7 +578,9 @@ impl Operation {
                 lease: Some(lease),
                 ..Exclusion::on_handle(guard)
             }),
-            None => forbidden("others may write, and there is no lease on the file"),
+            None => forbidden(
+                "others may write: no single rank has the file open with UNIQUE_OPEN, and there is no lease on it",
+            ),
         }
     }
 }

@@ -25,6 +25,7 @@ const HOSTILE: &[&str] = &[
     "1.5",
     "000",
     "777",
+    "100",
     "200",
     "100000",
     "4294967295",
@@ -180,7 +181,7 @@ fn gather_warnings() -> Arc<Mutex<Vec<String>>> {
 }
 
 /// Writes and reads pieces with gaps, under hints that only the last rank has.
-fn run_with_hints_of_one_rank(pair: (&str, &str), nodes: &[u32]) {
+fn run_with_hints_of_one_rank(pair: (&str, &str), mode: Mode, nodes: &[u32]) {
     let directory = directory();
     let path = directory.path().join("file");
     let hints = Info::from_pairs([pair]).unwrap();
@@ -191,7 +192,7 @@ fn run_with_hints_of_one_rank(pair: (&str, &str), nodes: &[u32]) {
             true => &hints,
             false => &Info::new(),
         };
-        let file = File::open(&comm, &path, NEW | Mode::UNIQUE_OPEN, own)?;
+        let file = File::open(&comm, &path, mode, own)?;
         for extent in [2 * PIECE, 40_000] {
             let piece = Datatype::contiguous(PIECE as u64, &byte())?;
             let tile = Datatype::resized(&piece, 0, (extent * ranks) as i64)?;
@@ -220,7 +221,9 @@ fn hints_of_one_rank_hang_no_other() {
         for value in HOSTILE {
             if !is_rejected(hint.name, value) {
                 for nodes in PLACEMENTS {
-                    run_with_hints_of_one_rank((hint.name, value), nodes);
+                    for mode in [NEW, NEW | Mode::UNIQUE_OPEN] {
+                        run_with_hints_of_one_rank((hint.name, value), mode, nodes);
+                    }
                 }
             }
         }

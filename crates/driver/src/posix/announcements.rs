@@ -96,12 +96,16 @@ impl Announcements {
     /// way; returns whether it does.
     pub(super) fn enter(&self) -> bool {
         self.word(REWRITERS_LINE).fetch_add(1, Ordering::SeqCst);
-        let is_written =
-            (FIRST_SLOT_LINE..self.lines).any(|line| self.word(line).load(Ordering::SeqCst) > 0);
+        let is_written = self.is_written();
         if is_written {
             self.leave();
         }
         !is_written
+    }
+
+    /// Whether some rank has ordinary writes under way.
+    pub(super) fn is_written(&self) -> bool {
+        (FIRST_SLOT_LINE..self.lines).any(|line| self.word(line).load(Ordering::SeqCst) > 0)
     }
 
     pub(super) fn leave(&self) {

@@ -4,7 +4,7 @@ use std::{
     fmt, io,
     num::NonZeroU32,
     ops::Range,
-    os::fd::{AsFd, AsRawFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
@@ -197,29 +197,28 @@ impl PosixHandle {
         self.shared_group().map_or(Ok(()), |group| group.unshare())
     }
 
-    /// Joins the ranks that use a description, while nothing uses the file. `of` returns what
-    /// they share.
-    fn join<T>(&self, of: impl FnOnce(&Descriptor) -> Option<T>) -> Option<T>
-    where
-        T: std::borrow::Borrow<SharedDescription>,
-    {
+    /// Joins the ranks that use a description, while nothing uses the file, if it could be
+    /// opened again. `share` returns what they share and this rank's part in it.
+    fn join<T>(
+        &self,
+        share: impl FnOnce(&Descriptor) -> io::Result<(T, WriterGroup)>,
+    ) -> Option<T> {
         if !self.is_leasable || !lease::last_long_enough() {
             return None;
         }
         let (file, vacancy) = self.file.suspend()?;
-        let joined = match self.locks.is_empty() {
-            true => of(&file),
-            false => None,
-        };
-        let joined = joined.and_then(|shared| {
-            let (file, lost) = (self.file.weak(), self.lost.clone());
-            let lock_file = shared.borrow().lock_file.as_fd();
-            let group = WriterGroup::new(file, lock_file, lost).ok()?;
+        let can_join = self.locks.is_empty() && lease::way_back(&file).is_ok();
+        let joined = can_join.then(|| share(&file).ok()).flatten();
+        let joined = joined.map(|(shared, group)| {
             *lock(&self.group) = Some(Arc::new(group));
-            Some(shared)
+            shared
         });
         vacancy.put_back(file);
         joined
+    }
+
+    fn new_group(&self, lock_file: BorrowedFd<'_>) -> io::Result<WriterGroup> {
+        WriterGroup::new(self.file.weak(), lock_file, self.lost.clone())
     }
 
     /// Puts written data on storage.
@@ -396,14 +395,17 @@ impl Handle for PosixHandle {
     }
 
     fn lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<RangeLock> {
-        self.unshare()?;
-        let lock = self.locks.take(&self.file, range, mode, OnConflict::Wait)?;
+        let unshare = || self.unshare();
+        let lock = self
+            .locks
+            .take(&self.file, range, mode, OnConflict::Wait, unshare)?;
         Ok(lock.expect("a patient request ends with the lock or an error"))
     }
 
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
-        self.unshare()?;
-        self.locks.take(&self.file, range, mode, OnConflict::Try)
+        let unshare = || self.unshare();
+        self.locks
+            .take(&self.file, range, mode, OnConflict::Try, unshare)
     }
 
     fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {
@@ -455,17 +457,21 @@ impl Handle for PosixHandle {
 
     fn offer_description(&self, ranks: usize) -> Option<SharedDescription> {
         self.join(|file| {
-            Some(SharedDescription {
-                file: file.duplicate().ok()?,
-                lock_file: announcements::file(ranks).ok()?,
-            })
+            let shared = SharedDescription {
+                file: file.duplicate()?,
+                lock_file: announcements::file(ranks)?,
+            };
+            let group = self.new_group(shared.lock_file.as_fd())?;
+            Ok((shared, group))
         })
     }
 
     fn adopt_description(&self, offered: &SharedDescription) -> bool {
         let joined = self.join(|file| {
-            file.adopt(offered.file.as_fd()).ok()?;
-            Some(offered)
+            // First: the group is the way to a description of one's own again.
+            let group = self.new_group(offered.lock_file.as_fd())?;
+            file.adopt(offered.file.as_fd())?;
+            Ok(((), group))
         });
         joined.is_some()
     }
@@ -519,7 +525,7 @@ impl Handle for PosixHandle {
         let released = self.locks.check_released(&self.file);
         let file = self.file.close().map_err(|error| self.closed(error))?;
         if let Some(group) = lock(&self.group).take() {
-            group.give_up();
+            group.close(file.buffered());
         }
         let closed = self.written.settle(file.close());
         closed.and(self.file.replaced_outcome()).and(released)

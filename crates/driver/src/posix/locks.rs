@@ -55,13 +55,15 @@ impl Locks {
         }
     }
 
-    /// Takes a lock; `None` where it would wait and may not.
+    /// Takes a lock; `None` where it would wait and may not. `unshare` gives the file a
+    /// description that no other rank has.
     pub(super) fn take(
         &self,
         file: &Closing<Descriptor>,
         range: Range<u64>,
         mode: LockMode,
         on_conflict: OnConflict,
+        unshare: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<Option<RangeLock>> {
         drop(file.enter()?);
         self.check_released(file)?;
@@ -77,10 +79,13 @@ impl Locks {
             },
         };
         let releaser = self.releaser(file);
-        // Only now: while the ticket is held, the description stays the same.
-        let taken = file.enter().and_then(|pass| {
-            let fd = pass.buffered();
-            self.take_from_kernel(fd, &range, self.kernel_lock(mode), on_conflict)
+        // Only now: while the ticket is held, the description stays the same, and once the file has
+        // been entered, no other one is adopted.
+        let entered = file.enter().map(drop).and_then(|()| unshare());
+        let taken = entered.and_then(|()| {
+            let pass = file.enter()?;
+            let kernel = self.kernel_lock(mode);
+            self.take_from_kernel(pass.buffered(), &range, kernel, on_conflict)
         });
         match taken {
             Ok(true) => {

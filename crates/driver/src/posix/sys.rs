@@ -247,7 +247,7 @@ pub(crate) fn truncate(fd: BorrowedFd<'_>, bytes: i64) -> io::Result<()> {
 /// Reserves storage for the first bytes and extends a shorter file.
 pub(crate) fn allocate(fd: BorrowedFd<'_>, bytes: i64) -> io::Result<()> {
     // SAFETY: no memory is passed.
-    checked(unsafe { libc::fallocate64(fd.as_raw_fd(), 0, 0, bytes) }).map(drop)
+    repeated(|| unsafe { libc::fallocate64(fd.as_raw_fd(), 0, 0, bytes) }).map(drop)
 }
 
 /// Makes data and size durable.

@@ -11,7 +11,8 @@
 //!   The first takes the lease, alone, and the last releases it.
 //! - Who writes otherwise [announces](super::announcements) that and waits until nobody rewrites.
 //!   Each side says so before it looks for the other, so at least one of them sees the other.
-//!   Only ordinary writers wait, and those who rewrite do not wait for them.
+//!   Only ordinary writers wait, and not for long: who rewrites looks for them before each range,
+//!   and writes on as one of them.
 //!
 //! A rank that needs a description of its own, for locks on the file, opens one: the kernel
 //! then ends the lease and grants no other. The same is the way out if anything fails.
@@ -153,8 +154,14 @@ impl WriterGroup {
         result
     }
 
+    /// Ends this rank's part before its file is closed.
+    pub(super) fn close(&self, file: BorrowedFd<'_>) {
+        let _ = self.with_locks(|fd| end_unused_lease(fd, file));
+        self.give_up();
+    }
+
     /// Closes the lock file, which releases all locks of this rank.
-    pub(super) fn give_up(&self) {
+    fn give_up(&self) {
         let mut lock_file = self
             .lock_file
             .write()
@@ -227,7 +234,12 @@ impl WriterGroup {
         lock(&self.attempts).note(entry);
         (entry == Entry::Granted).then(|| {
             let group = self.clone();
-            Box::new(GroupLease { group, file }) as Box<dyn Lease>
+            let is_ordinary = AtomicBool::new(false);
+            Box::new(GroupLease {
+                group,
+                file,
+                is_ordinary,
+            }) as Box<dyn Lease>
         })
     }
 
@@ -283,6 +295,8 @@ impl WriterGroup {
         if self.is_shared()
             && let Some(file) = self.file.enter()
         {
+            // Opening it again would wait for a lease that a rank has left behind.
+            let _ = self.with_locks(|fd| end_unused_lease(fd, file.buffered()));
             file.unshare()?;
             self.is_shared.store(false, Ordering::Release);
         }
@@ -291,19 +305,26 @@ impl WriterGroup {
 
     /// The same if the others cannot be waited for.
     fn unshare_or_close(&self) {
+        let mut failed = None;
         for _ in 0..REOPEN_TRIES {
             match self.unshare() {
                 Ok(()) => return,
-                Err(error) if is_transient(&error) => thread::sleep(REOPEN_PAUSE),
+                Err(error) if is_transient(&error) => {
+                    thread::sleep(REOPEN_PAUSE);
+                    failed = Some(error);
+                }
                 Err(error) => {
-                    let message = format!(
-                        "writes cannot be coordinated with other ranks, and the file could not \
-                         be opened again: {error}"
-                    );
-                    let _ = self.lost.set((error.kind(), message));
+                    failed = Some(error);
                     break;
                 }
             }
+        }
+        if let Some(error) = failed {
+            let message = format!(
+                "writes cannot be coordinated with other ranks, and the file could not be opened \
+                 again: {error}"
+            );
+            let _ = self.lost.set((error.kind(), message));
         }
         self.file.abandon();
     }
@@ -324,6 +345,11 @@ fn check(fd: BorrowedFd<'_>, expected: (u64, u64)) -> io::Result<()> {
 /// Ends this rank's part, and the lease if nobody else rewrites.
 fn leave(fd: BorrowedFd<'_>, file: BorrowedFd<'_>) -> io::Result<()> {
     sys::lock_try(fd, REWRITERS, KernelLock::None)?;
+    end_unused_lease(fd, file)
+}
+
+/// Ends the lease if nobody rewrites.
+fn end_unused_lease(fd: BorrowedFd<'_>, file: BorrowedFd<'_>) -> io::Result<()> {
     // Whoever prevents this is in, and does the same later.
     if sys::lock_try(fd, REWRITERS, KernelLock::Exclusive)? {
         sys::release_lease(file);
@@ -337,24 +363,60 @@ fn leave(fd: BorrowedFd<'_>, file: BorrowedFd<'_>) -> io::Result<()> {
 struct GroupLease {
     group: Arc<WriterGroup>,
     file: ResourceGuard<Descriptor>,
+    /// Set once this rank writes like any other, and no longer rewrites.
+    is_ordinary: AtomicBool,
+}
+
+impl GroupLease {
+    fn is_ordinary(&self) -> bool {
+        self.is_ordinary.load(Ordering::Relaxed)
+    }
+
+    fn leave(&self) {
+        self.group.announcements.leave();
+        let _ = self.group.with_locks(|fd| leave(fd, self.file.buffered()));
+    }
+
+    /// Lets ordinary writers of other ranks in, and becomes one. No range may be locked: others
+    /// who rewrite do the same, but only after the range that they are waiting for.
+    fn become_ordinary(&self) {
+        self.leave();
+        self.is_ordinary.store(true, Ordering::Relaxed);
+        self.group.announce();
+    }
 }
 
 impl Lease for GroupLease {
     fn is_intact(&self) -> bool {
         let lock_file = self.group.lock_file.read();
         let lock_file = lock_file.unwrap_or_else(PoisonError::into_inner);
-        lock_file.is_some() && self.group.is_shared() && sys::has_lease(self.file.buffered())
+        !self.is_ordinary()
+            && lock_file.is_some()
+            && self.group.is_shared()
+            && sys::has_lease(self.file.buffered())
     }
 
-    fn lock(&self, range: Range<u64>) -> io::Result<Option<RangeLock>> {
-        self.group.lock_range(range).map(Some)
+    fn lock(&self, range: Range<u64>) -> Option<RangeLock> {
+        if self.is_ordinary() {
+            return None;
+        }
+        let lock = match self.group.announcements.is_written() {
+            true => None,
+            false => self.group.lock_range(range).ok(),
+        };
+        if lock.is_none() {
+            self.become_ordinary();
+        }
+        lock
     }
 }
 
 impl Drop for GroupLease {
     fn drop(&mut self) {
-        self.group.announcements.leave();
-        let _ = self.group.with_locks(|fd| leave(fd, self.file.buffered()));
+        match self.is_ordinary() {
+            true => self.group.retract(),
+            false => self.leave(),
+        }
     }
 }
 
@@ -475,6 +537,40 @@ mod tests {
         assert!(ranks.group(0).rewrite().is_none());
         ranks.group(2).retract();
         assert!(ranks.group(0).rewrite().is_some());
+    }
+
+    /// An ordinary writer waits for the range that is being rewritten, not for the whole call.
+    #[test]
+    fn who_rewrites_lets_ordinary_writers_in_before_the_next_range() {
+        let Some(ranks) = Ranks::new(3) else { return };
+        let lease = ranks.group(0).rewrite().unwrap();
+        let range = lease.lock(0..10);
+        assert!(range.is_some() && lease.is_intact());
+        let writer = ranks.group(1);
+        let (announced, next) = std::sync::mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                writer.announce();
+                announced.send(()).unwrap();
+            });
+            while !lease_is_wanted(&ranks) {
+                thread::yield_now();
+            }
+            assert!(next.try_recv().is_err(), "a range is being rewritten");
+            drop(range);
+            assert!(lease.lock(10..20).is_none());
+            next.recv().unwrap();
+        });
+        assert!(!lease.is_intact());
+        assert!(ranks.group(2).rewrite().is_none(), "two ranks write");
+        writer.retract();
+        assert!(ranks.group(2).rewrite().is_none(), "one rank writes");
+        drop(lease);
+        assert!(ranks.group(2).rewrite().is_some());
+    }
+
+    fn lease_is_wanted(ranks: &Ranks) -> bool {
+        ranks.group(2).announcements.is_written()
     }
 
     /// A lock on the file needs a description that only this rank has.

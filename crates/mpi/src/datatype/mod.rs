@@ -242,7 +242,12 @@ fn decode_enveloped(
         }
         Combiner::Dup | Combiner::Contiguous => {
             if let Some(contents) = host.type_simple_contents(datatype, envelope)? {
-                return decode_simple(host, combiner, contents, depth);
+                let made = decode_simple(host, combiner, contents, depth)?;
+                // Hosts have their own rules for the bounds of types without data.
+                return match made.layout().is_dense() && made.size() > 0 {
+                    true => Ok(made),
+                    false => with_bounds_of(host, datatype, made),
+                };
             }
         }
         _ => {}
@@ -265,8 +270,7 @@ fn decode_enveloped(
 
 /// Decodes a duplicate or a repetition, and frees the handle of its inner datatype. Many
 /// programs make such a type for a single call, so this takes as few calls of the host as
-/// possible: nothing is kept with inner types that are simple, too, and the bounds follow from
-/// those of the inner type.
+/// possible, and nothing is kept with inner types that are simple, too.
 fn decode_simple(
     host: &Host,
     combiner: Combiner,

@@ -94,11 +94,7 @@ impl<'a> Window<'a> {
 
     fn write(&self, job: &Job<'_>, buffer: &mut [u8]) -> Outcome {
         // Other ranks may write under the same lease.
-        let range = self.start..self.end;
-        let _lock = match job.lease.map_or(Ok(None), |lease| lease.lock(range)) {
-            Ok(lock) => lock,
-            Err(error) => return Outcome::failed(0, error),
-        };
+        let _lock = job.lease.and_then(|lease| lease.lock(self.start..self.end));
         if self.has_holes() && !is_alone(job) {
             return self.write_pieces(job);
         }

@@ -130,8 +130,9 @@ impl Check<'_> {
             let _ = self.handle.set_access_time(before);
         }
         let missing = all.iter().position(|found| found.as_slice() == [0]);
-        // Programs behind FUSE may keep attributes for a while, whatever the kernel requests: sshfs does for 20 s.
-        let may_be_late = matches!(self.handle.facts().file_system, FileSystem::Fuse { .. });
+        // sshfs keeps attributes for 20 s, whatever the kernel requests.
+        let file_system = &self.handle.facts().file_system;
+        let may_be_late = matches!(file_system, FileSystem::Fuse { subtype } if subtype == "sshfs");
         Ok(match missing {
             Some(_) if may_be_late => Finding::Unknown,
             Some(rank) => Finding::Different(Rank(rank as u32)),

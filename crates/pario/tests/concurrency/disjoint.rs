@@ -7,7 +7,7 @@ use pario::{Basic, Datatype, File, Info, Result, View};
 use pario_transport::Transport;
 
 const CHUNK_BYTES_MAX: u64 = 64;
-const FILE_BYTES: u64 = 6000;
+const FILE_BYTES: u64 = 16_000;
 const ROUNDS: u64 = 3;
 
 /// Hints by name; what the ranks agree on.

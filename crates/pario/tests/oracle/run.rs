@@ -205,12 +205,12 @@ impl<'a> Rank<'a> {
     }
 
     fn check_state(&self, step: &Step, outcome: &Outcome) -> Check {
-        let ranks = self.trial.scenario.ranks();
         let events = match self.index {
             0 => self.trial.log.take(),
             _ => Vec::new(),
         };
-        if !self.opening.may_write_back(ranks, step) {
+        let nodes = &self.trial.scenario.nodes;
+        if !self.opening.may_write_back(nodes, step) {
             let stray = drivers::stray_write(&events, &outcome.written);
             same("a byte written that nobody asked for", stray, None)?;
         }

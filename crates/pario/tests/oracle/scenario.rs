@@ -52,13 +52,16 @@ pub(crate) struct Opening {
 impl Opening {
     /// Whether a step may write bytes back that nobody asked to write: a hint
     /// or the promise of being alone allows it, the promise of several ranks
-    /// only where they act together. A lease proves the same, unless a hint
-    /// excludes leases.
-    pub(crate) fn may_write_back(&self, ranks: usize, step: &Step) -> bool {
+    /// only where they act together. A lease proves the same, also to ranks of one
+    /// node that act separately, unless a hint excludes leases.
+    pub(crate) fn may_write_back(&self, nodes: &[u32], step: &Step) -> bool {
         let rmw = |value: &str| self.hints.contains(&("pario_rmw", value.to_owned()));
-        let together = ranks == 1 || matches!(step, Step::Together(_) | Step::InFlight { .. });
-        let alone = self.mode.contains(Mode::UNIQUE_OPEN) || !rmw("never");
-        rmw("locked") || (together && alone)
+        let is_together =
+            nodes.len() == 1 || matches!(step, Step::Together(_) | Step::InFlight { .. });
+        let is_one_node = nodes.iter().all(|node| *node == nodes[0]);
+        let may_be_leased = !rmw("never") && (is_together || is_one_node);
+        let is_alone = is_together && self.mode.contains(Mode::UNIQUE_OPEN);
+        rmw("locked") || may_be_leased || is_alone
     }
 }
 
