@@ -8,8 +8,9 @@ use std::sync::OnceLock;
 
 use super::placement::SIMULATED_NODES;
 
-/// A number that processes have in common if they can find each other's files in `/proc`: the
-/// kernel and its space of process numbers. 0 if that is not known, or if nodes are simulated.
+/// A number that processes have in common if they can find each other's files in `/proc` and
+/// nothing tells them apart: the kernel and the namespaces. Containers of one machine may be
+/// meant to be nodes. 0 if that is not known, or if nodes are simulated.
 pub(super) fn number() -> u64 {
     static NUMBER: OnceLock<u64> = OnceLock::new();
     *NUMBER.get_or_init(|| match are_nodes_simulated() {
@@ -20,9 +21,12 @@ pub(super) fn number() -> u64 {
 
 fn look() -> Option<u64> {
     let kernel = fs::read("/proc/sys/kernel/random/boot_id").ok()?;
-    let processes = fs::metadata("/proc/self/ns/pid").ok()?;
     let mut hasher = DefaultHasher::new();
-    (kernel, processes.dev(), processes.ino()).hash(&mut hasher);
+    kernel.hash(&mut hasher);
+    for namespace in ["pid", "uts", "ipc", "net", "mnt"] {
+        let namespace = fs::metadata(format!("/proc/self/ns/{namespace}")).ok()?;
+        (namespace.dev(), namespace.ino()).hash(&mut hasher);
+    }
     Some(hasher.finish().max(1))
 }
 
