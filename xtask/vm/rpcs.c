@@ -79,6 +79,7 @@ static const struct pattern patterns[] = {
     {"strided, independent, 1000 B", 1000, 100, 1, 0, 1},
     {"contiguous, collective, 1 MiB", 1 << 20, 1, 4, 1, 0},
     {"contiguous, independent, 1 MiB", 1 << 20, 1, 4, 0, 0},
+    {"contiguous, independent, 256 KiB", 1 << 18, 1, 16, 0, 0},
     {"small calls, independent, 1000 B", 1000, 1, 100, 0, 1},
     {"small calls, collective, 1000 B", 1000, 1, 100, 1, 1},
     {"contended, independent, 1000 B", 1000, 20, CONTENDED_CALLS, 0, 1, 1},

@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use pario::internal::MachineProfile;
+use pario_hints::{Hints, Source};
 use pario_plan::{Access, Case, Explanation, Facts, History, Tuning, picture};
 
 use crate::bench::options::{Subject, Target};
@@ -52,10 +54,12 @@ impl Directions {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Failure> {
     let subject = &arguments.subject;
-    let (hints, warnings) = facts::hints(subject.hints()).map_err(Failure::Arguments)?;
+    let (mut hints, warnings) = facts::hints(subject.hints()).map_err(Failure::Arguments)?;
     if let Some(warning) = warnings.first() {
         return Err(Failure::Arguments(warning.clone()));
     }
+    let profile = MachineProfile::of_node();
+    profile.set(&mut hints);
     let nodes = subject.nodes().map_err(Failure::Arguments)?;
     let facts = match &arguments.dir {
         None => Facts {
@@ -76,8 +80,12 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
             let history = History::default();
             let case = Case::new(*direction, &accesses, &facts, &tuning, &history);
             let explanation = Explanation::of(&case);
-            writeln!(out, "{name}, call {call}: {sizes}\n{explanation}\n")
-                .map_err(Failure::Output)?;
+            let machine = machine(&hints, &profile);
+            writeln!(
+                out,
+                "{name}, call {call}: {sizes}\n{machine}\n{explanation}\n"
+            )
+            .map_err(Failure::Output)?;
             if let Some(directory) = &arguments.svg {
                 let path = directory.join(format!("{name}-{call}-{}.svg", direction.name()));
                 save(&path, picture::svg(&case, explanation.plan()).as_bytes())?;
@@ -86,6 +94,31 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         }
     }
     Ok(())
+}
+
+/// What the plan depends on that depends on the processor.
+fn machine(hints: &Hints, profile: &MachineProfile) -> String {
+    let source = |name: &str| facts::source(hints, name);
+    let measured = match hints.source("pario_call_bytes") {
+        Some(Source::Measured) => format!(": {}", profile.calls()),
+        _ => String::new(),
+    };
+    let window = match hints.pario_slice_bytes {
+        Some(bytes) => format!(
+            "{bytes} bytes (pario_slice_bytes, {})",
+            source("pario_slice_bytes")
+        ),
+        None => format!(
+            "{} bytes stay in a core's cache (pario_cache_bytes, {})",
+            hints.cached_window_bytes(),
+            source("pario_cache_bytes")
+        ),
+    };
+    format!(
+        "machine: a call takes as long as copying {} bytes (pario_call_bytes, {}{measured}); windows of {window}",
+        hints.call_bytes(),
+        source("pario_call_bytes"),
+    )
 }
 
 /// The accesses of all ranks in a call of a workload.

@@ -25,6 +25,13 @@ pub(crate) fn hints(given: &[(String, String)]) -> Result<(Hints, Vec<String>), 
     Ok((resolved.hints, warnings.collect()))
 }
 
+/// Where the value of a hint came from.
+pub(crate) fn source(hints: &Hints, name: &str) -> String {
+    hints
+        .source(name)
+        .map_or_else(String::new, ToString::to_string)
+}
+
 /// Whether a hint of that name exists.
 pub(crate) fn is_hint(name: &str) -> bool {
     Hints::definition(name).is_some()

@@ -262,6 +262,20 @@ impl<'a> Batch<'a> {
         suffix
     }
 
+    /// The pieces from index `first` on that begin below offset `stop`, cut off there, in the same
+    /// memory.
+    pub fn below(&self, first: usize, stop: u64) -> Batch<'a> {
+        let mut below = Batch::new(self.direction);
+        for piece in &self.pieces[first..] {
+            let room = stop.saturating_sub(piece.offset);
+            let len = usize::try_from(room).map_or(piece.len, |room| room.min(piece.len));
+            if len > 0 {
+                below.push_piece(Piece { len, ..*piece });
+            }
+        }
+        below
+    }
+
     /// Copies `source` to one piece, starting at its byte `at`. For drivers
     /// that execute a batch that reads.
     pub(crate) fn put(&self, piece: usize, at: usize, source: &[u8]) {

@@ -113,6 +113,10 @@ pub enum Advice {
 /// Permissions of created files, before the umask.
 const PERMISSIONS_DEFAULT: u32 = 0o666;
 
+/// The number of pieces per page from which storing is faster than one call per piece, unless
+/// measured ([`page_costs`](crate::page_costs)): preparing a page takes about as long as four calls.
+pub const STORED_PIECES: u64 = 4;
+
 /// How a file is opened.
 ///
 /// ```
@@ -136,6 +140,8 @@ pub struct OpenHow {
     pub asynchronous: AsyncMethod,
     /// How lists of many small pieces are written.
     pub scattered: ScatteredWrites,
+    /// The number of pieces per page from which such lists are stored through a mapping.
+    pub stored_pieces: u64,
     /// The placement of a new file.
     pub striping: StripingRequest,
     /// Whether a handle that allows only writes should be able to read what it will
@@ -154,6 +160,7 @@ impl OpenHow {
             writes: IoMode::Buffered,
             asynchronous: AsyncMethod::Automatic,
             scattered: ScatteredWrites::Automatic,
+            stored_pieces: STORED_PIECES,
             striping: StripingRequest::default(),
             read_back: false,
         }
@@ -199,6 +206,15 @@ impl OpenHow {
     #[must_use]
     pub fn scattered(self, scattered: ScatteredWrites) -> Self {
         OpenHow { scattered, ..self }
+    }
+
+    /// Sets the number of pieces per page from which lists are stored through a mapping.
+    #[must_use]
+    pub fn stored_pieces(self, stored_pieces: u64) -> Self {
+        OpenHow {
+            stored_pieces,
+            ..self
+        }
     }
 
     /// Sets the placement of a new file.

@@ -1,6 +1,7 @@
 //! What every function does around its work: finding the file, catching panics, delivering
 //! errors.
 
+use std::any::Any;
 use std::ffi::c_int;
 use std::panic::{self, AssertUnwindSafe};
 
@@ -17,6 +18,7 @@ pub(crate) type Outcome = Result<(), Failure>;
 pub(crate) const SUCCESS: c_int = 0;
 
 /// Runs the work of a function on a file. An error goes to the file's handler.
+#[inline]
 pub(crate) fn on_file(
     name: &'static str,
     file: &OpenFile,
@@ -39,6 +41,7 @@ pub(crate) fn on_no_file(name: &'static str, work: impl FnOnce() -> Outcome) -> 
     }
 }
 
+#[inline]
 fn succeeded() -> c_int {
     codes::forget_failure();
     SUCCESS
@@ -65,14 +68,18 @@ pub(crate) fn host() -> Result<&'static Host, Failure> {
 }
 
 /// Nothing may unwind into C.
+#[inline]
 fn caught(work: impl FnOnce() -> Outcome) -> Outcome {
-    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
-        let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-        let text = text.unwrap_or_else(|| "no message".to_owned());
-        Err(Failure::new(
-            ErrorClass::Intern,
-            format!("internal error in pario: {text}"),
-        ))
-    })
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(panicked(&*payload)))
+}
+
+#[cold]
+fn panicked(payload: &(dyn Any + Send)) -> Failure {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    let text = text.unwrap_or_else(|| "no message".to_owned());
+    Failure::new(
+        ErrorClass::Intern,
+        format!("internal error in pario: {text}"),
+    )
 }

@@ -172,6 +172,7 @@ pub(crate) unsafe fn put_handle(
 ///
 /// # Safety
 /// `status` is a status of the host, or its `MPI_STATUS_IGNORE`.
+#[inline]
 pub(crate) unsafe fn put_status(
     host: &Host,
     status: StatusPointer,

@@ -28,6 +28,8 @@ pub enum Moment {
 pub enum Group {
     /// Access to scattered pieces.
     Noncontiguous,
+    /// What depends on the processor.
+    Machine,
     /// Nonblocking operations.
     Nonblocking,
     /// How collective calls move data.
@@ -42,8 +44,9 @@ pub enum Group {
 
 impl Group {
     /// All groups in the order of the documentation.
-    pub const ALL: [Group; 6] = [
+    pub const ALL: [Group; 7] = [
         Group::Noncontiguous,
+        Group::Machine,
         Group::Nonblocking,
         Group::Collective,
         Group::Assumptions,
@@ -56,6 +59,7 @@ impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Group::Noncontiguous => "Non-contiguous access",
+            Group::Machine => "The machine",
             Group::Nonblocking => "Nonblocking operations",
             Group::Collective => "Collective calls",
             Group::Assumptions => "Assumed facts",

@@ -3,7 +3,7 @@
 use crate::definition::{Definition, Moment, Scope};
 use crate::info::Info;
 use crate::source::{Source, Sources, Warning};
-use crate::table::Hints;
+use crate::table::{CACHE_RANGE, Hints};
 use crate::words::Buffering;
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -130,6 +130,25 @@ impl Hints {
                 self.sources[index] = Source::Adjusted(reason.clone());
             }
         }
+    }
+
+    /// Sets what depends on the processor to measured values, unless hints set it.
+    pub fn set_measured(&mut self, call_bytes: u64, cache_bytes: Option<u64>) {
+        if self.pario_call_bytes.is_none() {
+            self.pario_call_bytes = Some(call_bytes);
+            self.mark_measured("pario_call_bytes");
+        }
+        if self.pario_cache_bytes.is_none() && cache_bytes.is_some() {
+            // Other ranks accept no other values.
+            self.pario_cache_bytes =
+                cache_bytes.map(|bytes| bytes.clamp(*CACHE_RANGE.start(), *CACHE_RANGE.end()));
+            self.mark_measured("pario_cache_bytes");
+        }
+    }
+
+    fn mark_measured(&mut self, name: &str) {
+        let index = Hints::position(name).expect("a hint of the table");
+        self.sources[index] = Source::Measured;
     }
 
     /// Adopts rank 0's hints: all of [`Scope::File`], none of

@@ -30,6 +30,8 @@ pub enum Source {
     Call,
     /// `PARIO_HINTS`, or the file named by it.
     Environment,
+    /// pario measured it.
+    Measured,
     /// pario itself changed it.
     Adjusted(Cow<'static, str>),
 }
@@ -41,6 +43,7 @@ impl fmt::Display for Source {
             Source::HintsFile => f.write_str("hints file"),
             Source::Call => f.write_str("call"),
             Source::Environment => f.write_str("environment"),
+            Source::Measured => f.write_str("measured"),
             Source::Adjusted(reason) => write!(f, "adjusted: {reason}"),
         }
     }

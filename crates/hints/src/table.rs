@@ -62,10 +62,46 @@ macro_rules! hints {
 /// A larger buffer is a typing error.
 const BUFFER_MAX: u64 = 64 * GIB;
 
+/// `pario_call_bytes` if it is neither set nor measured.
+const CALL_BYTES: u64 = 8 * KIB;
+/// `pario_cache_bytes` if it is neither set nor known.
+const CACHE_BYTES: u64 = 512 * KIB;
+/// The values of `pario_cache_bytes`.
+pub(crate) const CACHE_RANGE: std::ops::RangeInclusive<u64> = 64 * KIB..=GIB;
+/// `pario_sieve_extent` if it is not set, in calls.
+const SIEVED_CALLS: u64 = 2;
+/// Window sizes, in calls: their time is then a few percent of that of the copies.
+const CALLS_PER_WINDOW: u64 = 32;
+/// The range of window sizes that are chosen.
+const WINDOW_BYTES: std::ops::RangeInclusive<u64> = 64 * KIB..=MIB;
+
+impl Hints {
+    /// The number of bytes that are copied in the time of a system call.
+    pub fn call_bytes(&self) -> u64 {
+        self.pario_call_bytes.unwrap_or(CALL_BYTES)
+    }
+
+    /// The length of a piece with the gap after it up to which accesses are sieved.
+    pub fn sieve_extent(&self) -> u64 {
+        self.pario_sieve_extent
+            .unwrap_or_else(|| SIEVED_CALLS.saturating_mul(self.call_bytes()))
+    }
+
+    /// The size of a window that stays in a core's cache, of which the other half is left to the
+    /// data, and in which calls cost little: what `pario_slice_bytes` is for few ranks.
+    pub fn cached_window_bytes(&self) -> u64 {
+        let cache = self.pario_cache_bytes.unwrap_or(CACHE_BYTES);
+        let enough = CALLS_PER_WINDOW.saturating_mul(self.call_bytes());
+        let power = enough.min(cache / 2).checked_ilog2().unwrap_or(0);
+        (1 << power).clamp(*WINDOW_BYTES.start(), *WINDOW_BYTES.end())
+    }
+}
+
 hints! {
     /// Buffer size for sieved reads: each system call reads that much of the
     /// file, and the requested pieces are copied out. If it is not set, files of
-    /// local file systems are read 256 KiB, or `pario_slice_bytes`, at a time.
+    /// local file systems are read `pario_slice_bytes` at a time, or what that
+    /// is for few ranks.
     ind_rd_buffer_size: u64 = 4 * MIB, Bytes(1..=BUFFER_MAX);
     Noncontiguous, Rank, Always;
 
@@ -105,8 +141,9 @@ hints! {
 
     /// The automatic choice sieves if a piece and the gap after it together
     /// are at most this long on average. Beyond that, separate calls are
-    /// faster however dense the data.
-    pario_sieve_extent: u64 = 16 * KIB, Bytes(0..=BUFFER_MAX);
+    /// faster however dense the data. `automatic` is twice `pario_call_bytes`,
+    /// in general 16 KiB.
+    pario_sieve_extent: Option<u64> = None, Automatic(Bytes(0..=BUFFER_MAX));
     Noncontiguous, File, Always, alias "romio_cb_ds_threshold";
 
     /// The automatic choice sieves only if at least this percentage of the
@@ -132,7 +169,7 @@ hints! {
     /// How many small pieces with gaps between them are written where sieving
     /// is not possible. `automatic`: on local file systems, the kernel copies up
     /// to 1024 pieces per call into a mapping of the file if there are at least
-    /// four per page; nothing but the pieces is written. `calls`: one call per
+    /// `pario_stored_pieces` per page; nothing but the pieces is written. `calls`: one call per
     /// contiguous run, for libraries that intercept file calls and have to see
     /// all of them; `pario_async=pool` implies it.
     pario_scattered_writes: ScatteredWrites = ScatteredWrites::Automatic, Words::<ScatteredWrites>::ANY;
@@ -142,10 +179,40 @@ hints! {
     /// of the file, as large blocks from `malloc` do, is copied through another
     /// buffer. On some processors the kernel's copy runs at half its speed or
     /// less then, and two copies are faster. `automatic` measures which is
-    /// faster, in a fraction of a millisecond, when a process first moves such
-    /// data; `pario doctor` prints the result.
+    /// faster, once per node; `pario doctor` prints the result.
     pario_staged_copies: StagedCopies = StagedCopies::Automatic, Words::<StagedCopies>::ANY;
-    Noncontiguous, Rank, Always;
+    Machine, Rank, Always;
+
+    /// Number of bytes that are copied in the time of a system call. Pieces of
+    /// half this size and more are moved by a call each where ranks do not
+    /// interleave; interleaved ones from this size on if they are read, and from
+    /// twice this size on if they are written, eight times on file systems other
+    /// than tmpfs. It also decides
+    /// about `pario_sieve_extent` and `pario_slice_bytes`. `automatic` measures
+    /// it on rank 0's node, to the nearest power of two from 4 KiB to 32 KiB.
+    pario_call_bytes: Option<u64> = None, Automatic(Bytes(64..=MIB));
+    Machine, File, Open;
+
+    /// Size of the cache that each core has for itself. `automatic` is what the
+    /// kernel of rank 0's node reports (level 2), and 512 KiB if it reports
+    /// nothing.
+    pario_cache_bytes: Option<u64> = None, Automatic(Bytes(CACHE_RANGE));
+    Machine, File, Open;
+
+    /// Number of pieces per page of the file from which small pieces are written
+    /// through a mapping (`pario_scattered_writes`): preparing a page takes as
+    /// long as some calls. `automatic` measures how many, once per node.
+    pario_stored_pieces: Option<u64> = None, Automatic(Number(1..=4096));
+    Machine, Rank, Open;
+
+    /// How often a rank that waits for another rank of its node looks whether it
+    /// can go on, before it yields its core for the first time. `automatic` looks
+    /// for 5 us if every rank has a core, otherwise for 50 ns; each process
+    /// measures how many looks that is. A number applies to all waits of the
+    /// process from then on. The largest takes some 250 us, in which another rank
+    /// may need the core.
+    pario_wait_looks: Option<u64> = None, Automatic(Number(0..=10_000));
+    Machine, Rank, Open;
 
     /// What carries out nonblocking operations: io_uring (`uring`), I/O threads
     /// (`pool`), or io_uring if the kernel has it (`automatic`). If it does
@@ -263,8 +330,10 @@ hints! {
     Collective, File, Always;
 
     /// Window size where ranks share memory, at most `cb_buffer_size`. If not
-    /// set, it is 256 KiB, which stays in the processor's cache, and with
-    /// more than 8 ranks up to 32 KiB per rank, rounded up to a power of two.
+    /// set, it is 32 times `pario_call_bytes`, but at most half of
+    /// `pario_cache_bytes`, so that it stays in the processor's cache: in general
+    /// 256 KiB. With many ranks it is up to four times `pario_call_bytes` per
+    /// rank, rounded up to a power of two.
     pario_slice_bytes: Option<u64> = None, Maybe(Bytes(1..=BUFFER_MAX));
     Collective, File, Always;
 

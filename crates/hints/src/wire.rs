@@ -81,6 +81,7 @@ fn put_source(wire: &mut Vec<u8>, source: &Source) {
         Source::Call => 2,
         Source::Environment => 3,
         Source::Adjusted(_) => 4,
+        Source::Measured => 5,
     };
     wire.push(code);
     if let Source::Adjusted(reason) = source {
@@ -130,6 +131,7 @@ impl<'a> Reader<'a> {
             2 => Source::Call,
             3 => Source::Environment,
             4 => Source::Adjusted(self.text()?.to_owned().into()),
+            5 => Source::Measured,
             _ => return Err(WireError::BadSource(code)),
         })
     }

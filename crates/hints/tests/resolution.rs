@@ -78,7 +78,7 @@ fn defaults_are_the_documented_ones() {
     let hints = Hints::default();
     assert_eq!(hints.ind_rd_buffer_size, 4 << 20);
     assert_eq!(hints.ind_wr_buffer_size, 512 << 10);
-    assert_eq!(hints.pario_sieve_extent, 16 << 10);
+    assert_eq!(hints.sieve_extent(), 16 << 10);
     assert_eq!(hints.pario_rmw, Rmw::Automatic);
     assert_eq!(hints.file_perm, None);
     for definition in Hints::DEFINITIONS {
@@ -518,4 +518,64 @@ fn romio_s_variable_forces_a_driver_unless_pario_s_does() {
     };
     let hints = Hints::resolve(&Info::new(), &Sources::from_variables(both)).hints;
     assert_eq!(hints.pario_driver.as_deref(), Some("mem"));
+}
+
+#[test]
+fn measured_values_are_used_unless_hints_are_set() {
+    let mut hints = Hints::default();
+    hints.set_measured(16 << 10, Some(2 << 20));
+    assert_eq!(hints.call_bytes(), 16 << 10);
+    assert_eq!(hints.sieve_extent(), 32 << 10);
+    assert_eq!(hints.cached_window_bytes(), 512 << 10, "32 calls");
+    let explained = hints.explain();
+    assert!(
+        explained.contains("pario_call_bytes = 16384  [measured]"),
+        "{explained}"
+    );
+    // They reach other ranks, and stay when other hints change.
+    let sent = Hints::from_wire(&hints.to_wire()).unwrap();
+    assert_eq!(sent, hints);
+    hints.update(&Info::from_pairs([("pario_sieve_extent", "1k")]).unwrap());
+    assert_eq!(
+        (hints.sieve_extent(), hints.call_bytes()),
+        (1 << 10, 16 << 10)
+    );
+
+    let mut hints = resolved("pario_call_bytes", "2k");
+    hints.set_measured(16 << 10, None);
+    assert_eq!(
+        (hints.call_bytes(), hints.sieve_extent()),
+        (2 << 10, 4 << 10)
+    );
+    assert_eq!(hints.cached_window_bytes(), 64 << 10);
+    let mut hints = resolved("pario_sieve_extent", "0");
+    hints.set_measured(16 << 10, None);
+    assert_eq!(hints.sieve_extent(), 0);
+
+    let mut hints = Hints::default();
+    hints.set_measured(8 << 10, Some(32 << 10));
+    let sent = Hints::from_wire(&hints.to_wire()).unwrap();
+    assert_eq!(sent.pario_cache_bytes, Some(64 << 10), "the least allowed");
+}
+
+/// Rank 0's values count, measured ones among them, whatever a rank has passed.
+#[test]
+fn ranks_with_other_hints_agree_on_measured_values() {
+    for (name, value) in [("pario_sieve_extent", "1m"), ("pario_call_bytes", "64")] {
+        let (mut first, mut other) = (Hints::default(), resolved(name, value));
+        other.agree(&first);
+        for hints in [&mut first, &mut other] {
+            hints.set_measured(4 << 10, Some(1 << 20));
+        }
+        assert!(first.differences(&other).is_empty(), "{name}");
+        assert_eq!(first.sieve_extent(), other.sieve_extent(), "{name}");
+    }
+}
+
+#[test]
+fn windows_stay_in_half_of_the_cache() {
+    let window = |cache: &str| resolved("pario_cache_bytes", cache).cached_window_bytes() >> 10;
+    let sizes = ["64k", "256k", "300k", "512k", "1g"].map(window);
+    assert_eq!(sizes, [64, 128, 128, 256, 256]);
+    assert_eq!(Hints::default().cached_window_bytes(), 256 << 10);
 }

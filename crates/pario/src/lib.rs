@@ -77,6 +77,7 @@ mod condition;
 mod error;
 mod file;
 mod job;
+mod machine;
 mod mode;
 mod one_piece;
 mod operation;
@@ -124,12 +125,12 @@ pub use pario_layout::{
 #[doc(hidden)]
 pub mod internal {
     pub use crate::{
-        access::CopySpeed,
         collective::{
             exchange::limits::{EAGER_BYTES, limits},
             plan_facts,
         },
         job::{Environment, Job, Process},
+        machine::MachineProfile,
         unreported::Unreported,
         warning::{is_first_of_job, print_line, warn, warn_of},
     };

@@ -17,6 +17,7 @@ use crate::{
 
 /// Carries out an access of one piece with the current settings. `None` if it is another kind
 /// of access, or not allowed: an operation then carries it out, or finds the error.
+#[inline]
 pub(crate) fn run(file: &Inner, call: Call, memory: &Memory) -> Option<Result<Status>> {
     run_at(file, call, memory, |offset| {
         file.with_settings(|settings| find(file, settings, call, memory, offset))
@@ -24,6 +25,7 @@ pub(crate) fn run(file: &Inner, call: Call, memory: &Memory) -> Option<Result<St
 }
 
 /// As [`run`], for a call with these settings.
+#[inline]
 pub(crate) fn run_with(
     file: &Inner,
     settings: &CallSettings,
@@ -36,6 +38,7 @@ pub(crate) fn run_with(
 }
 
 /// `find` gets the offset in etypes.
+#[inline]
 fn run_at(
     file: &Inner,
     call: Call,
@@ -63,6 +66,7 @@ struct OnePiece {
     etypes: u64,
 }
 
+#[inline]
 fn find(
     file: &Inner,
     settings: &CallSettings,
@@ -89,6 +93,7 @@ fn find(
     (!is_staged).then_some(OnePiece { start, etypes })
 }
 
+#[inline]
 fn transfer(file: &Inner, call: Call, memory: &Memory, start: u64) -> Result<Status> {
     // Other files are not subject to writes that must be alone.
     let is_guarded = call.direction == Direction::Write

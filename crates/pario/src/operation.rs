@@ -2,42 +2,37 @@
 //! become an offset when the access is prepared; blocking and nonblocking calls differ only in
 //! who runs it.
 
+mod checks;
+mod exclusion;
 mod group_lock;
 mod lock_ahead;
+mod start;
 
+pub(crate) use checks::{check_agreed, check_allowed};
 pub(crate) use group_lock::agree_on_group;
 
-use std::{
-    io,
-    ops::Range,
-    panic::{self, AssertUnwindSafe},
-    sync::Arc,
-};
+use std::{io, ops::Range, sync::Arc};
 
 use pario_datarep::Converter;
 use pario_driver::{
-    Batch, Direction, Handle, Latency, Lease, LockMode, Outcome, Placement as FilePlacement,
-    RangeLock,
+    Batch, Direction, Handle, LockMode, Outcome, Placement as FilePlacement, RangeLock,
 };
-use pario_hints::{Hints, Rmw};
+use pario_hints::Hints;
 
+use self::exclusion::Plan;
 use crate::{
-    Error, ErrorKind, Mode, Result, Status,
+    Mode, Result, Status,
     access::{
         AccessMethod, Buffers, Locking, MemoryData, Moved, ReadModifyWrite, ResolvedAccess,
         Selection, Transfer, sieve_extent,
     },
     buffer::Memory,
     file::{Atomicity, CallSettings, Inner, LateHandle},
-    request::{Completion, InFlight, KeepAlive, Placement},
     shared_pointer::Log,
     unreported::Unreported,
-    view::{FlattenedView, ViewsEqual},
-    writer_lock::{WriteGuard, WriterLock},
+    view::FlattenedView,
+    writer_lock::WriterLock,
 };
-
-/// An access with more pieces than this needs as many system calls and is not considered short.
-const SHORT_PIECES_MAX: u64 = 16;
 
 /// Where an access starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -376,95 +371,6 @@ impl Operation {
         &self.file.buffers
     }
 
-    /// Moves the data in the background, or at once if that takes no longer than handing it
-    /// over.
-    pub(crate) fn start(self, keep: KeepAlive) -> InFlight {
-        if let Some(result) = self.can_run_inline() {
-            let unreported = self.call.unreported(&self.file);
-            return InFlight::complete(self.file.pending.request(), result, unreported);
-        }
-        let completion = Arc::new(Completion::default());
-        let (request, under_way) = self.file.pending.start();
-        let in_flight = InFlight {
-            completion: completion.clone(),
-            _pending: request,
-            carried_out: Placement::InBackground,
-            unreported: self.call.unreported(&self.file),
-        };
-        let finish = move |result: Result<Status>| {
-            // By the time the result is available, the owner of the request gets its buffer
-            // back and the operation is no longer pending.
-            drop(keep);
-            completion.complete(result, || drop(under_way));
-        };
-        match self.submission() {
-            Some((batch, plan, guard)) => {
-                self.lock_ahead();
-                let handle = self.shared_handle().clone();
-                let done = move |outcome| {
-                    let moved = self.transfer(plan).moved(outcome);
-                    drop(guard);
-                    finish(self.result(moved));
-                };
-                handle.submit(batch, Box::new(done));
-            }
-            None => pario_driver::spawn(Box::new(move || {
-                // A conversion function of the program may panic.
-                let result = panic::catch_unwind(AssertUnwindSafe(|| self.run()));
-                finish(result.unwrap_or_else(|_| {
-                    let error = Error::new(ErrorKind::Io, "the operation panicked");
-                    Err(self.file.name_error(error, self.call.name))
-                }));
-            })),
-        }
-        in_flight
-    }
-
-    /// The result of a short operation that occupies the calling thread no longer than copying
-    /// its data would: it waits for no lock, staging memory, conversion function or storage.
-    pub(crate) fn can_run_inline(&self) -> Option<Result<Status>> {
-        if !self.is_short() || self.file.writer_lock.is_closed() {
-            return None;
-        }
-        match self.handle().latency(self.call.direction) {
-            Latency::Unknown => None,
-            Latency::WhereCached => {
-                let (batch, plan, _guard) = self.submission()?;
-                let outcome = self.handle().transfer_cached(&batch)?;
-                Some(self.result(self.transfer(plan).moved(outcome)))
-            }
-            Latency::Memory => Some(self.run()),
-        }
-    }
-
-    fn is_short(&self) -> bool {
-        let bytes = self.access.memory.bytes();
-        bytes <= self.settings.hints.pario_inline_bytes
-            && self.settings.atomicity == Atomicity::NonAtomic
-            && !self.settings.locks_writes()
-            && !self.settings.hints.pario_lock_ahead
-            && self.access.converter.is_none()
-            && self.file.buffers.has_room(bytes)
-            && (self.access.view.layout().is_dense() || {
-                let data = self.access.first..self.access.first + bytes;
-                self.access.view.layout().piece_stats(data).pieces <= SHORT_PIECES_MAX
-            })
-    }
-
-    /// A batch that the driver can carry out by itself: pieces of memory without conversion,
-    /// locks or intermediate steps.
-    fn submission(&self) -> Option<(Batch<'static>, Plan, Exclusion)> {
-        if self.settings.atomicity == Atomicity::Atomic
-            || self.file.writer_lock.is_closed()
-            || self.group().is_some()
-        {
-            return None;
-        }
-        let (plan, guard) = self.plan();
-        let batch = self.transfer(plan).as_batch()?;
-        Some((batch, plan, guard))
-    }
-
     /// The selected access method and the reason.
     pub(crate) fn explain(&self) -> Selection {
         self.transfer(self.plan().0).explain()
@@ -480,177 +386,5 @@ impl Operation {
             locking: plan.locking,
             buffers: &self.file.buffers,
         }
-    }
-
-    /// The kind of locking: `otherwise`, unless the access is atomic.
-    fn locking(&self, otherwise: Locking) -> Locking {
-        match self.settings.atomicity {
-            Atomicity::Atomic => Locking::Whole,
-            Atomicity::NonAtomic => otherwise,
-        }
-    }
-
-    /// Whether it may read-modify-write and must lock, by semantics rule 1, and what keeps
-    /// that true.
-    fn plan(&self) -> (Plan, Exclusion) {
-        if self.call.direction == Direction::Read {
-            let plan = Plan {
-                read_modify_write: ReadModifyWrite::Alone,
-                locking: self.locking(Locking::None),
-            };
-            return (
-                plan,
-                Exclusion {
-                    lease: None,
-                    _guard: self.reading_guard(),
-                },
-            );
-        }
-        let locking = self.locking(match self.locks_writes() {
-            true => Locking::EachWrite,
-            false => Locking::None,
-        });
-        let plan = |read_modify_write| Plan {
-            read_modify_write,
-            locking,
-        };
-        match self.try_be_alone(plan(ReadModifyWrite::Alone)) {
-            Ok(exclusion) => (plan(ReadModifyWrite::Alone), exclusion),
-            Err(refusal) => {
-                let guard = self.file.writer_lock.shared();
-                (plan(refusal), Exclusion::on_handle(guard))
-            }
-        }
-    }
-
-    /// Keeps a read from being made under a group lock, by which it could see old data.
-    pub(crate) fn reading_guard(&self) -> Option<WriteGuard> {
-        let writer_lock = &self.file.writer_lock;
-        self.file.group.map(|_| writer_lock.shared())
-    }
-
-    /// What shows that nobody else writes to the file, otherwise what may be done instead. An
-    /// access that does not need to be alone gets an ordinary guard.
-    fn try_be_alone(&self, alone: Plan) -> std::result::Result<Exclusion, ReadModifyWrite> {
-        let forbidden = |why| Err(ReadModifyWrite::Forbidden(why));
-        let writer_lock = &self.file.writer_lock;
-        let rmw = self.settings.hints.pario_rmw;
-        let is_unique = self.file.mode.contains(Mode::UNIQUE_OPEN);
-        if !self.file.can_read_back() {
-            return forbidden("the file was opened WRITE_ONLY");
-        }
-        if self.settings.rewrites_locked() {
-            return Err(ReadModifyWrite::Locked);
-        }
-        // Locks of atomic accesses are on descriptions that are not shared.
-        let group = writer_lock.rewriting_group().filter(|_| !self.is_atomic());
-        let has_other_ranks = self.file.comm.size() > 1 && group.is_none();
-        if has_other_ranks || !is_unique && rmw == Rmw::Never {
-            return forbidden(
-                "others may write: the file is not opened by a single rank with UNIQUE_OPEN, the ranks do not have one open description on a local file system, and the hint pario_rmw is not locked",
-            );
-        }
-        let needs_lease = group.is_some() || !is_unique;
-        let transfer = self.transfer(alone);
-        if transfer.method() != AccessMethod::Sieve {
-            return Ok(Exclusion::on_handle(writer_lock.shared()));
-        }
-        if needs_lease && !transfer.is_worth_lease(group.is_some()) {
-            return forbidden(
-                "others may write: no single rank has the file open with UNIQUE_OPEN, and a lease on it would take too long",
-            );
-        }
-        let Some(guard) = writer_lock.try_exclusive() else {
-            return forbidden("another write on this handle is under way");
-        };
-        if !needs_lease {
-            return Ok(Exclusion::on_handle(guard));
-        }
-        let lease = match group {
-            // The ranks may have agreed otherwise before this one had its guard.
-            Some(_) => writer_lock
-                .rewriting_group()
-                .and_then(|group| group.rewrite()),
-            None => self.file.handle.lease(),
-        };
-        match lease {
-            Some(lease) => Ok(Exclusion {
-                lease: Some(lease),
-                ..Exclusion::on_handle(guard)
-            }),
-            None => forbidden(
-                "others may write: no single rank has the file open with UNIQUE_OPEN, and there is no lease on it",
-            ),
-        }
-    }
-}
-
-/// Keeps others from writing while an access is carried out.
-#[derive(Debug, Default)]
-struct Exclusion {
-    /// Excludes everyone. It ends before other writes on the handle go on.
-    lease: Option<Box<dyn Lease>>,
-    /// Excludes writes on the same handle that would conflict.
-    _guard: Option<WriteGuard>,
-}
-
-impl Exclusion {
-    fn on_handle(guard: WriteGuard) -> Exclusion {
-        Exclusion {
-            lease: None,
-            _guard: Some(guard),
-        }
-    }
-
-    fn lease(&self) -> Option<&dyn Lease> {
-        self.lease.as_deref()
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    read_modify_write: ReadModifyWrite,
-    locking: Locking,
-}
-
-fn check_same_views(view: &FlattenedView) -> Result<()> {
-    match view.equality() {
-        ViewsEqual::Same => Ok(()),
-        ViewsEqual::Different => Err(Error::new(
-            ErrorKind::NotSame,
-            "shared-pointer calls need the same view on all ranks, but the views differ",
-        )),
-    }
-}
-
-/// Whether the file's mode and view allow the call.
-pub(crate) fn check_allowed(file: &Inner, view: &FlattenedView, call: Call) -> Result<()> {
-    file.check_open()?;
-    check_agreed(file, view, call)
-}
-
-/// As [`check_allowed`], but only for what the ranks have agreed on: all of them get the same
-/// result.
-pub(crate) fn check_agreed(file: &Inner, view: &FlattenedView, call: Call) -> Result<()> {
-    let shared = matches!(call.position, Position::Shared | Position::Ordered(_));
-    if shared {
-        check_same_views(view)?;
-    }
-    if file.mode.contains(Mode::SEQUENTIAL) && !shared {
-        return Err(Error::new(
-            ErrorKind::UnsupportedOperation,
-            "a file opened SEQUENTIAL allows only shared-pointer accesses",
-        ));
-    }
-    match call.direction {
-        Direction::Read if !file.mode.can_read() => Err(Error::new(
-            ErrorKind::Access,
-            "the file was opened WRITE_ONLY: reading is not allowed",
-        )),
-        Direction::Write if !file.mode.can_write() => Err(Error::new(
-            ErrorKind::ReadOnly,
-            "the file was opened READ_ONLY: writing is not allowed",
-        )),
-        _ => Ok(()),
     }
 }

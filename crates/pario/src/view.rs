@@ -142,6 +142,37 @@ pub(crate) struct RankViews {
     pub(crate) family: u64,
     /// Whether every rank's view has no holes.
     pub(crate) dense: bool,
+    /// Whether the views have so much data that they can leave few holes between them.
+    pub(crate) covers_most: bool,
+}
+
+/// The least data of all views that covers most of the file, in percent of their common range.
+const COVERING_PERCENT: u64 = 75;
+
+/// Whether views with these layouts and displacements can leave few holes between them. Those that
+/// begin where another one does, or after the first tile of the first one, fill none of its holes.
+pub(crate) fn covers_most(shapes: &[Shape], displacements: &[u64]) -> bool {
+    let starts = shapes.iter().zip(displacements);
+    let mut views: Vec<(i128, &Layout)> = starts
+        .map(|(shape, displacement)| {
+            let first = i128::from(shape.layout.true_lower_bound());
+            (i128::from(*displacement) + first, &shape.layout)
+        })
+        .filter(|(_, layout)| layout.size() > 0)
+        .collect();
+    views.sort_unstable_by_key(|(start, _)| *start);
+    views.dedup_by_key(|(start, _)| *start);
+    let Some((first, tile)) = views.first().copied() else {
+        return false;
+    };
+    let percent = |(_, layout): &(i128, &Layout)| {
+        let extent = layout.extent().unsigned_abs().max(1);
+        u128::from(layout.size()) * 100 / u128::from(extent)
+    };
+    let near = views
+        .iter()
+        .take_while(|(start, _)| start - first < i128::from(tile.extent().unsigned_abs()));
+    near.map(percent).sum::<u128>() >= u128::from(COVERING_PERCENT)
 }
 
 impl RankViews {
@@ -235,6 +266,7 @@ impl FlattenedView {
                 displacements: Vec::new(),
                 family: 0,
                 dense: false,
+                covers_most: false,
             },
         })
     }
@@ -265,6 +297,7 @@ impl FlattenedView {
             displacements: vec![0; ranks as usize],
             family: 0,
             dense: true,
+            covers_most: true,
         };
         Ok(flattened.with_rank_views(rank_views))
     }
@@ -377,6 +410,7 @@ pub(crate) struct ContiguousView {
 impl ContiguousView {
     /// Where `bytes` bytes at an offset in etypes start in the file, and how many etypes they
     /// are. `None` if they are not whole etypes, or reach past the last possible byte.
+    #[inline]
     pub(crate) fn locate(self, offset: u64, bytes: u64) -> Option<(u64, u64)> {
         let (first, etypes) = match self.etype_bytes {
             1 => (offset, bytes),
@@ -495,5 +529,32 @@ mod tests {
                 .kind(),
             ErrorKind::Argument
         );
+    }
+
+    /// `len` bytes of every `period`, from byte `start` of a tile on.
+    fn shape(start: i64, len: u64, period: i64) -> Shape {
+        let byte = Datatype::basic(Basic::Byte);
+        let piece = Datatype::contiguous(len, &byte).unwrap();
+        let placed = Datatype::hindexed(&[(1, start)], &piece).unwrap();
+        let tile = Datatype::resized(&placed, 0, period).unwrap();
+        Shape {
+            hash: tile.layout().content_hash(),
+            layout: tile.layout().clone(),
+        }
+    }
+
+    #[test]
+    fn views_cover_most_if_they_lie_in_each_other_s_gaps() {
+        let quarter = |_| shape(0, 4096, 16384);
+        let quarters: Vec<Shape> = (0..4).map(quarter).collect();
+        let apart = |distance: u64| -> Vec<u64> { (0..4).map(|rank| rank * distance).collect() };
+        assert!(covers_most(&quarters, &apart(4096)));
+        assert!(!covers_most(&quarters, &apart(1 << 30)), "far apart");
+        assert!(!covers_most(&quarters, &apart(0)), "the same");
+        assert!(!covers_most(&quarters[..2], &apart(4096)[..2]), "half");
+        // The place in the tile counts like the displacement.
+        let placed: Vec<Shape> = (0..4).map(|rank| shape(rank * 4096, 4096, 16384)).collect();
+        assert!(covers_most(&placed, &[0; 4]));
+        assert!(!covers_most(&[], &[]));
     }
 }

@@ -241,6 +241,9 @@ fn agents_of_one_server_send_requests_in_the_order_of_the_file() {
                     ("pario_algorithm", algorithm),
                     ("pario_agents_per_server", "2"),
                     ("pario_assume_nonblocking", "true"),
+                    // The next agent starts when the data has been moved, if that is earlier; on a busy
+                    // machine, half a millisecond may pass before a request is even sent.
+                    ("pario_timed_delay_us", "1000000"),
                     ("cb_buffer_size", "2000"),
                     ("pario_slice_bytes", "2000"),
                 ],

@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, ops::Range};
 
-use pario_hints::ConfigList;
+use pario_hints::{ConfigList, Hints};
 
 use crate::{Access, Direction, Facts, Fitness, LockProtocol, Pattern, Stripes, WindowWriter};
 
@@ -12,12 +12,11 @@ use crate::{Access, Direction, Facts, Fitness, LockProtocol, Pattern, Stripes, W
 /// processor's cache: with 16 MiB, the first call on a file took twice as long.
 const CACHED_WINDOW_BYTES: u64 = 2 << 20;
 
-/// The size of a window that ranks share: small enough to stay in the
-/// processor's cache.
-const SHARED_WINDOW_BYTES: u64 = 256 << 10;
-
 /// Windows are larger if there are many ranks: each of them has to get to each
-/// window, which costs as much as copying some kilobytes.
+/// window, which costs as much as some calls.
+const CALLS_PER_RANK: u64 = 4;
+
+/// The same between nodes.
 const BYTES_PER_RANK: u64 = 32 << 10;
 
 /// But they are not larger than this part of the data: ranks copy to some while
@@ -62,6 +61,10 @@ pub struct Tuning {
     pub buffer_bytes: u64,
     /// Bytes of a window where ranks share memory.
     pub slice_bytes: Option<u64>,
+    /// The same for few ranks, if it is not set: what stays in the processor's cache.
+    pub cached_window_bytes: u64,
+    /// Bytes that are copied in the time of a system call.
+    pub call_bytes: u64,
     /// Number of aggregators (`cb_nodes`).
     pub aggregators: Option<u32>,
     /// Number of aggregators allowed per node (`cb_config_list`).
@@ -96,6 +99,8 @@ impl Default for Tuning {
         Tuning {
             buffer_bytes: 16 << 20,
             slice_bytes: None,
+            cached_window_bytes: Hints::default().cached_window_bytes(),
+            call_bytes: Hints::default().call_bytes(),
             aggregators: None,
             config_list: None,
             realm_alignment: None,
@@ -268,11 +273,13 @@ impl<'a> Case<'a> {
     /// windows are allocated again when they grow.
     fn shared_window_bytes(&self) -> u64 {
         let chosen = || {
-            let wanted = (u64::from(self.ranks()) * BYTES_PER_RANK).next_power_of_two();
+            let per_rank = CALLS_PER_RANK.saturating_mul(self.tuning.call_bytes);
+            let wanted = u64::from(self.ranks()).saturating_mul(per_rank);
+            let wanted = wanted.checked_next_power_of_two().unwrap_or(u64::MAX);
             let share = (self.pattern().region_bytes / SHARED_WINDOWS_MIN).checked_ilog2();
             wanted
                 .min(share.map_or(0, |power| 1 << power))
-                .max(SHARED_WINDOW_BYTES)
+                .max(self.tuning.cached_window_bytes)
         };
         self.tuning
             .slice_bytes
@@ -282,7 +289,8 @@ impl<'a> Case<'a> {
 
     /// The size of a buffer through which one rank reads what it needs by itself.
     pub(crate) fn private_buffer_bytes(&self) -> u64 {
-        let bytes = self.tuning.slice_bytes.unwrap_or(SHARED_WINDOW_BYTES);
+        let tuning = self.tuning;
+        let bytes = tuning.slice_bytes.unwrap_or(tuning.cached_window_bytes);
         bytes.min(self.tuning.buffer_bytes).max(1)
     }
 
@@ -328,6 +336,19 @@ mod tests {
         assert_eq!(sizes, [256, 256, 512, 2048, 4096]);
         assert_eq!(window_bytes(1000, None), 16 << 20, "cb_buffer_size");
         assert_eq!(window_bytes(64, Some(5000)), 5000, "a hint counts");
+    }
+
+    #[test]
+    fn windows_depend_on_the_machine() {
+        let accesses = (0..64).map(|rank| dense(rank << 20, 1 << 20));
+        let mut fixture = Fixture::new(accesses.collect());
+        fixture.tuning.call_bytes = 16 << 10;
+        assert_eq!(fixture.case().windows().1, 4 << 20);
+        let accesses = (0..2).map(|rank| dense(rank << 20, 1 << 20));
+        let mut fixture = Fixture::new(accesses.collect());
+        fixture.tuning.cached_window_bytes = 128 << 10;
+        assert_eq!(fixture.case().windows().1, 128 << 10);
+        assert_eq!(fixture.case().private_buffer_bytes(), 128 << 10);
     }
 
     #[test]

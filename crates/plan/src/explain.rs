@@ -144,6 +144,7 @@ impl fmt::Display for Facts {
             write!(f, " of {bytes} bytes")?;
         }
         match self.client {
+            Client::Local if self.in_memory => write!(f, ", a local file system in memory")?,
             Client::Local => write!(f, ", a local file system")?,
             Client::Kernel => write!(f, ", the client is each node's kernel")?,
             Client::Library => write!(f, ", the client is each process")?,

@@ -21,6 +21,8 @@ pub struct Facts {
     pub lock_protocol: LockProtocol,
     /// Where the client runs.
     pub client: Client,
+    /// Whether files are kept in memory only (tmpfs).
+    pub in_memory: bool,
     /// Block size of the file system in bytes.
     pub block_bytes: u64,
     /// Whether a process can go on while its requests are under way.
@@ -37,6 +39,7 @@ impl Facts {
             lock_granularity: None,
             lock_protocol: LockProtocol::None,
             client: Client::Local,
+            in_memory: false,
             block_bytes: 4096,
             nonblocking: true,
         }

@@ -15,6 +15,8 @@ impl Tuning {
         Tuning {
             buffer_bytes: hints.cb_buffer_size,
             slice_bytes: hints.pario_slice_bytes,
+            cached_window_bytes: hints.cached_window_bytes(),
+            call_bytes: hints.call_bytes(),
             aggregators: hints.cb_nodes.map(small),
             config_list: hints.cb_config_list.clone(),
             realm_alignment: hints.romio_cb_fr_alignment,

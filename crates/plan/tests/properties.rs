@@ -125,6 +125,7 @@ fn facts(random: &mut Rng, ranks: usize) -> Facts {
             ],
         ),
         client: *pick(random, &[Client::Local, Client::Kernel, Client::Library]),
+        in_memory: random.bool(),
         block_bytes: random.u64(1..300),
         nonblocking: random.bool(),
     }

@@ -65,6 +65,8 @@ fn accesses(pattern: Pattern, ranks: u64) -> Vec<Access> {
 enum System {
     /// One node, a local file system.
     Local,
+    /// The same with files in memory (tmpfs).
+    InMemory,
     /// Four nodes, stripes of 1 MiB on four servers that manage locks, client
     /// in the kernel (Lustre).
     ServerLocks,
@@ -77,7 +79,7 @@ enum System {
     UserClient,
 }
 
-use System::{Local, Network, ServerLocks, TokenLocks, UserClient};
+use System::{InMemory, Local, Network, ServerLocks, TokenLocks, UserClient};
 
 fn facts(system: System, ranks: u64) -> Facts {
     let mut facts = Facts::one_node(ranks as usize);
@@ -94,6 +96,7 @@ fn facts(system: System, ranks: u64) -> Facts {
     };
     match system {
         Local => {}
+        InMemory => facts.in_memory = true,
         ServerLocks | TokenLocks => {
             facts.nodes = spread();
             facts.client = Client::Kernel;
@@ -140,14 +143,18 @@ const TABLE: &[Line] = &[
     (Read,  Interleaved(8),         2, Local, "two-phase", "", "shared"),
     (Read,  Interleaved(8),         8, Local, "two-phase", "aligned", "shared"),
     (Write, Interleaved(4 * KIB),   4, Local, "two-phase", "", "shared"),
+    (Write, Interleaved(32 * KIB),  4, Local, "two-phase", "", "shared"),
     (Write, Interleaved(64 * KIB),  4, Local, "individual", "", "shared"),
+    (Write, Interleaved(8 * KIB),   4, InMemory, "two-phase", "", "shared"),
+    (Write, Interleaved(16 * KIB),  4, InMemory, "individual", "", "shared"),
     (Read,  Interleaved(2 * KIB),   4, Local, "two-phase", "", "shared"),
     (Read,  Interleaved(4 * KIB),   4, Local, "two-phase", "", "shared"),
     (Read,  Interleaved(8 * KIB),   4, Local, "individual", "", "shared"),
     (Read,  Interleaved(4 * MIB),   4, Local, "individual", "", "shared"),
     (Write, Interleaved(8),         1, Local, "individual", "", "shared"),
-    (Read,  First(64 * MIB),        4, Local, "two-phase", "", "shared"),
-    (Read,  First(64 * KIB),        4, Local, "individual", "", "shared"),
+    (Read,  First(64 * MIB),        4, Local, "individual", "", "shared"),
+    (Read,  First(64 * MIB),        4, InMemory, "two-phase", "", "shared"),
+    (Read,  First(64 * KIB),        4, InMemory, "individual", "", "shared"),
     (Write, First(64 * MIB),        4, Local, "individual", "", "shared"),
     (Write, Holed(256),             4, Local, "individual", "", "shared"),
     (Read,  Holed(256),             4, Local, "two-phase", "", "shared"),
@@ -218,6 +225,28 @@ fn writes_with_rewritable_holes_are_aggregated() {
     let history = History::default();
     let decision = decide(&Case::new(Write, &accesses, &facts, &tuning, &history));
     assert_eq!(decision.algorithm.name(), "two-phase", "{decision}");
+}
+
+/// Pieces are large compared with what is copied in the time of a call.
+#[test]
+fn large_pieces_depend_on_the_machine() {
+    let facts = facts(InMemory, 4);
+    let history = History::default();
+    let algorithm = |direction, bytes, call_bytes| {
+        let accesses = accesses(Interleaved(bytes), 4);
+        let tuning = Tuning {
+            call_bytes,
+            ..Tuning::default()
+        };
+        let case = Case::new(direction, &accesses, &facts, &tuning, &history);
+        decide(&case).algorithm.name().to_owned()
+    };
+    for call_bytes in [4 << 10, 8 << 10, 16 << 10] {
+        assert_eq!(algorithm(Read, call_bytes, call_bytes), "individual");
+        assert_eq!(algorithm(Read, call_bytes - 1, call_bytes), "two-phase");
+        assert_eq!(algorithm(Write, 2 * call_bytes, call_bytes), "individual");
+        assert_eq!(algorithm(Write, call_bytes, call_bytes), "two-phase");
+    }
 }
 
 /// A lease takes as long as writing some hundred pieces.

@@ -45,7 +45,7 @@ pub mod unexpected;
 pub use error::{Loss, Result, TransportError};
 pub use fabric::{ProgressHook, shared_bytes};
 pub use gathered::Gathered;
-pub use memory::{Backoff, BackoffState, Event, Segment, Waiter};
+pub use memory::{Backoff, BackoffState, Event, Segment, Waiter, look_time, request_looks};
 pub use memory_runs::MemoryRuns;
 pub use number_hash::{BuildNumberHasher, NumberHasher};
 pub use posted::{DataTag, Posted, Sent, Traffic};

@@ -1,5 +1,6 @@
 //! Whether a requested method can be used at all: pario would silently fall back to another one.
 
+use pario::internal::MachineProfile;
 use pario_hints::Hints;
 use pario_plan::{Access, Case, Facts, Fitness, History, Tuning, algorithm, partition};
 
@@ -22,7 +23,8 @@ impl MethodFitness {
         if !method.forces_collective_calls() {
             return None;
         }
-        let (hints, _) = facts::hints(&method.hints).ok()?;
+        let (mut hints, _) = facts::hints(&method.hints).ok()?;
+        MachineProfile::of_node().set(&mut hints);
         let calls = steps.first().map_or(0, |steps| steps.len());
         (0..calls).find_map(|call| {
             let accesses = accesses(steps, call)?;

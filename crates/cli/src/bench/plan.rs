@@ -114,6 +114,7 @@ impl Call {
                 lock_granularity: Some(STRIPES.unit),
                 lock_protocol: LockProtocol::Server,
                 client: Client::Library,
+                in_memory: false,
                 block_bytes: 4096,
                 nonblocking: true,
             },

@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
-use pario::internal::CopySpeed;
+use pario::internal::MachineProfile;
 use pario_driver::{Access, Create, Driver, OpenHow, Uring};
+use pario_hints::{Hints, StagedCopies};
+use pario_transport::Backoff;
 use rustix::process::{Resource, getrlimit};
 
 use super::report::Finding;
+use crate::facts;
 
 /// Fewer open files than this are soon exhausted by a program with many files and ranks.
 const FILES_FEW: u64 = 1024;
@@ -29,10 +32,12 @@ pub(super) fn findings() -> Vec<Finding> {
         locked_memory(),
         io_uring(),
         memfd(),
-        copies(),
         shared_memory(),
         communicators(),
     ]
+    .into_iter()
+    .chain(profile())
+    .collect()
 }
 
 fn words(limit: Option<u64>) -> String {
@@ -91,19 +96,88 @@ fn memfd() -> Finding {
     }
 }
 
-/// Which copies are used for memory that aliases the pages of files.
-fn copies() -> Finding {
-    const NAME: &str = "unaligned memory";
-    match CopySpeed::of_machine() {
-        None => Finding::good(NAME, "copied directly: measuring it needs a memfd"),
-        Some(speed) => {
-            let how = match speed.is_staged_faster() {
-                true => "copied through a buffer",
-                false => "copied directly",
-            };
-            Finding::good(NAME, format!("{how}: {speed}"))
-        }
+/// What depends on the processor: measured, unless hints in the environment set it.
+fn profile() -> Vec<Finding> {
+    let profile = MachineProfile::of_node();
+    if profile.call_bytes().is_none() {
+        let found =
+            "not measured, for want of a file in memory: the defaults of the hints are used";
+        return vec![Finding::note("calls and copies", found)];
     }
+    let mut hints = facts::hints(&[]).map_or_else(|_| Hints::default(), |(hints, _)| hints);
+    profile.set(&mut hints);
+    let source = |name: &str| facts::source(&hints, name);
+    let of_machine = |name: &str, is_set: bool| match is_set {
+        true => source(name),
+        false => "measured".to_owned(),
+    };
+    let look = pario_transport::look_time();
+    let looks = Backoff::DEFAULT.among(1).looks;
+    vec![
+        Finding::good(
+            "calls and copies",
+            format!(
+                "a call takes as long as copying {} bytes (pario_call_bytes, {})",
+                hints.call_bytes(),
+                source("pario_call_bytes"),
+            ),
+        )
+        .remark(profile.calls().to_string())
+        .remark(format!(
+            "pieces and gaps are sieved up to {} bytes (pario_sieve_extent, {})",
+            hints.sieve_extent(),
+            source("pario_sieve_extent"),
+        )),
+        Finding::good(
+            "windows",
+            format!(
+                "of {} bytes for few ranks (pario_slice_bytes)",
+                hints
+                    .pario_slice_bytes
+                    .unwrap_or_else(|| hints.cached_window_bytes()),
+            ),
+        )
+        .remark(match hints.pario_cache_bytes {
+            Some(bytes) => format!(
+                "each core has a cache of {bytes} bytes (pario_cache_bytes, {})",
+                source("pario_cache_bytes")
+            ),
+            None => "the kernel does not report the size of a core's cache".to_owned(),
+        }),
+        Finding::good(
+            "stores",
+            format!(
+                "instead of calls from {} pieces per page on (pario_stored_pieces, {})",
+                profile.stores_from(&hints),
+                of_machine("pario_stored_pieces", hints.pario_stored_pieces.is_some()),
+            ),
+        )
+        .remark(profile.pages().to_string()),
+        Finding::good(
+            "unaligned memory",
+            format!(
+                "copied {} (pario_staged_copies, {})",
+                match profile.stages_aliases(&hints) {
+                    true => "through a buffer",
+                    false => "directly",
+                },
+                of_machine(
+                    "pario_staged_copies",
+                    hints.pario_staged_copies != StagedCopies::Automatic
+                ),
+            ),
+        )
+        .remark(profile.copies().to_string()),
+        Finding::good(
+            "waiting",
+            format!(
+                "{} looks before a yield if every rank has a core (pario_wait_looks, {})",
+                hints.pario_wait_looks.unwrap_or_else(|| looks.into()),
+                of_machine("pario_wait_looks", hints.pario_wait_looks.is_some()),
+            ),
+        )
+        .remark(format!("a look takes {} ns", look.as_nanos())),
+    ]
 }
 
 fn shared_memory() -> Finding {
@@ -151,6 +225,11 @@ mod tests {
             "memfd",
             SHARED_MEMORY,
             "communicators",
+            "calls and copies",
+            "pario_call_bytes, measured",
+            "pario_stored_pieces, measured",
+            "unaligned memory",
+            "pario_wait_looks, measured",
             "22 MiB with 128, 27 MiB with 256, 110 MiB with 1024",
         ] {
             assert!(found.contains(subject), "{subject}: {found}");

@@ -12,7 +12,6 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Instant,
 };
 
 use super::library::{FileLock, OpenFile};
@@ -59,25 +58,11 @@ impl Locks {
         if range.is_empty() {
             return Ok(Some(RangeLock::nothing(range, mode)));
         }
-        let ticket = match on_conflict {
-            OnConflict::Wait => self.table.acquire(range.clone(), mode),
-            OnConflict::Try => match self.table.try_acquire(range.clone(), mode) {
-                Some(ticket) => ticket,
-                None => return Ok(None),
-            },
-        };
+        let wanted = range.clone();
+        let take_from_server = || self.take_from_server(&guard, &wanted, mode, on_conflict);
         let unlock = unlocker(file.weak(), self.owner);
-        match self.take_from_server(&guard, &range, mode, on_conflict) {
-            Ok(true) => {
-                let table = self.table.clone();
-                let release = move || table.release(ticket, unlock);
-                Ok(Some(RangeLock::new(range, mode, release)))
-            }
-            refused => {
-                self.table.release(ticket, unlock);
-                refused.map(|_| None)
-            }
-        }
+        self.table
+            .take(range, mode, on_conflict, unlock, take_from_server)
     }
 
     /// Fails if a lock that was let go is still there, after another attempt to
@@ -98,16 +83,9 @@ impl Locks {
             LockMode::Shared => FileLock::Shared,
             LockMode::Exclusive => FileLock::Exclusive,
         };
-        let mut wait = LockWait::new();
-        loop {
-            let tried = Instant::now();
-            let taken = file.try_lock(range, kind, self.owner)?;
-            if taken || on_conflict == OnConflict::Try {
-                return Ok(taken);
-            }
-            let look = || file.lock_in_the_way(range, kind, self.owner);
-            wait.pause(range, tried, look)?;
-        }
+        let attempt = || file.try_lock(range, kind, self.owner);
+        let look = || file.lock_in_the_way(range, kind, self.owner);
+        LockWait::take(range, on_conflict, attempt, look)
     }
 }
 

@@ -4,12 +4,12 @@ use std::{
     io,
     ops::Range,
     sync::{
-        Condvar, Mutex, PoisonError,
+        Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use super::LockMode;
+use super::{LockMode, OnConflict, RangeLock};
 use crate::closing::lock;
 
 /// The locks of threads among themselves. Open-file-description locks belong
@@ -77,6 +77,36 @@ impl RangeTable {
     pub(crate) fn try_acquire(&self, range: Range<u64>, mode: LockMode) -> Option<Ticket> {
         let mut held = lock(&self.held);
         (!held.conflict(&range, mode)).then(|| held.insert(range, mode))
+    }
+
+    /// Holds a range here, then has `lock` take it where other processes see it, which `unlock`
+    /// undoes. `None` if that would mean waiting and `on_conflict` does not allow it.
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        range: Range<u64>,
+        mode: LockMode,
+        on_conflict: OnConflict,
+        unlock: impl Unlock + Send + 'static,
+        lock: impl FnOnce() -> io::Result<bool>,
+    ) -> io::Result<Option<RangeLock>> {
+        let ticket = match on_conflict {
+            OnConflict::Wait => self.acquire(range.clone(), mode),
+            OnConflict::Try => match self.try_acquire(range.clone(), mode) {
+                Some(ticket) => ticket,
+                None => return Ok(None),
+            },
+        };
+        match lock() {
+            Ok(true) => {
+                let table = self.clone();
+                let release = move || table.release(ticket, unlock);
+                Ok(Some(RangeLock::new(range, mode, release)))
+            }
+            refused => {
+                self.release(ticket, unlock);
+                refused.map(|_| None)
+            }
+        }
     }
 
     /// Lets a range go. `unlock` gets the parts of it that no other entry

@@ -11,18 +11,14 @@ pub(super) const CLUSTER_BYTES_MAX: u64 = 1 << 20;
 /// Pages without pieces are not worth preparing; a new cluster is.
 const GAP_BYTES_MAX: u64 = 16 << 10;
 
-/// Number of pieces per page from which storing is faster than one call per
-/// piece: preparing a page takes about as long as four calls.
-const PIECES_PER_PAGE: u64 = 4;
-
 /// Number of pieces from which storing is faster than one call per piece: the
 /// calls around the stores take about as long as ten.
 pub(super) const PIECES_MIN: u64 = 16;
 
 /// Whether so many pieces in so many pages are enough to pay for preparing the
-/// pages.
-pub(super) fn are_dense(pieces: u64, pages: u64) -> bool {
-    pieces >= PIECES_MIN && pieces >= PIECES_PER_PAGE.saturating_mul(pages)
+/// pages, which takes `per_page` pieces each.
+pub(super) fn are_dense(pieces: u64, pages: u64, per_page: u64) -> bool {
+    pieces >= PIECES_MIN && pieces >= per_page.saturating_mul(pages)
 }
 
 /// Consecutive pieces of a list that lie close together in the file.
@@ -42,10 +38,10 @@ pub(super) struct Cluster {
 
 impl Cluster {
     /// Whether storing is faster than calls.
-    pub(super) fn is_dense(&self) -> bool {
+    pub(super) fn is_dense(&self, per_page: u64) -> bool {
         let page = sys::page_size();
         let pages = self.range.end.div_ceil(page) - self.range.start / page;
-        are_dense(self.runs, pages)
+        are_dense(self.runs, pages, per_page)
     }
 }
 
@@ -152,9 +148,11 @@ mod tests {
         let every = |count, stride: u64| -> Vec<Piece> {
             pieces(&(0..count).map(|at| (at * stride, 8)).collect::<Vec<_>>())
         };
-        let dense = |list: &[Piece]| clusters(list).all(|cluster| cluster.is_dense());
+        let dense = |list: &[Piece]| clusters(list).all(|cluster| cluster.is_dense(4));
         assert!(dense(&every(64, page / 8)));
         assert!(!dense(&every(64, page / 2)));
+        let halves = every(64, page / 2);
+        assert!(clusters(&halves).all(|cluster| cluster.is_dense(2)));
         assert!(!dense(&every(64, page * 3)));
         assert!(!dense(&every(PIECES_MIN - 1, 16)));
         assert!(dense(&every(PIECES_MIN, 16)));
@@ -164,6 +162,6 @@ mod tests {
     #[test]
     fn contiguous_pieces_are_one_run() {
         let list = pieces(&(0..4096).map(|at| (at * 8, 8)).collect::<Vec<_>>());
-        assert!(!clusters(&list).any(|cluster| cluster.is_dense()));
+        assert!(!clusters(&list).any(|cluster| cluster.is_dense(4)));
     }
 }

@@ -2,10 +2,12 @@
 
 mod cluster;
 mod mapping;
+mod page_costs;
 mod staging;
 mod stores;
 
 pub(crate) use mapping::Populate;
+pub use page_costs::{PageCosts, page_costs, time};
 pub(crate) use stores::{Copier, Stores, Target};
 
 use std::{io, path::Path, sync::Arc};

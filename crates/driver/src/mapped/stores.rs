@@ -40,6 +40,8 @@ pub(crate) enum Copier {
 pub(crate) struct Stores {
     copier: Copier,
     populate: Populate,
+    /// The number of pieces per page from which storing is faster than calls.
+    per_page: u64,
     /// Held shared by stores, exclusively by whoever truncates the file.
     truncation: RwLock<()>,
     /// Set once the kernel or the file system has permanently rejected a mapping.
@@ -59,10 +61,11 @@ pub(crate) struct Target<'f> {
 }
 
 impl Stores {
-    pub(crate) fn new(copier: Copier, populate: Populate) -> Self {
+    pub(crate) fn new(copier: Copier, populate: Populate, per_page: u64) -> Self {
         Stores {
             copier,
             populate,
+            per_page,
             truncation: RwLock::default(),
             is_unsupported: AtomicBool::new(false),
             idle: Mutex::default(),
@@ -86,7 +89,7 @@ impl Stores {
     /// the file, would be stored.
     pub(crate) fn take(&self, pieces: u64, span: u64) -> bool {
         let pages = span.div_ceil(sys::page_size());
-        !self.is_unsupported.load(Relaxed) && cluster::are_dense(pieces, pages)
+        !self.is_unsupported.load(Relaxed) && cluster::are_dense(pieces, pages, self.per_page)
     }
 
     /// Moves a batch. `by_calls` moves the parts for which a mapping has no
@@ -101,7 +104,7 @@ impl Stores {
         if few || batch.direction() == Direction::Read || self.is_unsupported.load(Relaxed) {
             return by_calls(batch);
         }
-        transfer(batch, &by_calls, |cluster| {
+        transfer(batch, self.per_page, &by_calls, |cluster| {
             let _shared = self
                 .truncation
                 .read()
@@ -193,6 +196,7 @@ fn is_final(error: &io::Error) -> bool {
 /// Moves a batch whose dense clusters can be stored.
 fn transfer<'a>(
     batch: &Batch<'a>,
+    per_page: u64,
     by_calls: impl Fn(&Batch<'a>) -> Outcome,
     store: impl Fn(&Cluster) -> io::Result<()>,
 ) -> Outcome {
@@ -200,7 +204,7 @@ fn transfer<'a>(
     let mut moved = 0;
     // Everything before this piece has been written.
     let mut done = 0;
-    for cluster in clusters(batch.pieces()).filter(Cluster::is_dense) {
+    for cluster in clusters(batch.pieces()).filter(|it| it.is_dense(per_page)) {
         if done < cluster.pieces.start {
             let before = by_calls(&batch.subset(done..cluster.pieces.start));
             moved += before.bytes;

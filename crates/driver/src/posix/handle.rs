@@ -268,7 +268,7 @@ fn stores(
     };
     // Blocks longer than pages are huge pages, which are mapped by other rules.
     let has_plain_pages = facts.block_size <= sys::page_size();
-    (is_allowed && has_plain_pages).then(|| Stores::new(copier, populate))
+    (is_allowed && has_plain_pages).then(|| Stores::new(copier, populate, how.stored_pieces))
 }
 
 /// Whether leases tell who else has the file open: all accesses go through this kernel, and

@@ -21,6 +21,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::lock::OnConflict;
+
 /// How long to yield before the first sleep: small accesses end sooner.
 const YIELD_FOR: Duration = Duration::from_micros(50);
 const FIRST_SLEEP: Duration = Duration::from_micros(50);
@@ -65,6 +67,25 @@ pub(crate) struct LockWait {
 }
 
 impl LockWait {
+    /// Tries to take a lock on `wanted` until that succeeds, or once if `on_conflict` does not allow
+    /// waiting; `look` tells which lock is in the way.
+    pub(crate) fn take(
+        wanted: &Range<u64>,
+        on_conflict: OnConflict,
+        mut attempt: impl FnMut() -> io::Result<bool>,
+        look: impl Fn() -> io::Result<Option<Range<u64>>>,
+    ) -> io::Result<bool> {
+        let mut wait = LockWait::new();
+        loop {
+            let tried = Instant::now();
+            let is_taken = attempt()?;
+            if is_taken || on_conflict == OnConflict::Try {
+                return Ok(is_taken);
+            }
+            wait.pause(wanted, tried, &look)?;
+        }
+    }
+
     pub(crate) fn new() -> LockWait {
         let now = Instant::now();
         LockWait {

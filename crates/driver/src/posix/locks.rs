@@ -12,14 +12,7 @@
 //! description. The file is opened once more, calls use the new description from
 //! then on, and the old one is closed.
 
-use std::{
-    io,
-    ops::Range,
-    os::fd::BorrowedFd,
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{io, ops::Range, os::fd::BorrowedFd, sync::Arc, thread, time::Duration};
 
 use super::{
     calls::{Calls, SystemCall},
@@ -71,33 +64,18 @@ impl Locks {
         if range.is_empty() {
             return Ok(Some(RangeLock::nothing(range, mode)));
         }
-        let ticket = match on_conflict {
-            OnConflict::Wait => self.table.acquire(range.clone(), mode),
-            OnConflict::Try => match self.table.try_acquire(range.clone(), mode) {
-                Some(ticket) => ticket,
-                None => return Ok(None),
-            },
+        let wanted = range.clone();
+        let take_from_kernel = || {
+            // While the table has the range, the description stays the same, and once the file has
+            // been entered, no other one is adopted.
+            drop(file.enter()?);
+            unshare()?;
+            let file = file.enter()?;
+            self.take_from_kernel(file.buffered(), &wanted, mode, on_conflict)
         };
         let releaser = self.releaser(file);
-        // Only now: while the ticket is held, the description stays the same, and once the file has
-        // been entered, no other one is adopted.
-        let entered = file.enter().map(drop).and_then(|()| unshare());
-        let taken = entered.and_then(|()| {
-            let pass = file.enter()?;
-            let kernel = self.kernel_lock(mode);
-            self.take_from_kernel(pass.buffered(), &range, kernel, on_conflict)
-        });
-        match taken {
-            Ok(true) => {
-                let table = self.table.clone();
-                let release = move || table.release(ticket, releaser);
-                Ok(Some(RangeLock::new(range, mode, release)))
-            }
-            refused => {
-                self.table.release(ticket, releaser);
-                refused.map(|_| None)
-            }
-        }
+        self.table
+            .take(range, mode, on_conflict, releaser, take_from_kernel)
     }
 
     /// Whether this handle has no locks.
@@ -132,21 +110,17 @@ impl Locks {
         &self,
         fd: BorrowedFd<'_>,
         range: &Range<u64>,
-        kernel: KernelLock,
+        mode: LockMode,
         on_conflict: OnConflict,
     ) -> io::Result<bool> {
-        let mut wait = LockWait::new();
-        loop {
-            let tried = Instant::now();
-            let taken = self.calls.make(SystemCall::Lock, 0, |_| {
+        let kernel = self.kernel_lock(mode);
+        let attempt = || {
+            self.calls.make(SystemCall::Lock, 0, |_| {
                 sys::lock_try(fd, range.clone(), kernel)
-            })?;
-            if taken || on_conflict == OnConflict::Try {
-                return Ok(taken);
-            }
-            let look = || sys::lock_in_the_way(fd, range.clone(), kernel);
-            wait.pause(range, tried, look)?;
-        }
+            })
+        };
+        let look = || sys::lock_in_the_way(fd, range.clone(), kernel);
+        LockWait::take(range, on_conflict, attempt, look)
     }
 }
 

@@ -1,9 +1,20 @@
 //! System calls: one safe function per call.
 //!
-//! This file may contain `unsafe`: libc calls. Calls that move data, change a
+//! These files may contain `unsafe`: libc calls. Calls that move data, change a
 //! file or lock it are a single attempt, which callers continue and retry; the
 //! others are retried here when interrupted.
 #![allow(unsafe_code)]
+
+mod locks;
+mod metadata;
+
+pub(crate) use locks::{
+    KernelLock, has_lease, lock_in_the_way, lock_try, release_lease, take_lease,
+};
+pub(crate) use metadata::{
+    access_time, attribute, block_size, extended, fresh_size, identity, is_directory, known_size,
+    magic, set_access_time, set_attribute, size,
+};
 
 use std::{
     ffi::{CStr, CString},
@@ -42,13 +53,19 @@ fn repeated(mut call: impl FnMut() -> c_int) -> io::Result<c_int> {
 }
 
 /// The number of bytes that a call moved.
+#[inline]
 pub(crate) fn counted(result: isize) -> io::Result<usize> {
-    usize::try_from(result).map_err(|_| match result {
+    usize::try_from(result).map_err(|_| failed_transfer(result))
+}
+
+#[cold]
+fn failed_transfer(result: isize) -> io::Error {
+    match result {
         -1 => io::Error::last_os_error(),
         _ => io::Error::other(format!(
             "the kernel returned {result} for a number of bytes"
         )),
-    })
+    }
 }
 
 fn terminated(path: &Path) -> io::Result<CString> {
@@ -203,41 +220,6 @@ pub(crate) fn append(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     counted(unsafe { libc::pwritev2(fd.as_raw_fd(), &part, 1, 0, libc::RWF_APPEND) })
 }
 
-fn status(fd: BorrowedFd<'_>) -> io::Result<libc::stat64> {
-    let mut status = MaybeUninit::uninit();
-    // SAFETY: the target is large enough.
-    repeated(|| unsafe { libc::fstat64(fd.as_raw_fd(), status.as_mut_ptr()) })?;
-    // SAFETY: initialised by the successful call.
-    Ok(unsafe { status.assume_init() })
-}
-
-/// Size in bytes.
-pub(crate) fn size(fd: BorrowedFd<'_>) -> io::Result<u64> {
-    Ok(u64::try_from(status(fd)?.st_size).unwrap_or(0))
-}
-
-/// Size in bytes, as this node knows it.
-pub(crate) fn known_size(fd: BorrowedFd<'_>) -> io::Result<u64> {
-    let found = extended_status(fd, libc::STATX_SIZE, libc::AT_STATX_DONT_SYNC)?;
-    Ok(found.stx_size)
-}
-
-/// Size in bytes, as the server knows it.
-pub(crate) fn fresh_size(fd: BorrowedFd<'_>) -> io::Result<u64> {
-    let found = extended_status(fd, libc::STATX_SIZE, libc::AT_STATX_FORCE_SYNC)?;
-    Ok(found.stx_size)
-}
-
-/// Preferred transfer size in bytes.
-pub(crate) fn block_size(fd: BorrowedFd<'_>) -> io::Result<u64> {
-    Ok(u64::try_from(status(fd)?.st_blksize).unwrap_or(0))
-}
-
-/// Whether the file is a directory.
-pub(crate) fn is_directory(fd: BorrowedFd<'_>) -> io::Result<bool> {
-    Ok(status(fd)?.st_mode & libc::S_IFMT == libc::S_IFDIR)
-}
-
 /// Truncates or extends.
 pub(crate) fn truncate(fd: BorrowedFd<'_>, bytes: i64) -> io::Result<()> {
     // SAFETY: no memory is passed.
@@ -266,264 +248,6 @@ pub(crate) fn advise(fd: BorrowedFd<'_>, advice: Advice) {
     };
     // SAFETY: no memory is passed.
     unsafe { libc::posix_fadvise64(fd.as_raw_fd(), 0, 0, advice) };
-}
-
-/// Requests a lease on the file, which is granted only if no other description of it
-/// is open. Whoever opens the file then waits until the lease is released, but at most
-/// for the seconds in `/proc/sys/fs/lease-break-time`.
-pub(crate) fn take_lease(fd: BorrowedFd<'_>) -> io::Result<()> {
-    let fd = fd.as_raw_fd();
-    // The kernel notifies the holder by this signal when somebody waits. It is ignored
-    // by default; the usual one would end the program. Releasing a lease resets it.
-    // SAFETY: no memory is passed.
-    checked(unsafe { libc::fcntl(fd, F_SETSIG, libc::SIGURG) })?;
-    // SAFETY: no memory is passed.
-    checked(unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_WRLCK) }).map(drop)
-}
-
-/// Missing in the crate `libc`.
-const F_SETSIG: c_int = 10;
-
-/// Whether the description has a lease for which nobody waits.
-pub(crate) fn has_lease(fd: BorrowedFd<'_>) -> bool {
-    // SAFETY: no memory is passed.
-    let held = checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETLEASE) });
-    held.is_ok_and(|held| held == libc::F_WRLCK)
-}
-
-/// Releases a lease. There is none any more if someone has waited too long for it.
-pub(crate) fn release_lease(fd: BorrowedFd<'_>) {
-    // SAFETY: no memory is passed.
-    let _ = checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) });
-}
-
-/// A kind of kernel lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KernelLock {
-    None,
-    Shared,
-    Exclusive,
-}
-
-/// Sets the lock of the open file description on a range; false if another
-/// description holds a conflicting one.
-pub(crate) fn lock_try(
-    fd: BorrowedFd<'_>,
-    range: Range<u64>,
-    kind: KernelLock,
-) -> io::Result<bool> {
-    match set_lock(fd, range, kind, libc::F_OFD_SETLK) {
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
-            Ok(false)
-        }
-        result => result.map(|()| true),
-    }
-}
-
-/// The range of another description's conflicting lock, if there is one.
-pub(crate) fn lock_in_the_way(
-    fd: BorrowedFd<'_>,
-    range: Range<u64>,
-    kind: KernelLock,
-) -> io::Result<Option<Range<u64>>> {
-    let Some(mut lock) = flock(range, kind) else {
-        return Ok(None);
-    };
-    // SAFETY: the lock outlives the call, which writes to it.
-    checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) })?;
-    if lock.l_type == libc::F_UNLCK as libc::c_short {
-        return Ok(None);
-    }
-    let start = u64::try_from(lock.l_start).unwrap_or(0);
-    let end = match u64::try_from(lock.l_len) {
-        Ok(len) if len > 0 => start.saturating_add(len),
-        _ => u64::MAX,
-    };
-    Ok(Some(start..end))
-}
-
-fn set_lock(
-    fd: BorrowedFd<'_>,
-    range: Range<u64>,
-    kind: KernelLock,
-    command: c_int,
-) -> io::Result<()> {
-    match flock(range, kind) {
-        // SAFETY: the lock outlives the call.
-        Some(lock) => checked(unsafe { libc::fcntl(fd.as_raw_fd(), command, &lock) }).map(drop),
-        None => Ok(()),
-    }
-}
-
-/// A lock for `fcntl`. `None` beyond 63 bits, where no file has bytes and only
-/// the lock table applies.
-fn flock(range: Range<u64>, kind: KernelLock) -> Option<libc::flock64> {
-    let start = i64::try_from(range.start).ok()?;
-    // SAFETY: plain integers, for which zero is valid; OFD locks require a zero
-    // pid.
-    let mut lock: libc::flock64 = unsafe { std::mem::zeroed() };
-    lock.l_type = match kind {
-        KernelLock::None => libc::F_UNLCK,
-        KernelLock::Shared => libc::F_RDLCK,
-        KernelLock::Exclusive => libc::F_WRLCK,
-    } as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
-    lock.l_start = start;
-    // Zero means up to the maximum offset.
-    lock.l_len = i64::try_from(range.end).map_or(0, |end| end - start);
-    Some(lock)
-}
-
-/// Magic number of the file system.
-pub(crate) fn magic(fd: BorrowedFd<'_>) -> io::Result<u32> {
-    let mut status = MaybeUninit::<libc::statfs64>::uninit();
-    // SAFETY: the target is large enough.
-    repeated(|| unsafe { libc::fstatfs64(fd.as_raw_fd(), status.as_mut_ptr()) })?;
-    // SAFETY: initialised by the successful call.
-    let status = unsafe { status.assume_init() };
-    // Magic numbers have 32 bits, in a field whose width and sign depend on the
-    // architecture.
-    Ok(status.f_type as u32)
-}
-
-/// Fields of `statx` about a file system; zero where the kernel does not report
-/// them.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Extended {
-    /// Preferred transfer size in bytes.
-    pub(crate) block_size: u64,
-    /// Mount number in the mount table.
-    pub(crate) mount: u64,
-    /// Memory alignment for direct transfers.
-    pub(crate) direct_memory: u32,
-    /// Offset and length alignment for direct transfers.
-    pub(crate) direct_offset: u32,
-}
-
-/// Calls `statx`; `sync` says whether a remote server has to be queried.
-fn extended_status(fd: BorrowedFd<'_>, mask: u32, sync: c_int) -> io::Result<libc::statx> {
-    let mut status = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: the empty name is terminated, and the target is large enough.
-    repeated(|| unsafe {
-        libc::statx(
-            fd.as_raw_fd(),
-            c"".as_ptr(),
-            libc::AT_EMPTY_PATH | sync,
-            mask,
-            status.as_mut_ptr(),
-        )
-    })?;
-    // SAFETY: plain integers, zeroed and then filled in.
-    Ok(unsafe { status.assume_init() })
-}
-
-/// Queries what `statx` knows about a file system.
-pub(crate) fn extended(fd: BorrowedFd<'_>) -> io::Result<Extended> {
-    let mask = libc::STATX_MNT_ID | libc::STATX_DIOALIGN;
-    let status = extended_status(fd, mask, libc::AT_STATX_SYNC_AS_STAT)?;
-    let reported = |bit: u32, value| if status.stx_mask & bit != 0 { value } else { 0 };
-    Ok(Extended {
-        block_size: u64::from(status.stx_blksize),
-        mount: if status.stx_mask & libc::STATX_MNT_ID != 0 {
-            status.stx_mnt_id
-        } else {
-            0
-        },
-        direct_memory: reported(libc::STATX_DIOALIGN, status.stx_dio_mem_align),
-        direct_offset: reported(libc::STATX_DIOALIGN, status.stx_dio_offset_align),
-    })
-}
-
-/// What identifies a file.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Identity {
-    /// Device number of the file system, as in `stat`.
-    pub(crate) device: u64,
-    pub(crate) inode: u64,
-    /// Creation time in nanoseconds; 0 if the file system does not report it.
-    pub(crate) born: i64,
-}
-
-/// Queries what identifies a file.
-pub(crate) fn identity(fd: BorrowedFd<'_>) -> io::Result<Identity> {
-    let mask = libc::STATX_INO | libc::STATX_BTIME;
-    let found = match extended_status(fd, mask, libc::AT_STATX_SYNC_AS_STAT) {
-        Ok(found) if found.stx_mask & libc::STATX_INO != 0 => found,
-        // Kernels before 4.11, and libraries that keep descriptors of their own.
-        _ => {
-            let status = status(fd)?;
-            return Ok(Identity {
-                device: status.st_dev,
-                inode: status.st_ino,
-                born: 0,
-            });
-        }
-    };
-    let nanoseconds = |time: libc::statx_timestamp| {
-        time.tv_sec
-            .wrapping_mul(1_000_000_000)
-            .wrapping_add(i64::from(time.tv_nsec))
-    };
-    Ok(Identity {
-        device: libc::makedev(found.stx_dev_major, found.stx_dev_minor),
-        inode: found.stx_ino,
-        born: match found.stx_mask & libc::STATX_BTIME {
-            0 => 0,
-            _ => nanoseconds(found.stx_btime),
-        },
-    })
-}
-
-/// Last access time in seconds, as the server knows it.
-pub(crate) fn access_time(fd: BorrowedFd<'_>) -> io::Result<i64> {
-    let found = extended_status(fd, libc::STATX_ATIME, libc::AT_STATX_FORCE_SYNC)?;
-    Ok(found.stx_atime.tv_sec)
-}
-
-/// Sets the last access time; the modification time is unchanged.
-pub(crate) fn set_access_time(fd: BorrowedFd<'_>, seconds: i64) -> io::Result<()> {
-    let access = libc::timespec {
-        tv_sec: seconds,
-        tv_nsec: 0,
-    };
-    let unchanged = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: libc::UTIME_OMIT,
-    };
-    let times = [access, unchanged];
-    // SAFETY: an array of two times, as the call requires.
-    checked(unsafe { libc::futimens(fd.as_raw_fd(), times.as_ptr()) }).map(drop)
-}
-
-/// The value of an extended attribute, up to `limit` bytes.
-pub(crate) fn attribute(fd: BorrowedFd<'_>, name: &CStr, limit: usize) -> io::Result<Vec<u8>> {
-    let mut value = vec![0u8; limit];
-    // SAFETY: the name is terminated, and the buffer has the given length.
-    let bytes = counted(unsafe {
-        libc::fgetxattr(
-            fd.as_raw_fd(),
-            name.as_ptr(),
-            value.as_mut_ptr().cast(),
-            value.len(),
-        )
-    })?;
-    value.truncate(bytes);
-    Ok(value)
-}
-
-/// Sets an extended attribute.
-pub(crate) fn set_attribute(fd: BorrowedFd<'_>, name: &CStr, value: &[u8]) -> io::Result<()> {
-    // SAFETY: the name is terminated, and the value has the given length.
-    let result = unsafe {
-        libc::fsetxattr(
-            fd.as_raw_fd(),
-            name.as_ptr(),
-            value.as_ptr().cast(),
-            value.len(),
-            0,
-        )
-    };
-    checked(result).map(drop)
 }
 
 /// An event counter (eventfd) that starts at zero.

@@ -38,6 +38,7 @@ impl Data {
 }
 
 /// Writes the status of a completed call, whatever its result.
+#[inline]
 pub(super) unsafe fn finish(result: engine::Result<Status>, status: StatusPointer) -> Outcome {
     let host = call::host()?;
     let bytes = match &result {
@@ -52,6 +53,7 @@ pub(super) unsafe fn finish(result: engine::Result<Status>, status: StatusPointe
     }
 }
 
+#[inline]
 unsafe fn read(
     open: &OpenFile,
     data: Data,
@@ -65,6 +67,7 @@ unsafe fn read(
     }
 }
 
+#[inline]
 unsafe fn write(
     open: &OpenFile,
     data: Data,

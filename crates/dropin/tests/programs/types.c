@@ -173,6 +173,41 @@ static shape duplicate(void) {
     return finish(&to);
 }
 
+static shape nested_contiguous(void) {
+    shape to = start("contiguous of dup of contiguous", MPI_INT);
+    MPI_Datatype three, same;
+    MPI_Type_contiguous(3, MPI_INT, &three);
+    MPI_Type_dup(three, &same);
+    MPI_Type_contiguous(5, same, &to.type);
+    MPI_Type_free(&three);
+    MPI_Type_free(&same);
+    piece(&to, 0, 60);
+    return finish(&to);
+}
+
+/* Memory only: as long as its extent, but not in order, or with a gap in each element. */
+static shape contiguous_of_swapped(void) {
+    shape to = start("contiguous of swapped integers", MPI_INT);
+    MPI_Datatype swapped;
+    MPI_Type_create_indexed_block(2, 1, (int[]){1, 0}, MPI_INT, &swapped);
+    MPI_Type_contiguous(3, swapped, &to.type);
+    MPI_Type_free(&swapped);
+    for (int i = 0; i < 6; i++) piece(&to, (i ^ 1) * 4, 4);
+    to.file = 0;
+    return finish(&to);
+}
+
+static shape contiguous_of_pairs(void) {
+    shape to = start("contiguous of short and int", MPI_SHORT_INT);
+    MPI_Type_contiguous(3, MPI_SHORT_INT, &to.type);
+    for (int i = 0; i < 3; i++) {
+        piece(&to, i * 8, 2);
+        piece(&to, i * 8 + 4, 4);
+    }
+    to.file = 0;
+    return finish(&to);
+}
+
 /* Memory only: pieces in any order, before the buffer's address, too. */
 static shape backwards(void) {
     shape to = start("indexed backwards", MPI_INT);
@@ -305,7 +340,7 @@ int main(int argc, char **argv) {
         subarray("subarray, C order", MPI_ORDER_C), subarray("subarray, Fortran order", MPI_ORDER_FORTRAN),
         darray("darray of blocks", MPI_ORDER_C, block, by_default), darray("darray, cyclic by 2", MPI_ORDER_C, cyclic, by_two),
         darray("darray, Fortran order", MPI_ORDER_FORTRAN, cyclic, by_two), darray("darray, mixed", MPI_ORDER_C, mixed, by_three),
-        resized("resized", 0, 20), duplicate(), backwards(), reversed_vector(),
+        resized("resized", 0, 20), duplicate(), nested_contiguous(), contiguous_of_swapped(), contiguous_of_pairs(), backwards(), reversed_vector(),
         resized("resized with a negative lower bound", -8, 32),
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)

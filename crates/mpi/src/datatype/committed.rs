@@ -10,10 +10,11 @@ impl Host {
     /// Whether a datatype is committed, as far as the MPI checks. Programs that use only
     /// sessions are trusted: they have no communicator for the check.
     pub(super) fn type_is_committed(&self, datatype: Datatype) -> Result<bool, MpiError> {
-        if !self.has_world() {
-            return Ok(true);
-        }
-        let comm = self.own_comm()?;
+        let comm = match self.made_own_comm() {
+            Some(comm) => comm,
+            None if !self.has_world() => return Ok(true),
+            None => self.own_comm()?,
+        };
         match self.pack_nothing(datatype, comm) {
             Err(error) if error.class == Some(ErrorClass::Type) => Ok(false),
             _ => Ok(true),

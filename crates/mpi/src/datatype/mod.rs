@@ -4,6 +4,7 @@ mod cache;
 mod committed;
 mod constructor;
 mod contents;
+mod contiguous;
 mod encode;
 mod named;
 mod predefined;
@@ -101,31 +102,46 @@ pub enum DataLayout {
     Other(pario_layout::Datatype),
 }
 
+impl DataLayout {
+    fn of(layout: pario_layout::Datatype) -> DataLayout {
+        match layout.layout().is_dense() {
+            true => DataLayout::Contiguous(layout.size()),
+            false => DataLayout::Other(layout),
+        }
+    }
+}
+
 impl Host {
     /// As [`decode_committed`](Self::decode_committed), for data of which only the bytes
     /// matter, not their types. Programs make types for a single call, and use one for many
     /// calls: this takes few calls of the host for the former, and one for the latter.
     #[inline]
     pub fn decode_data(&self, datatype: Datatype) -> Result<DataLayout, DecodeError> {
-        let layout = match self.decoded().kept(self, datatype)? {
-            Kept::Contiguous(bytes) => return Ok(DataLayout::Contiguous(bytes)),
-            Kept::Layout => self.decode_committed(datatype)?,
-            Kept::Nothing => self.decode_new_data(datatype)?,
-        };
-        Ok(match layout.layout().is_dense() {
-            true => DataLayout::Contiguous(layout.size()),
-            false => DataLayout::Other(layout),
-        })
+        match self.decoded().kept(self, datatype)? {
+            Kept::Contiguous(bytes) => Ok(DataLayout::Contiguous(bytes)),
+            Kept::Layout => Ok(DataLayout::of(self.decode_committed(datatype)?)),
+            Kept::Nothing => self.decode_new_data(datatype),
+        }
     }
 
     /// Decodes a type that is used for data for the first time.
-    fn decode_new_data(&self, datatype: Datatype) -> Result<pario_layout::Datatype, DecodeError> {
-        let layout = decode_unknown(self, datatype, MAX_DEPTH)?;
+    fn decode_new_data(&self, datatype: Datatype) -> Result<DataLayout, DecodeError> {
+        if datatype == self.predefined().datatype_null {
+            return Err(DecodeError::Null);
+        }
+        let envelope = self.type_envelope(datatype)?;
+        if let Some(bytes) = contiguous::bytes(self, datatype, &envelope, MAX_DEPTH)? {
+            self.check_committed(datatype)?;
+            if self.decoded().keep_contiguous(self, datatype, bytes)? {
+                return Ok(DataLayout::Contiguous(bytes));
+            }
+        }
+        let layout = decode_enveloped(self, datatype, &envelope, MAX_DEPTH)?;
         if self.decoded().predefined(datatype).is_none() {
             self.check_committed(datatype)?;
             self.keep_data(datatype, &layout)?;
         }
-        Ok(layout)
+        Ok(DataLayout::of(layout))
     }
 
     /// Keeps what is known about a committed type that was used for data.

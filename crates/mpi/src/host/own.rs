@@ -35,6 +35,11 @@ impl Host {
         Ok(self.parts(&mut parts)?.comm)
     }
 
+    /// The communicator, if it has been made and the MPI has not ended.
+    pub(crate) fn made_own_comm(&self) -> Option<Comm> {
+        self.own().lock().as_ref().map(|parts| parts.comm)
+    }
+
     /// Makes what [`make_progress`](Self::make_progress) needs, if anything.
     pub fn prepare_progress(&self) -> Result<(), MpiError> {
         match self.functions.opal_progress {

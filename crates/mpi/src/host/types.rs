@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // Calls the host.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use super::abi::{Slot, Slots};
 use super::combiner::Combiner;
@@ -47,6 +47,14 @@ pub(crate) struct SimpleContents {
     pub(crate) count: Option<u64>,
     /// To be freed if it is derived.
     pub(crate) datatype: Datatype,
+}
+
+/// Arrays to which the host writes the arguments of a datatype.
+struct ContentsPlaces {
+    integers: *mut c_int,
+    addresses: *mut i64,
+    large_counts: *mut i64,
+    datatypes: *mut c_void,
 }
 
 impl Host {
@@ -204,37 +212,14 @@ impl Host {
         }
         let (mut integer, mut address, mut large_count) = (0, 0, 0);
         let mut slot = self.slot();
-        match self.functions.type_get_contents_c {
-            Some(get) => {
-                // SAFETY: there are no more arguments than places.
-                let code = unsafe {
-                    get(
-                        datatype.0,
-                        envelope.integers as i64,
-                        0,
-                        envelope.large_counts as i64,
-                        1,
-                        &mut integer,
-                        &mut address,
-                        &mut large_count,
-                        slot.pointer(),
-                    )
-                };
-                self.check(functions::name::type_get_contents_c, code)?;
-            }
-            None => call!(
-                self,
-                type_get_contents(
-                    datatype.0,
-                    envelope.integers as c_int,
-                    0,
-                    1,
-                    &mut integer,
-                    &mut address,
-                    slot.pointer(),
-                )
-            )?,
-        }
+        let places = ContentsPlaces {
+            integers: &raw mut integer,
+            addresses: &raw mut address,
+            large_counts: &raw mut large_count,
+            datatypes: slot.pointer(),
+        };
+        // SAFETY: there is a place for each argument: at most one of each kind, no address.
+        unsafe { self.get_contents(datatype, envelope, places) }?;
         let count = match (envelope.integers, envelope.large_counts) {
             (1, 0) => u64::try_from(integer).ok(),
             (0, 1) => u64::try_from(large_count).ok(),
@@ -257,42 +242,68 @@ impl Host {
         let mut large_counts = vec![0; envelope.large_counts];
         let null = self.predefined().datatype_null.0;
         let mut slots = Slots::new(self.flavour(), (0..envelope.datatypes).map(|_| null));
-        match self.functions.type_get_contents_c {
-            Some(get) => {
-                // SAFETY: the arrays have the lengths that are passed.
-                let code = unsafe {
-                    get(
-                        datatype.0,
-                        envelope.integers as i64,
-                        envelope.addresses as i64,
-                        envelope.large_counts as i64,
-                        envelope.datatypes as i64,
-                        integers.as_mut_ptr(),
-                        addresses.as_mut_ptr(),
-                        large_counts.as_mut_ptr(),
-                        slots.pointer(),
-                    )
-                };
-                self.check(functions::name::type_get_contents_c, code)?;
-            }
-            None => call!(
-                self,
-                type_get_contents(
-                    datatype.0,
-                    envelope.integers as c_int,
-                    envelope.addresses as c_int,
-                    envelope.datatypes as c_int,
-                    integers.as_mut_ptr(),
-                    addresses.as_mut_ptr(),
-                    slots.pointer(),
-                )
-            )?,
-        }
+        let places = ContentsPlaces {
+            integers: integers.as_mut_ptr(),
+            addresses: addresses.as_mut_ptr(),
+            large_counts: large_counts.as_mut_ptr(),
+            datatypes: slots.pointer(),
+        };
+        // SAFETY: the arrays have the lengths of the envelope.
+        unsafe { self.get_contents(datatype, envelope, places) }?;
         Ok(Contents {
             integers,
             addresses,
             large_counts,
             datatypes: slots.handles().map(Datatype).collect(),
         })
+    }
+
+    /// Asks for the arguments of a derived datatype. Uses the large-count form where the host has
+    /// it, as [`type_envelope`](Self::type_envelope) does.
+    ///
+    /// # Safety
+    /// Each array must hold as many arguments of its kind as the envelope says.
+    #[inline]
+    unsafe fn get_contents(
+        &self,
+        datatype: Datatype,
+        envelope: &Envelope,
+        places: ContentsPlaces,
+    ) -> Result<(), MpiError> {
+        let ContentsPlaces {
+            integers,
+            addresses,
+            large_counts,
+            datatypes,
+        } = places;
+        let Some(get) = self.functions.type_get_contents_c else {
+            return call!(
+                self,
+                type_get_contents(
+                    datatype.0,
+                    envelope.integers as c_int,
+                    envelope.addresses as c_int,
+                    envelope.datatypes as c_int,
+                    integers,
+                    addresses,
+                    datatypes,
+                )
+            );
+        };
+        // SAFETY: the caller vouches for the arrays.
+        let code = unsafe {
+            get(
+                datatype.0,
+                envelope.integers as i64,
+                envelope.addresses as i64,
+                envelope.large_counts as i64,
+                envelope.datatypes as i64,
+                integers,
+                addresses,
+                large_counts,
+                datatypes,
+            )
+        };
+        self.check(functions::name::type_get_contents_c, code)
     }
 }

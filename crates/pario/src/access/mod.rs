@@ -5,7 +5,6 @@
 //! passes through a staging buffer in chunks.
 
 mod batches;
-mod copy_speed;
 mod direct;
 mod list;
 mod page_aliasing;
@@ -17,7 +16,6 @@ mod staging;
 mod submitted;
 mod transfer;
 
-pub use copy_speed::CopySpeed;
 pub(crate) use page_aliasing::is_staged;
 pub use pario_hints::AccessMethod;
 pub(crate) use resolved::{MemoryData, ResolvedAccess};
@@ -56,6 +54,8 @@ pub(crate) struct Job<'a> {
     /// What shows that there is no other writer, where that can be lost.
     lease: Option<&'a dyn Lease>,
     locking: Locking,
+    /// Whether a sieve rewrites only gaps that are in the page cache.
+    rewrites_cached: bool,
 }
 
 /// An access method for data that is not contiguous in the file.

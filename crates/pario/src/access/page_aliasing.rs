@@ -10,7 +10,7 @@
 use pario_driver::Direction;
 use pario_hints::Hints;
 
-use super::copy_speed::stages_aliases;
+use crate::machine::MachineProfile;
 
 /// Addresses that are equal modulo this many bytes alias.
 pub(super) const PAGE_BYTES: usize = 4096;
@@ -21,6 +21,7 @@ const LONG_BYTES: u64 = 1024;
 
 /// Whether aliasing slows down the kernel's copy between the file and memory so
 /// much that an additional copy through another buffer is faster.
+#[inline]
 pub(crate) fn is_staged(
     hints: &Hints,
     direction: Direction,
@@ -28,10 +29,11 @@ pub(crate) fn is_staged(
     memory: usize,
     len: u64,
 ) -> bool {
-    aliases(direction, file, memory, len) && stages_aliases(hints)
+    aliases(direction, file, memory, len) && MachineProfile::known().stages_aliases(hints)
 }
 
 /// Whether a copy between the file and memory is subject to aliasing.
+#[inline]
 fn aliases(direction: Direction, file: u64, memory: usize, len: u64) -> bool {
     let (source, target) = match direction {
         Direction::Read => (file, memory as u64),

@@ -3,11 +3,14 @@
 
 use std::{fmt, ops::Range};
 
-use pario_driver::{Direction, Handle};
+use pario_driver::{Direction, Facts, Handle, Latency};
 use pario_hints::{AccessMethod, Hints, Sieving};
 use pario_layout::{Layout, Monotonicity};
 
-use crate::file::REQUEST_BYTES;
+use crate::{file::REQUEST_BYTES, view::RankViews};
+
+/// With less data than this, whole blocks take less time than the gaps between them.
+const BLOCKS_PERCENT_MIN: u64 = 25;
 
 /// Whether a window with holes may be written back (semantics rule 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub(crate) struct Pattern {
     pub(crate) increasing: bool,
     /// Whether every piece consists of whole blocks of the file system.
     pub(crate) block_aligned: bool,
+    /// Whether whole blocks may be worth rewriting along with the gaps: see [`rewrites_blocks`].
+    pub(crate) rewrites_blocks: bool,
     /// Whether the driver would write a list of these pieces through a mapping.
     pub(crate) stored: bool,
     /// Whether the data is copied through a buffer because memory aliases the pages of the file.
@@ -216,7 +221,7 @@ fn select(pattern: &Pattern, hints: &Hints) -> (AccessMethod, Reason) {
 
 /// Whether long accesses through a view with this layout would be written by sieving if there
 /// was no other writer.
-pub(crate) fn is_sieved(layout: &Layout, block_bytes: u64, hints: &Hints) -> bool {
+pub(crate) fn is_sieved(layout: &Layout, views: &RankViews, facts: &Facts, hints: &Hints) -> bool {
     if layout.is_dense() || layout.size() == 0 {
         return false;
     }
@@ -228,13 +233,21 @@ pub(crate) fn is_sieved(layout: &Layout, block_bytes: u64, hints: &Hints) -> boo
         bytes: stats.bytes,
         span: stats.span,
         increasing: layout.order() == Monotonicity::Increasing,
-        block_aligned: consists_of_blocks(layout, data, 0, block_bytes),
+        block_aligned: consists_of_blocks(layout, data, 0, facts.block_size),
+        rewrites_blocks: rewrites_blocks(facts, views),
         stored: false,
         staged: false,
         read_modify_write: ReadModifyWrite::Alone,
         each_piece_is_a_request: false,
     };
     method(&pattern, hints) == AccessMethod::Sieve
+}
+
+/// Whether writes of whole blocks may be faster if the gaps are rewritten. On file systems with storage, two
+/// ranks that write a block at a time wait for each other at each, and every block is allocated by itself, while
+/// a window is allocated in large units. Gaps that no rank fills would take storage in vain.
+pub(super) fn rewrites_blocks(facts: &Facts, views: &RankViews) -> bool {
+    facts.file_system.latency(Direction::Read) == Latency::WhereCached && views.covers_most
 }
 
 /// Whether all pieces of a view's data are whole blocks.
@@ -272,7 +285,7 @@ fn limit(each_piece_is_a_request: bool, direction: Direction, hints: &Hints) -> 
         (true, Direction::Read) => REQUEST_BYTES,
         (true, Direction::Write) => REQUEST_BYTES / 2,
     };
-    hints.pario_sieve_extent.max(least)
+    hints.sieve_extent().max(least)
 }
 
 /// Why a list is better than one call per piece.
@@ -346,11 +359,17 @@ fn sieving_objection(pattern: &Pattern, hints: &Hints) -> Option<Reason> {
             percent,
             limit: percent_limit,
         })
-    } else if pattern.block_aligned {
+    } else if pattern.block_aligned && !has_rewritten_blocks(pattern) {
         Some(Reason::WholeBlocks)
     } else {
         None
     }
+}
+
+fn has_rewritten_blocks(pattern: &Pattern) -> bool {
+    pattern.direction == Direction::Write
+        && pattern.rewrites_blocks
+        && pattern.density_percent() >= BLOCKS_PERCENT_MIN
 }
 
 /// Why a method was not selected.
@@ -377,6 +396,7 @@ mod tests {
             span: pieces * extent,
             increasing: true,
             block_aligned: false,
+            rewrites_blocks: false,
             stored: false,
             staged: false,
             read_modify_write: ReadModifyWrite::Forbidden("others may write"),
@@ -394,7 +414,7 @@ mod tests {
     #[test]
     fn the_extent_decides_between_sieve_and_list() {
         let hints = Hints::default();
-        let limit = hints.pario_sieve_extent;
+        let limit = hints.sieve_extent();
         assert_eq!(
             method(&pattern(Direction::Read, 100, limit / 2, limit), &hints),
             AccessMethod::Sieve
@@ -427,7 +447,7 @@ mod tests {
     #[test]
     fn sparse_data_is_not_sieved() {
         let hints = Hints::default();
-        let limit = hints.pario_sieve_extent;
+        let limit = hints.sieve_extent();
         let sparse = limit * hints.pario_sieve_density / 100 - 1;
         assert_eq!(
             method(&pattern(Direction::Read, 100, sparse, limit), &hints),
@@ -487,6 +507,34 @@ mod tests {
         let mut pattern = pattern(Direction::Read, 100, 4096, 8192);
         pattern.block_aligned = true;
         assert_eq!(method(&pattern, &Hints::default()), AccessMethod::List);
+    }
+
+    #[test]
+    fn whole_blocks_are_rewritten_if_other_ranks_fill_the_gaps() {
+        let hints = Hints::default();
+        let blocks = |direction, extent, read_modify_write| Pattern {
+            block_aligned: true,
+            rewrites_blocks: true,
+            read_modify_write,
+            ..pattern(direction, 100, 4096, extent)
+        };
+        let write = |extent| blocks(Direction::Write, extent, ReadModifyWrite::Alone);
+        assert_eq!(method(&write(8192), &hints), AccessMethod::Sieve);
+        assert_eq!(method(&write(16384), &hints), AccessMethod::Sieve);
+        let few = Pattern {
+            bytes: 100 * 2048,
+            ..write(16384)
+        };
+        assert_eq!(method(&few, &hints), AccessMethod::List);
+        let read = blocks(Direction::Read, 8192, ReadModifyWrite::Alone);
+        assert_eq!(method(&read, &hints), AccessMethod::List);
+        let others = blocks(Direction::Write, 8192, ReadModifyWrite::Forbidden("others"));
+        assert_eq!(method(&others, &hints), AccessMethod::List);
+        let sparse = Pattern {
+            rewrites_blocks: false,
+            ..write(8192)
+        };
+        assert_eq!(method(&sparse, &hints), AccessMethod::List);
     }
 
     #[test]

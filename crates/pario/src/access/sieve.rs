@@ -8,7 +8,7 @@
 
 use std::io;
 
-use pario_driver::{Batch, Direction, Lease, Outcome};
+use pario_driver::{Batch, Direction, Latency, Lease, Outcome};
 
 use super::{
     Job, Method,
@@ -17,16 +17,21 @@ use super::{
     span::{FileSpan, MemorySpan, WindowBuffer},
 };
 
+/// The part of a window that is looked for in the page cache: several pieces with their gaps.
+const SAMPLE_BYTES: u64 = 32 << 10;
+
 pub(super) struct Sieve;
 
 impl Method for Sieve {
     fn run(&self, job: &Job<'_>, buffer: &mut [u8]) -> Outcome {
         let mut moved = 0;
+        // Looking for a range in the cache makes the kernel read ahead, so it is not done in vain again.
+        let mut rewrites = true;
         while moved < job.file.len {
             let window = Window::new(job, moved, buffer.len() as u64);
             let outcome = match job.direction {
                 Direction::Read => window.read(job, buffer),
-                Direction::Write => window.write(job, buffer),
+                Direction::Write => window.write(job, buffer, &mut rewrites),
             };
             moved += outcome.bytes;
             if outcome.error.is_some() || outcome.bytes < window.file.len {
@@ -92,11 +97,16 @@ impl<'a> Window<'a> {
         }
     }
 
-    fn write(&self, job: &Job<'_>, buffer: &mut [u8]) -> Outcome {
+    /// `rewrites` says whether holes are to be rewritten if they may be, and becomes false if they are not
+    /// cached but should be.
+    fn write(&self, job: &Job<'_>, buffer: &mut [u8], rewrites: &mut bool) -> Outcome {
         // Other ranks may write under the same lease.
         let _lock = job.lease.and_then(|lease| lease.lock(self.start..self.end));
-        if self.has_holes() && !is_alone(job) {
-            return self.write_pieces(job);
+        if self.has_holes() {
+            *rewrites = *rewrites && self.may_rewrite(job, buffer);
+            if !*rewrites || !is_alone(job) {
+                return self.write_pieces(job);
+            }
         }
         let bytes = &mut buffer[..self.bytes()];
         match self.write_locked(job, bytes) {
@@ -110,6 +120,28 @@ impl<'a> Window<'a> {
                 error: Some(error),
             },
         }
+    }
+
+    /// Whether its holes are in the page cache or past the end of the file, if that is required. A sample from the
+    /// middle is enough: other ranks rewrite the same ranges, except at their ends.
+    fn may_rewrite(&self, job: &Job<'_>, buffer: &mut [u8]) -> bool {
+        if !job.rewrites_cached {
+            return true;
+        }
+        let Ok(size) = job.handle.size() else {
+            return false;
+        };
+        let middle = self.start + (self.end - self.start) / 2;
+        let start = middle.saturating_sub(SAMPLE_BYTES / 2).max(self.start);
+        let end = (middle + SAMPLE_BYTES / 2).min(self.end).min(size);
+        if start >= end {
+            return true;
+        }
+        if job.handle.latency(Direction::Read) != Latency::WhereCached {
+            return false;
+        }
+        let sample = Batch::read(start, &mut buffer[..(end - start) as usize]);
+        job.handle.transfer_cached(&sample).is_some()
     }
 
     /// Writes nothing but the data.

@@ -16,17 +16,10 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result};
 
-/// Scattered memory is gathered into a staging buffer if its pieces are
-/// smaller than this on average: copying them costs less than passing each to
-/// the kernel.
-const GATHER_BELOW_BYTES: u64 = 4096;
-/// The maximum amount of data that is staged at once: small enough to stay in the cache
-/// between the copy and the transfer.
-const STAGE_BYTES: u64 = 64 << 10;
-
-/// The window of a sieved read that stays in the cache, if no hint requests another.
-const SLICE_BYTES: u64 = 256 << 10;
-
+/// Scattered memory is gathered into a staging buffer if its pieces are smaller on
+/// average than this part of the bytes that are copied in the time of a call: copying
+/// them costs less than passing each to the kernel.
+const GATHERED_PART: u64 = 2;
 /// A lease takes as long as writing a few pieces, and longer if ranks share it.
 const LEASE_PIECES_MIN: u64 = 16;
 const SHARED_LEASE_PIECES_MIN: u64 = 64;
@@ -113,7 +106,8 @@ impl Transfer<'_> {
         if let Some(batch) = self.straight() {
             return Ok(self.moved(self.handle.transfer(&batch)));
         }
-        let method = self.method();
+        let pattern = self.pattern();
+        let method = select::method(&pattern, self.hints);
         let staging = match &self.access.converter {
             Some(converter) => Staging::Converted(converter),
             None if method != AccessMethod::Sieve && (self.gathers() || self.is_staged()) => {
@@ -135,6 +129,7 @@ impl Transfer<'_> {
             transfer: self,
             method,
             window_bytes,
+            rewrites_cached: self.rewrites_cached(&pattern),
         };
         match staging {
             Staging::None => stage.run_in_place(),
@@ -152,7 +147,7 @@ impl Transfer<'_> {
         let near = self
             .hints
             .pario_slice_bytes
-            .unwrap_or(SLICE_BYTES)
+            .unwrap_or_else(|| self.hints.cached_window_bytes())
             .min(most);
         let is_longer = self.access.range.end - self.access.range.start > near;
         let is_requested =
@@ -161,6 +156,12 @@ impl Transfer<'_> {
             true => near,
             false => most,
         }
+    }
+
+    /// The maximum amount of data that is staged at once: it stays in the cache between the copy
+    /// and the transfer, and the call costs little compared with them.
+    fn stage_bytes(&self) -> u64 {
+        self.hints.cached_window_bytes()
     }
 
     /// The access as one piece, if neither side has gaps, the data is neither
@@ -245,7 +246,7 @@ impl Transfer<'_> {
             return false;
         }
         let stats = layout.piece_stats(0..self.access.memory.bytes());
-        stats.pieces > 1 && stats.bytes / stats.pieces < GATHER_BELOW_BYTES
+        stats.pieces > 1 && stats.bytes / stats.pieces < self.hints.call_bytes() / GATHERED_PART
     }
 
     /// Whether an additional copy is faster than the kernel's copy to or from the
@@ -275,9 +276,9 @@ impl Transfer<'_> {
             (stats.pieces, stats.span)
         };
         let displacement = access.view.displacement();
-        let block_bytes = self.handle.facts().block_size;
+        let facts = self.handle.facts();
         let block_aligned =
-            pieces > 1 && select::consists_of_blocks(layout, data, displacement, block_bytes);
+            pieces > 1 && select::consists_of_blocks(layout, data, displacement, facts.block_size);
         Pattern {
             direction: self.access.direction,
             pieces,
@@ -285,11 +286,21 @@ impl Transfer<'_> {
             span,
             increasing,
             block_aligned,
+            rewrites_blocks: block_aligned
+                && select::rewrites_blocks(facts, access.view.rank_views()),
             stored: false,
             staged: false,
             read_modify_write: self.read_modify_write,
             each_piece_is_a_request: self.handle.bypasses_cache(),
         }
+    }
+
+    /// Whether gaps are rewritten only if they are in the page cache. Partial blocks are read from storage in
+    /// any case, whole ones are not.
+    fn rewrites_cached(&self, pattern: &Pattern) -> bool {
+        pattern.block_aligned
+            && select::asked(pattern.direction, self.hints).is_none()
+            && !pattern.each_piece_is_a_request
     }
 
     fn error_at(&self, file_bytes: u64, error: io::Error) -> Error {
@@ -306,6 +317,7 @@ struct Stage<'a> {
     transfer: &'a Transfer<'a>,
     method: AccessMethod,
     window_bytes: u64,
+    rewrites_cached: bool,
 }
 
 impl Stage<'_> {
@@ -321,6 +333,7 @@ impl Stage<'_> {
             hints: transfer.hints,
             lease: transfer.lease,
             locking: transfer.locking,
+            rewrites_cached: self.rewrites_cached,
         };
         method(self.method).run(&job, window)
     }
@@ -358,7 +371,8 @@ impl Stage<'_> {
     fn run_packed(&self) -> Result<Moved> {
         let transfer = self.transfer;
         let dense = Layout::dense(1);
-        let chunk = STAGE_BYTES.min(self.transfer.access.file_bytes);
+        let stage_bytes = self.transfer.stage_bytes();
+        let chunk = stage_bytes.min(self.transfer.access.file_bytes);
         let mut buffer = transfer.buffers.take(chunk)?;
         let _lock = self.lock_whole()?;
         let (memory, file) = (MemorySpan::of(&transfer.access.memory), transfer.file());
@@ -396,18 +410,19 @@ impl Stage<'_> {
         let all = 0..converter
             .elements_in_native(transfer.access.memory.bytes())
             .whole;
+        let stage_bytes = transfer.stage_bytes();
         let staged = self
             .transfer
             .access
             .file_bytes
-            .min(STAGE_BYTES + ELEMENT_BYTES_MAX);
+            .min(stage_bytes + ELEMENT_BYTES_MAX);
         let mut buffer = transfer.buffers.take(staged + self.window_bytes)?;
         let _lock = self.lock_whole()?;
         let (staged, rest) = buffer.split_at_mut(staged as usize);
         let window = &mut rest[..self.window_bytes as usize];
         let mut next = all.start;
         while next < all.end {
-            let piece = converter.piece(next..all.end, STAGE_BYTES)?;
+            let piece = converter.piece(next..all.end, stage_bytes)?;
             let (done, error) = match self.move_elements(converter, &piece, staged, window) {
                 Ok(result) => result,
                 Err(error) => (0, Some(error)),

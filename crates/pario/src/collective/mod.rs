@@ -19,6 +19,7 @@ mod conversion;
 mod deferred;
 mod entry;
 pub(crate) mod exchange;
+mod holes;
 mod independent;
 mod leased;
 mod meeting;
@@ -57,10 +58,11 @@ use crate::{
 };
 use entry::Entry;
 use exchange::Planning;
+use holes::Holes;
 use leased::CallLease;
 pub(crate) use planning::have_persistent_realms;
 pub use planning::plan_facts;
-use planning::{CallPlan, Exchange, Holes};
+use planning::{CallPlan, Exchange};
 use write_guard::CollectiveWriteGuard;
 
 /// How far this rank got with windows of the plan.

@@ -1,21 +1,29 @@
 //! Plans of collective calls, from the ranks' entries and the file's facts.
 
+mod decided;
+mod inputs;
+
+pub use inputs::plan_facts;
+
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pario_driver::Direction;
 use pario_exchange::Packing;
-use pario_hints::{AccessMethod, Hints, Rmw, Sieving};
+use pario_hints::Hints;
 pub(super) use pario_plan::Exchange;
 use pario_plan::{
-    Access, Case, Decision, Facts, History, Members, Placement, Plan, Requested, Rewriting, Rounds,
-    Tuning,
+    Access, Case, Decision, History, Plan, Requested, Tuning,
     coverage::Proof,
     partition::{Partition, Persistent},
 };
 use pario_transport::{Rank, Transport};
 
+use self::{
+    decided::{Decided, Place},
+    inputs::PlanInputs,
+};
 use super::{entry::Entry, turns::Turns};
-use crate::{Error, Mode, Result, operation::Operation, view::RankViews, warning::warn};
+use crate::{Error, Result, operation::Operation, view::RankViews, warning::warn};
 
 /// What the calls of a file leave for later ones, blocking and in the background.
 #[derive(Clone, Debug, Default)]
@@ -81,123 +89,6 @@ pub(super) struct CallPlan<'a> {
     pub(super) is_worth_lease: bool,
     /// Which planned call of the context it is, the same on all ranks.
     pub(super) number: u64,
-}
-
-/// Input of the planner that depends on the hints and the write protocol only.
-#[derive(Debug)]
-struct PlanInputs {
-    hints: Arc<Hints>,
-    holes: Holes,
-    facts: Facts,
-    read: Tuning,
-    write: Tuning,
-}
-
-impl PlanInputs {
-    fn new(operation: &Operation, comm: &dyn Transport) -> PlanInputs {
-        let hints = operation.hints();
-        let holes = holes(operation);
-        let rewriting = match holes {
-            Holes::Leave => Rewriting::Forbidden,
-            Holes::Rewrite | Holes::RewriteLocked => Rewriting::Allowed,
-            Holes::RewriteLeased => Rewriting::WithLease,
-        };
-        PlanInputs {
-            hints: hints.clone(),
-            holes,
-            facts: facts(operation, comm),
-            read: Tuning::from_hints(hints, Direction::Read),
-            write: Tuning {
-                rewriting,
-                ..Tuning::from_hints(hints, Direction::Write)
-            },
-        }
-    }
-
-    /// Whether it is still valid.
-    fn is_of(&self, operation: &Operation) -> bool {
-        Arc::ptr_eq(&self.hints, operation.hints()) && self.holes == holes(operation)
-    }
-}
-
-/// The last decision, and what it was made for.
-#[derive(Debug)]
-struct Decided {
-    direction: Direction,
-    views: u64,
-    lengths: Vec<u64>,
-    place: Place,
-    decision: Decision,
-    /// Whether every rank moves its own data, so that no plan need be made.
-    is_individual: bool,
-}
-
-/// What decisions depend on besides the amounts: which part of a file with several stripings is
-/// accessed, and whether the ranks' data is cut by locks. The same for all calls where neither
-/// stripes nor locks are known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
-    /// The components of the first and the last rank's data.
-    components: [usize; 2],
-    /// Whether the data of the first rank starts at a lock or stripe.
-    is_aligned: bool,
-}
-
-impl Place {
-    fn of(operation: &Operation, entries: &[Entry], facts: &Facts) -> Place {
-        let placement = facts.placement.as_ref();
-        if placement.is_none() && facts.lock_granularity.is_none() {
-            return Place::default();
-        }
-        let RankViews {
-            shapes,
-            displacements,
-            ..
-        } = operation.view().rank_views();
-        let last = entries.len().saturating_sub(1);
-        let [first, last] = [0, last].map(|rank| {
-            let (shape, displacement) = (shapes.get(rank)?, displacements.get(rank)?);
-            // A byte, whether the rank has data or not.
-            let layout = shape.layout.clone();
-            let byte = Access::new(*displacement, layout, entries.get(rank)?.first, 1)?;
-            Some(byte.span().start)
-        });
-        let component = |byte: Option<u64>| match (placement, byte) {
-            (Some(placement), Some(byte)) => {
-                let components = placement.components();
-                components.partition_point(|it| it.file.end <= byte)
-            }
-            _ => 0,
-        };
-        let unit = match placement {
-            Some(placement) => {
-                let here = placement.components().get(component(first));
-                here.map_or(facts.boundary(), |it| it.striping.unit)
-            }
-            None => facts.boundary(),
-        };
-        Place {
-            components: [first, last].map(component),
-            is_aligned: first.is_some_and(|byte| byte.is_multiple_of(unit)),
-        }
-    }
-}
-
-impl Decided {
-    fn is_of(
-        &self,
-        operation: &Operation,
-        place: Place,
-        lengths: impl Iterator<Item = u64>,
-    ) -> bool {
-        (self.direction, self.views, self.place)
-            == (
-                operation.direction(),
-                operation.view().rank_views().family,
-                place,
-            )
-            && self.lengths.iter().copied().eq(lengths)
-    }
 }
 
 impl PlanMemory {
@@ -484,98 +375,5 @@ fn warn_of(decision: &Decision) {
                 "the hint {hint} names {name:?}, which does not exist; allowed are {names}"
             ));
         }
-    }
-}
-
-fn facts(operation: &Operation, comm: &dyn Transport) -> Facts {
-    let nodes = (0..comm.size()).map(|rank| comm.node_of(Rank(rank)).0);
-    let facts = plan_facts(operation.handle().facts(), nodes.collect());
-    let placement = operation.placement();
-    Facts {
-        striping: placement.map(Placement::striping).or(facts.striping),
-        placement: placement.cloned(),
-        ..facts
-    }
-    .with_assumptions(operation.hints())
-}
-
-/// The planner's facts about a file system, for ranks on these nodes.
-pub fn plan_facts(facts: &pario_driver::Facts, nodes: Vec<u32>) -> Facts {
-    Facts {
-        nodes,
-        striping: facts.striping,
-        placement: facts.placement.clone(),
-        lock_granularity: facts.lock_granularity,
-        lock_protocol: facts.file_system.lock_protocol(),
-        client: facts.client,
-        block_bytes: facts.block_size,
-        // Every driver has at least threads.
-        nonblocking: true,
-    }
-}
-
-/// What may be done with the holes in a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Holes {
-    /// Only the ranks' runs are written.
-    Leave,
-    /// They may be read and written back: there is no other writer.
-    Rewrite,
-    /// They may be read and written back under a lock.
-    RewriteLocked,
-    /// They may be read and written back once a lease shows that there is no other writer.
-    RewriteLeased,
-}
-
-impl Holes {
-    /// What may be done by several aggregators: unless each has its range of the
-    /// file to itself, one could write back what another has overwritten.
-    pub(super) fn between(self, rounds: &Rounds) -> Holes {
-        let alone = rounds.aggregators.len() == 1
-            || rounds
-                .aggregators
-                .iter()
-                .all(|aggregator| aggregator.members == Members::All);
-        match self {
-            Holes::Rewrite | Holes::RewriteLeased if !alone => Holes::Leave,
-            holes => holes,
-        }
-    }
-}
-
-/// Whether hints request that gaps between the ranks' data are moved along with it, however
-/// long they are.
-pub(super) fn is_sieve_requested(hints: &Hints, direction: Direction) -> bool {
-    let (method, sieving) = match direction {
-        Direction::Read => (hints.pario_read_method, hints.romio_ds_read),
-        Direction::Write => (hints.pario_write_method, hints.romio_ds_write),
-    };
-    match method {
-        Some(method) => method == AccessMethod::Sieve,
-        None => sieving == Sieving::Enable,
-    }
-}
-
-/// Semantics rule 1, for a call that all ranks take part in. `Rewrite` holds
-/// only if no rank has another write under way.
-pub(super) fn holes(operation: &Operation) -> Holes {
-    let mode = operation.mode();
-    let hints = operation.hints();
-    let unwanted = match hints.pario_write_method {
-        Some(method) => method != AccessMethod::Sieve,
-        None => hints.romio_ds_write == Sieving::Disable,
-    };
-    if unwanted || !operation.can_read_back() {
-        Holes::Leave
-    } else if operation.rewrites_locked() {
-        Holes::RewriteLocked
-    } else if mode.contains(Mode::UNIQUE_OPEN) {
-        Holes::Rewrite
-    } else if hints.pario_rmw == Rmw::Automatic
-        && operation.handle().facts().file_system.grants_leases()
-    {
-        Holes::RewriteLeased
-    } else {
-        Holes::Leave
     }
 }

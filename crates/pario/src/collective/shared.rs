@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::{
     PlanResult, Work,
     context::SLOTS,
-    planning::Holes,
+    holes::Holes,
     window_io::{self, WindowIo},
     windows::{Arrival, WaitOutcome, Windows},
 };

@@ -14,8 +14,8 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{
     PlanResult, Work,
+    holes::{self, Holes},
     leased::CallLease,
-    planning::{self, Holes},
 };
 use crate::{
     Error,
@@ -259,7 +259,7 @@ impl<'a> WindowIo<'a> {
     /// on average, unless the runs are whole blocks, which a file system writes
     /// without reading them. A hint can request it for all holes.
     fn rewrites(&self, runs: &[Range<u64>], span: &Range<u64>) -> bool {
-        if planning::is_sieve_requested(self.operation.hints(), Direction::Write) {
+        if holes::is_sieve_requested(self.operation.hints(), Direction::Write) {
             return runs.len() > 1;
         }
         let limit = self.operation.sieve_extent();

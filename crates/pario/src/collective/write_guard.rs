@@ -12,8 +12,9 @@ use pario_transport::Transport;
 
 use super::{
     access_range::AccessRange,
+    holes::{self, Holes},
     leased::{CallLease, LeaseAttempts, SoleUse},
-    planning::{self, CallPlan, Holes},
+    planning::CallPlan,
 };
 use crate::{Result, operation::Operation, writer_lock::WriteGuard};
 
@@ -76,7 +77,7 @@ impl<'a> CollectiveWriteGuard<'a> {
         rounds: &Rounds,
         attempts: &mut LeaseAttempts,
     ) -> Result<Self> {
-        let holes = planning::holes(operation).between(rounds);
+        let holes = holes::holes(operation).between(rounds);
         let wants_lease = operation.direction() == Direction::Write
             && holes == Holes::RewriteLeased
             && call.is_worth_lease;
@@ -107,7 +108,7 @@ impl<'a> CollectiveWriteGuard<'a> {
         if operation.direction() == Direction::Read {
             return Ok(Self::ordinary(operation));
         }
-        let holes = planning::holes(operation).between(rounds);
+        let holes = holes::holes(operation).between(rounds);
         match holes {
             Holes::Leave | Holes::RewriteLocked => Ok(CollectiveWriteGuard {
                 holes,

@@ -256,8 +256,14 @@ impl File {
     fn run(&self, call: Call, memory: Memory) -> Result<Status> {
         match one_piece::run(&self.inner, call, &memory) {
             Some(result) => result,
-            None => self.prepare(call, memory)?.run(),
+            None => self.run_other(call, memory),
         }
+    }
+
+    /// As [`run`](Self::run), for an access of another kind than one piece.
+    #[inline(never)]
+    fn run_other(&self, call: Call, memory: Memory) -> Result<Status> {
+        self.prepare(call, memory)?.run()
     }
 
     fn run_all(&self, call: Call, memory: Memory) -> Result<Status> {

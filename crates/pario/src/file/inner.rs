@@ -88,6 +88,7 @@ impl Inner {
 
     /// Calls `look` with the current settings. For calls that need them only for a moment:
     /// this takes no reference.
+    #[inline]
     pub(crate) fn with_settings<R>(&self, look: impl FnOnce(&CallSettings) -> R) -> R {
         self.state.settings.with(look)
     }

@@ -1,5 +1,6 @@
 //! Files and their operations.
 
+mod close;
 mod collective;
 mod common_facts;
 mod data;

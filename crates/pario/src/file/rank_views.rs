@@ -14,7 +14,7 @@ use crate::{
     Error, ErrorKind, Result,
     agree::{self, GatherBuffers},
     collective_call::CollectiveCall,
-    view::{FlattenedView, RankViews, Shape},
+    view::{FlattenedView, RankViews, Shape, covers_most},
 };
 
 /// Serialised layouts up to this length are part of the first message.
@@ -141,7 +141,7 @@ pub(super) fn exchange(
     let all = buffers.gather(comm, message.as_deref())?;
     let descriptions: Option<Vec<Description<'_>>> = all.map(read).collect();
     let descriptions = descriptions.ok_or_else(malformed)?;
-    let displacements = descriptions.iter().map(Description::displacement).collect();
+    let displacements: Vec<u64> = descriptions.iter().map(Description::displacement).collect();
     let is_moved = |it: &Description<'_>| matches!(it, Description::Moved { .. });
     if descriptions.iter().all(is_moved) {
         return Ok((moved(before.rank_views(), displacements), hinting));
@@ -174,6 +174,7 @@ pub(super) fn exchange(
     let shapes: Arc<[Shape]> = shapes.collect::<Option<_>>().ok_or_else(malformed)?;
     let rank_views = RankViews {
         dense: shapes.iter().all(|shape| shape.layout.is_dense()),
+        covers_most: covers_most(&shapes, &displacements),
         shapes,
         displacements,
         family: before.rank_views().family + 1,
@@ -192,6 +193,10 @@ fn moved(before: &RankViews, displacements: Vec<u64>) -> RankViews {
     let together = distances.all(|other| Some(other) == first);
     RankViews {
         shapes: Arc::clone(&before.shapes),
+        covers_most: match together {
+            true => before.covers_most,
+            false => covers_most(&before.shapes, &displacements),
+        },
         displacements,
         family: before.family + u64::from(!together),
         dense: before.dense,

@@ -86,6 +86,7 @@ impl CallSettings {
 
     /// The view, if contiguous data goes straight to the driver: the view has no holes, no byte
     /// is converted, nothing is locked, and no hint requests a method.
+    #[inline]
     pub(crate) fn one_piece_view(&self, direction: Direction) -> Option<ContiguousView> {
         match direction {
             Direction::Read => self.reads_one_piece,
@@ -116,6 +117,7 @@ impl CurrentSettings {
     }
 
     /// Calls `look` with the current settings, which do not change until it returns.
+    #[inline]
     pub(super) fn with<R>(&self, look: impl FnOnce(&CallSettings) -> R) -> R {
         look(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }

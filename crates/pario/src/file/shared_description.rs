@@ -29,8 +29,8 @@ impl Inner {
             && !self.writers.has_tried_sharing.load(Ordering::Relaxed);
         is_possible
             && self.with_settings(|it| {
-                let block_bytes = self.handle.facts().block_size;
-                let is_sieved = |layout| access::is_sieved(layout, block_bytes, &it.hints);
+                let facts = self.handle.facts();
+                let is_sieved = |layout| access::is_sieved(layout, views, facts, &it.hints);
                 it.atomicity == Atomicity::NonAtomic
                     && views.shapes.iter().any(|it| is_sieved(&it.layout))
             })

@@ -93,7 +93,7 @@ impl Operation {
             drop(guard);
             return self.run_alone();
         }
-        let plan = super::Plan {
+        let plan = super::exclusion::Plan {
             read_modify_write: ReadModifyWrite::Forbidden("other ranks share the group lock"),
             locking: Locking::None,
         };

@@ -1,5 +1,6 @@
 //! A driver that tells what is asked of the one below it, and lets a test
 //! delay or reject it.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::{
     fmt, fs, io,
@@ -43,7 +44,7 @@ impl Shared {
     /// Asks the hook first: what it rejects did not happen.
     fn note(&self, event: Event) -> io::Result<()> {
         (self.hook)(&event)?;
-        self.log.lock().unwrap().push(event);
+        self.log.lock().expect("no hook panics").push(event);
         Ok(())
     }
 }
@@ -120,7 +121,7 @@ impl Probe {
 
     /// What happened since the last time.
     pub(crate) fn take(&self) -> Vec<Event> {
-        std::mem::take(&mut self.shared.log.lock().unwrap())
+        std::mem::take(&mut self.shared.log.lock().expect("no hook panics"))
     }
 }
 

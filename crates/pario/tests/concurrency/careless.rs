@@ -6,8 +6,8 @@
 use std::{io, ops::Range, path::Path, sync::Arc, thread, time::Duration};
 
 use pario_driver::{
-    Advice, Batch, Capabilities, Completion, Driver, Facts, Handle, Lease, LockMode, OpenHow,
-    Outcome, RangeLock, SharedDescription, Suspension, WriterGroup,
+    Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, Handle, Latency, Lease,
+    LockMode, OpenHow, Outcome, RangeLock, SharedDescription, Suspension, WriterGroup,
 };
 
 /// Long enough for another thread to be scheduled.
@@ -87,6 +87,14 @@ impl Handle for CarelessHandle {
     fn transfer(&self, batch: &Batch<'_>) -> Outcome {
         thread::sleep(PAUSE);
         self.handle.transfer(batch)
+    }
+
+    fn latency(&self, direction: Direction) -> Latency {
+        self.handle.latency(direction)
+    }
+
+    fn transfer_cached(&self, batch: &Batch<'_>) -> Option<Outcome> {
+        self.handle.transfer_cached(batch)
     }
 
     fn submit(&self, batch: Batch<'static>, done: Completion) {

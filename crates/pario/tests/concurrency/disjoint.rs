@@ -109,6 +109,27 @@ pub(crate) fn work(
     hints: &Hints,
     seed: u64,
 ) -> Result<Option<String>> {
+    work_in(&STYLES, comm, open, hints, seed)
+}
+
+/// As [`work`], with one access per rank and round: all ranks may rewrite at the same time, which
+/// they do not while one of them writes in parts.
+pub(crate) fn work_at_once(
+    comm: &Arc<dyn Transport>,
+    open: Open<'_>,
+    hints: &Hints,
+    seed: u64,
+) -> Result<Option<String>> {
+    work_in(&[Style::Whole], comm, open, hints, seed)
+}
+
+fn work_in(
+    styles: &[Style],
+    comm: &Arc<dyn Transport>,
+    open: Open<'_>,
+    hints: &Hints,
+    seed: u64,
+) -> Result<Option<String>> {
     let shares = Shares::new(&mut fastrand::Rng::with_seed(seed), comm.size());
     let rank = comm.rank().0;
     let mut rng = fastrand::Rng::with_seed(seed ^ (u64::from(rank) + 1) << 32);
@@ -116,7 +137,7 @@ pub(crate) fn work(
     let file = open(comm, &info(hints, &mut rng))?;
     let mut lost = None;
     for round in 1..=ROUNDS {
-        let style = *rng.choice(&STYLES).unwrap();
+        let style = *rng.choice(styles).unwrap();
         match style {
             Style::Pieces => file.set_view(&View::bytes())?,
             _ => file.set_view(&view_of(&ranges)?)?,

@@ -150,11 +150,13 @@ fn sieving_ranks_and_direct_ones_lose_nothing_where_others_get_in_between() {
 }
 
 /// Some ranks rewrite ranges under the lease that they have together, others write one piece
-/// after the other.
+/// after the other; or all of them rewrite.
 #[test]
 fn ranks_that_share_a_lease_lose_nothing() {
     let watchdog = Watchdog::new(STEP_MAX);
     let hints = vec![("pario_rmw", "automatic".to_owned())];
+    let mut sieving = hints.clone();
+    sieving.push(("pario_write_method", "sieve".to_owned()));
     let drivers: [(&str, Arc<dyn Driver>); 4] = [
         ("posix", Arc::new(Posix::new())),
         ("uring", Arc::new(Uring)),
@@ -169,6 +171,10 @@ fn ranks_that_share_a_lease_lose_nothing() {
                 disjoint::work(comm, open, &hints, seed)
             });
             assert_eq!(lost, None, "{case}");
+            let lost = complaint(2 + seed as u32 % 3, driver, NEW, |comm, open| {
+                disjoint::work_at_once(comm, open, &sieving, seed)
+            });
+            assert_eq!(lost, None, "{case}, all of them rewrite");
         }
     }
 }

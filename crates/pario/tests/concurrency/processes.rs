@@ -22,6 +22,7 @@ use std::{
     },
 };
 
+use neighbour::Grid;
 use pario::{Atomicity, File, Info, Mode, Result};
 use pario_transport::{Transport, processes};
 
@@ -79,6 +80,13 @@ fn disjoint_writes(seed: u64, prefix: &str) -> Vec<String> {
             }));
         }
     }
+    let sieving = vec![
+        ("pario_rmw", "automatic".to_owned()),
+        ("pario_write_method", "sieve".to_owned()),
+    ];
+    complaints_of_all.extend(complaints(3, prefix, |comm, open| {
+        disjoint::work_at_once(comm, open, &sieving, seed)
+    }));
     complaints_of_all
 }
 
@@ -100,9 +108,18 @@ fn atomic_mode(seed: u64, prefix: &str) -> Vec<String> {
 /// follow.
 const NEIGHBOUR: &str = "neighbour";
 
+const GRIDS: [fn(u32) -> Grid; 2] = [Grid::records, Grid::blocks];
+
 /// Another process writes into the holes between the ranks' pieces.
 fn holes_beside_a_neighbour(seed: u64, prefix: &str) -> Vec<String> {
     let ranks = 1 + seed as u32 % 3;
+    let grids = GRIDS.iter().enumerate();
+    grids
+        .flat_map(|(index, grid)| holes_of(ranks, index, &grid(ranks), prefix))
+        .collect()
+}
+
+fn holes_of(ranks: u32, index: usize, grid: &Grid, prefix: &str) -> Vec<String> {
     // SAFETY: replaces the alarm of the case before; no handler is involved.
     unsafe { libc::alarm(CASE_SECONDS_MAX) };
     let directory = tempfile::tempdir().unwrap();
@@ -112,16 +129,19 @@ fn holes_beside_a_neighbour(seed: u64, prefix: &str) -> Vec<String> {
             NEIGHBOUR.as_ref(),
             path.as_os_str(),
             ranks.to_string().as_ref(),
+            index.to_string().as_ref(),
         ])
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
     let name = format!("{prefix}{}", path.display());
     let open = |comm: &Arc<dyn Transport>, info: &Info| File::open(comm, &name, NEW, info);
-    let results = processes::run(ranks, |comm| match neighbour::write_pieces(&comm, &open) {
-        Ok(None) => Vec::new(),
-        Ok(Some(complaint)) => complaint.into_bytes(),
-        Err(error) => error.to_string().into_bytes(),
+    let results = processes::run(ranks, |comm| {
+        match neighbour::write_pieces(&comm, &open, grid) {
+            Ok(None) => Vec::new(),
+            Ok(Some(complaint)) => complaint.into_bytes(),
+            Err(error) => error.to_string().into_bytes(),
+        }
     });
     drop(neighbour.stdin.take());
     let mut complaints = said(results);
@@ -132,14 +152,14 @@ fn holes_beside_a_neighbour(seed: u64, prefix: &str) -> Vec<String> {
 }
 
 /// What a neighbour does until its standard input ends.
-fn be_neighbour(path: &OsStr, ranks: u32) -> ExitCode {
+fn be_neighbour(path: &OsStr, grid: &Grid) -> ExitCode {
     let stop = Arc::new(AtomicBool::new(false));
     let is_over = stop.clone();
     std::thread::spawn(move || {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         stop.store(true, Ordering::Release);
     });
-    match neighbour::write_holes(Path::new(path), ranks, || is_over.load(Ordering::Acquire)) {
+    match neighbour::write_holes(Path::new(path), grid, || is_over.load(Ordering::Acquire)) {
         None => ExitCode::SUCCESS,
         Some(_) => ExitCode::FAILURE,
     }
@@ -155,10 +175,14 @@ fn killed_rank(seed: u64, prefix: &str) -> Vec<String> {
     unsafe { libc::alarm(CASE_SECONDS_MAX) };
     let directory = tempfile::tempdir().unwrap();
     let name = format!("{prefix}{}", directory.path().join("file").display());
+    let grid = match seed % 2 {
+        0 => Grid::records(RANKS),
+        _ => Grid::blocks(RANKS),
+    };
     let work = |comm: &Arc<dyn Transport>| -> Result<Option<String>> {
         let file = File::open(comm, &name, NEW, &Info::new())?;
-        file.set_view(&neighbour::view(&**comm)?)?;
-        let mut found = vec![0; (neighbour::PIECES * neighbour::PIECE) as usize];
+        file.set_view(&grid.view(&**comm)?)?;
+        let mut found = vec![0; grid.bytes()];
         comm.barrier()?;
         if comm.rank().0 == KILLED {
             std::thread::spawn(move || {
@@ -193,11 +217,12 @@ type Test = fn(u64, &str) -> Vec<String>;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    if let [_, role, path, ranks] = &arguments[..]
+    if let [_, role, path, ranks, index] = &arguments[..]
         && role == NEIGHBOUR
     {
-        let ranks = ranks.to_str().unwrap().parse().unwrap();
-        return be_neighbour(path, ranks);
+        let number = |argument: &OsStr| argument.to_str().unwrap().parse::<u32>().unwrap();
+        let grid = GRIDS[number(index) as usize](number(ranks));
+        return be_neighbour(path, &grid);
     }
     let tests: [(&str, Test, u64); 4] = [
         ("disjoint writes lose nothing", disjoint_writes, 4),

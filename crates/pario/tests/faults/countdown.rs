@@ -12,7 +12,7 @@ use std::{
 
 use pario::ErrorKind;
 use pario_driver::{CephFs, Driver, Fault, Faults, Memory, Operation, Posix, Uring};
-use pario_transport::{Rank, threads};
+use pario_transport::Rank;
 
 use crate::{
     ground::directory,
@@ -121,11 +121,7 @@ fn count_down_scenario(setting: &Setting<'_>, trouble: Trouble, watchdog: &Watch
     let (last, runs) = (AtomicU64::new(0), AtomicU64::new(0));
     let name = |nth| format!("{}, {trouble:?}, n = {nth}", setting.name());
     let current = Mutex::new(None);
-    let nodes: Vec<u32> = (0..setting.ranks)
-        .map(|rank| rank / setting.scenario.ranks_per_node)
-        .collect();
-    let world = threads::World::new(setting.ranks).nodes(&nodes);
-    let results = world.run(|comm| {
+    let results = setting.world().run(|comm| {
         let root = comm.rank() == Rank(0);
         let mut nth = 0;
         while nth < COUNTDOWN_MAX {

@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use pario::ErrorKind;
 use pario_driver::{Driver, Fault, Faults, Mapped, Memory, Operation, Posix, Uring};
-use pario_transport::threads;
 
 use crate::{
     ground::directory,
@@ -68,7 +67,7 @@ fn several_faults_in_a_run_keep_the_promises_too() {
         watchdog.step(name.clone());
         let errors = vec![ErrorKind::Io, ErrorKind::NoSpace];
         let run = Run::new(&setting, faults(&mut rng), errors, name.clone());
-        let results = threads::run(setting.ranks, |comm| run.case.play(&comm));
+        let results = setting.world().run(|comm| run.case.play(&comm));
         let panics: Vec<_> = results.into_iter().filter_map(Result::err).collect();
         assert!(panics.is_empty(), "{name}: {panics:#?}");
         run.check_file();

@@ -10,6 +10,7 @@ use std::{
 
 use pario::ErrorKind;
 use pario_driver::{Driver, Faults, Posix, WrappedDriver};
+use pario_transport::threads;
 
 use crate::{
     ground::{assert_no_descriptors, canaries, contents, fill},
@@ -44,6 +45,14 @@ impl Setting<'_> {
             "{scenario}, {} ranks, {:?} {driver}",
             self.ranks, self.place
         )
+    }
+
+    /// The ranks, on their nodes.
+    pub(crate) fn world(&self) -> threads::World {
+        let nodes: Vec<u32> = (0..self.ranks)
+            .map(|rank| rank / self.scenario.ranks_per_node)
+            .collect();
+        threads::World::new(self.ranks).nodes(&nodes)
     }
 }
 

@@ -122,6 +122,20 @@ const fn scenario(name: &'static str, hints: &'static [Hint], steps: &'static [S
     }
 }
 
+/// Between nodes and without hints, so little data travels with the messages that start and end
+/// collective calls.
+const fn two_nodes(name: &'static str, steps: &'static [Step]) -> Scenario {
+    Scenario {
+        name: Cow::Borrowed(name),
+        ranks: &[4],
+        ranks_per_node: 2,
+        mode: Mode::READ_WRITE,
+        hints: Cow::Borrowed(&[]),
+        steps,
+        telling: Telling::Always,
+    }
+}
+
 const STRIDED: &[Step] = &[
     View(Pattern::Strided),
     Write(At, Dense),
@@ -315,6 +329,18 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
             ("cb_nodes", "1"),
         ],
         COLLECTIVE,
+    ),
+    two_nodes("collective, two nodes", COLLECTIVE),
+    two_nodes(
+        "the end of the file, two nodes",
+        &[
+            View(Pattern::BeyondTheEnd),
+            Read(AtAll, Dense),
+            Write(AtAll, Dense),
+            Size,
+            Read(AtAll, Scattered),
+            Read(All, Dense),
+        ],
     ),
     scenario(
         "atomic",

@@ -28,7 +28,10 @@ const WANTED: &[&str] = &[
     "on Nagging",
     "on Throttled",
     "many ranks",
+    "nodes without hints for methods",
     "on Traced",
+    "on Library",
+    "on Uncached",
     // Modes.
     "READ_ONLY",
     "READ_WRITE",
@@ -177,6 +180,13 @@ impl Tally {
         let is_apart = scenario.nodes.iter().any(|node| *node != scenario.nodes[0]);
         if is_apart && scenario.ranks() > generate::RANKS_MAX_TOGETHER as usize {
             self.note("many ranks");
+        }
+        let selects = |(name, _): &&(&str, String)| {
+            name.starts_with("pario_assume")
+                || ["pario_algorithm", "pario_partition", "pario_exchange"].contains(name)
+        };
+        if is_apart && !scenario.opening.hints.iter().any(|hint| selects(&hint)) {
+            self.note("nodes without hints for methods");
         }
         for step in &scenario.steps {
             self.note(first_word(step));

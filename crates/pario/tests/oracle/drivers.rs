@@ -13,6 +13,9 @@ use pario_driver::{
     CallAction, CephFs, Driver, Event, Interference, Log, Mapped, Memory, Operation, Posix,
     SystemCall, Throttle, Uring, WrappedDriver,
 };
+use pario_types::Client;
+
+use crate::probe::Probe;
 
 /// A driver, wrapped or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +30,12 @@ pub(crate) enum DriverKind {
     Throttled,
     /// POSIX with a record of what is written.
     Traced,
+    /// POSIX that claims a client of the file system in every process, so that small calls between
+    /// nodes go to one rank.
+    Library,
+    /// POSIX that claims to be one of several NFS clients, so that small pieces are rewritten under
+    /// locks.
+    Uncached,
     /// CephFS by its library. Not one of all: it needs a cluster.
     #[allow(dead_code, reason = "the test between processes does not use it")]
     CephFs,
@@ -36,7 +45,7 @@ const LATENCY: Duration = Duration::from_micros(20);
 const BYTES_PER_SECOND: NonZeroU64 = NonZeroU64::new(1 << 30).expect("not zero");
 
 impl DriverKind {
-    pub(crate) const ALL: [DriverKind; 7] = [
+    pub(crate) const ALL: [DriverKind; 9] = [
         DriverKind::Posix,
         DriverKind::Uring,
         DriverKind::Mapped,
@@ -44,6 +53,8 @@ impl DriverKind {
         DriverKind::Nagging,
         DriverKind::Throttled,
         DriverKind::Traced,
+        DriverKind::Library,
+        DriverKind::Uncached,
     ];
 
     pub(crate) fn in_memory(self) -> bool {
@@ -57,6 +68,11 @@ impl DriverKind {
             DriverKind::CephFs => Some(Arc::new(CephFs::new())),
             _ => None,
         }
+    }
+
+    /// Whether the driver claims a file system that is not the one of the files.
+    pub(crate) fn assumes(self) -> bool {
+        matches!(self, DriverKind::Library | DriverKind::Uncached)
     }
 
     /// Whether many small transfers take long.
@@ -79,6 +95,8 @@ impl DriverKind {
                 let throttle = Throttle::new(LATENCY).bandwidth(BYTES_PER_SECOND);
                 Arc::new(WrappedDriver::new(Arc::new(Posix::new()), throttle))
             }
+            DriverKind::Library => Probe::with_facts(|facts| facts.client = Client::Library),
+            DriverKind::Uncached => Probe::uncached(),
             DriverKind::Traced => Arc::new(WrappedDriver::new(Arc::new(Posix::new()), log.clone())),
         }
     }

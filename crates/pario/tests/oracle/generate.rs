@@ -94,6 +94,7 @@ pub(crate) fn scenario(rng: &mut Rng, drivers: &[DriverKind]) -> Scenario {
         large,
         drivers,
         one_node: nodes.iter().all(|node| *node == nodes[0]),
+        requests_methods: true,
         crowded: true,
         rng: rng.fork(),
     };
@@ -168,6 +169,9 @@ struct Draw {
     large: bool,
     drivers: Vec<DriverKind>,
     one_node: bool,
+    /// Whether hints select methods and describe the file system. If not, pario chooses all by itself,
+    /// as in most programs: small calls between nodes go to one rank, for instance.
+    requests_methods: bool,
     /// Whether all ranks may act at once.
     crowded: bool,
 }
@@ -179,7 +183,10 @@ impl Draw {
             // Past the client's cache, each piece of one byte is a request.
             all_hints.retain(|(name, _)| !name.starts_with("direct_"));
         }
-        all_hints.extend(assumptions(&mut self.rng));
+        self.requests_methods = self.rng.u32(..6) > 0;
+        if self.requests_methods && !kind.assumes() {
+            all_hints.extend(assumptions(&mut self.rng));
+        }
         all_hints.extend(self.hints());
         Opening {
             driver: kind,
@@ -191,7 +198,9 @@ impl Draw {
     /// Hints that can change while the file is open.
     fn hints(&mut self) -> Vec<Hint> {
         let mut drawn = hints(&mut self.rng, self.large);
-        drawn.extend(methods(&mut self.rng, self.large));
+        if self.requests_methods {
+            drawn.extend(methods(&mut self.rng, self.large));
+        }
         drawn
     }
 

@@ -41,7 +41,10 @@ pub(crate) fn hints_at_open(rng: &mut Rng, one_node: bool) -> Vec<Hint> {
         true => &["memory", "file", "owner", "automatic"],
         false => &["file", "owner", "automatic"],
     };
-    let table: [(&'static str, &[&str]); 7] = [
+    let table: [(&'static str, &[&str]); 10] = [
+        ("pario_call_bytes", &["64", "8k", "1m"]),
+        ("pario_cache_bytes", &["64k", "8m"]),
+        ("pario_stored_pieces", &["1", "4", "4096"]),
         ("pario_rmw", &["locked", "never"]),
         ("pario_async", &["pool", "automatic"]),
         (
@@ -102,7 +105,7 @@ pub(crate) fn methods(rng: &mut Rng, large: bool) -> Vec<Hint> {
         ("cb_buffer_size", windows),
         ("pario_slice_bytes", windows),
     ] {
-        if rng.u32(..6) > 0 {
+        if rng.u32(..10) > 0 {
             drawn.push((name, one_of(rng, values).to_owned()));
         }
     }

@@ -10,6 +10,9 @@ mod drivers;
 mod generate;
 mod hints;
 mod model;
+#[path = "../common/probe.rs"]
+#[allow(dead_code, reason = "no program uses all of it")]
+mod probe;
 mod representation;
 mod run;
 mod scenario;

@@ -12,7 +12,8 @@ use pario::{
     set_warning_handler,
 };
 use pario_driver::Driver;
-use pario_transport::Rank;
+use pario_transport::{Rank, threads::World};
+use pario_types::Client;
 
 use crate::common::{
     NEW, alone, byte, directory, every, info, mismatch,
@@ -49,6 +50,40 @@ fn rule_17_a_read_counts_the_prefix_before_the_end_and_touches_no_more() {
             assert_eq!(memory, expected, "{method}");
             file.close()
         });
+    }
+}
+
+/// Nodes send small calls to one rank, which reads for all: a list of pieces that overlap.
+#[test]
+fn rule_17_ranks_that_read_the_same_end_all_get_it() {
+    let directory = directory();
+    let path = directory.path().join("same");
+    let content: Vec<u8> = (0..1003).map(|index| (index % 251) as u8).collect();
+    fs::write(&path, &content).unwrap();
+    for (pieces, step) in [("1024", 0), ("1024", 3), ("1", 0), ("2", 5)] {
+        let world = World::new(4).nodes(&[0, 0, 1, 1]);
+        let results = world.run(|comm| {
+            let rank = u64::from(comm.rank().0);
+            let hints = info(&[("pario_list_pieces", pieces)]);
+            // A client per process: one on the node would let every rank read for itself.
+            let library = Probe::with_facts(|facts| facts.client = Client::Library);
+            let file = File::open_with(&comm, library, &path, Mode::READ_ONLY, &hints)?;
+            let at = 993 - step * rank;
+            let mut memory = [0xEE; 100];
+            let status = file.read_at_all(at, &mut memory[..])?;
+            let mut expected = [0xEE; 100];
+            let len = 1003 - at as usize;
+            expected[..len].copy_from_slice(&content[at as usize..]);
+            assert_eq!(status.bytes(), len as u64, "rank {rank}");
+            assert_eq!(
+                memory, expected,
+                "rank {rank}, {pieces} pieces, step {step}"
+            );
+            file.close()
+        });
+        for result in results {
+            result.expect("no rank panics").unwrap();
+        }
     }
 }
 

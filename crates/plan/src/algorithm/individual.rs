@@ -7,26 +7,31 @@ use crate::{Access, Case, Client, Direction, Fitness, LockProtocol, Plan, covera
 #[derive(Debug)]
 pub struct Individual;
 
-/// Pieces of this size or more cost less as system calls than as an exchange,
-/// where the file system's client is the node's kernel.
-const LARGE_PIECE_BYTES: u64 = 4096;
-/// The same for writes of interleaved pieces: writers wait for each other at
-/// every piece.
-const LARGE_WRITE_BYTES: u64 = 16 << 10;
+/// Pieces cost less as system calls than as an exchange, where the file system's
+/// client is the node's kernel, from this part of the bytes on that are copied in the
+/// time of a call.
+const LARGE_PIECE_PART: u64 = 2;
+/// The same for writes of interleaved pieces to files in memory, as a multiple: writers
+/// wait for each other at every piece.
+const LARGE_WRITE_CALLS: u64 = 2;
+/// The same on other file systems, which hold their lock for longer: they also reserve
+/// space, and allocate larger pages for longer writes.
+const LARGE_STORED_WRITE_CALLS: u64 = 8;
 /// The same for reads on one node that need nearly all of the region.
-const LARGE_READ_BYTES: u64 = 8 << 10;
+const LARGE_READ_CALLS: u64 = 1;
 /// The same for reads from a local file system of ranks that exchange messages
 /// (containers of one machine): its cache is nearer than the other ranks.
 const LARGE_CACHED_READ_BYTES: u64 = 256;
 /// With less data than this, windows are mostly holes that are read needlessly
 /// or have to be written around.
 const SPARSE_PERCENT: u64 = 25;
-/// Smaller pieces cost more as calls than the holes between them.
-const SPARSE_PIECE_BYTES: u64 = 512;
+/// Pieces below this part of the bytes that are copied in the time of a call cost more
+/// as calls than the holes between them.
+const SPARSE_PIECE_PART: u64 = 16;
 
-/// A single reader reaches about three quarters of the throughput of two ranks
-/// that copy through windows. A rank with a larger share of the data than this
-/// benefits from help.
+/// A single reader of a file in memory reaches about three quarters of the
+/// throughput of two ranks that copy through windows, since its pages are small.
+/// A rank with a larger share of the data than this benefits from help.
 const LOPSIDED_PERCENT: u64 = 75;
 /// With less data than this in the region, windows would read too much unneeded
 /// data.
@@ -109,6 +114,8 @@ impl Algorithm for Individual {
 /// Size from which a piece is better moved by itself.
 fn large_piece(case: &Case<'_>) -> u64 {
     let pattern = case.pattern();
+    let call_bytes = case.tuning.call_bytes;
+    let usual = call_bytes / LARGE_PIECE_PART;
     // The clients of several nodes would each request what lies between their
     // pieces too, or send requests that are too small.
     if case.facts.client == Client::Kernel && pattern.nodes > 1 && pattern.is_interleaved {
@@ -117,21 +124,25 @@ fn large_piece(case: &Case<'_>) -> u64 {
     if case.facts.client == Client::Local && pattern.nodes > 1 {
         return match case.direction {
             Direction::Read => LARGE_CACHED_READ_BYTES,
-            Direction::Write => LARGE_PIECE_BYTES,
+            Direction::Write => usual,
         };
     }
     match (pattern.is_interleaved, case.direction) {
-        (true, Direction::Write) => LARGE_WRITE_BYTES,
-        (true, Direction::Read) if pattern.nodes == 1 && is_mostly_data(case) => LARGE_READ_BYTES,
-        _ => LARGE_PIECE_BYTES,
+        (true, Direction::Write) if case.facts.in_memory => LARGE_WRITE_CALLS * call_bytes,
+        (true, Direction::Write) => LARGE_STORED_WRITE_CALLS * call_bytes,
+        (true, Direction::Read) if pattern.nodes == 1 && is_mostly_data(case) => {
+            LARGE_READ_CALLS * call_bytes
+        }
+        _ => usual,
     }
 }
 
-/// Whether one rank reads nearly all of the data on a node, and enough of it
-/// for help to pay off.
+/// Whether one rank reads nearly all of the data on a node from a file in memory,
+/// and enough of it for help to pay off.
 fn is_lopsided(case: &Case<'_>) -> bool {
     let most = case.accesses.iter().map(Access::len).max().unwrap_or(0);
     case.direction == Direction::Read
+        && case.facts.in_memory
         && case.pattern().nodes == 1
         && is_mostly_data(case)
         && most >= LOPSIDED_BYTES
@@ -148,7 +159,7 @@ fn is_mostly_data(case: &Case<'_>) -> bool {
 fn is_sparse(case: &Case<'_>) -> bool {
     let pattern = case.pattern();
     let data = u128::from(pattern.bytes) * 100;
-    pattern.piece_bytes >= SPARSE_PIECE_BYTES
+    pattern.piece_bytes >= case.tuning.call_bytes / SPARSE_PIECE_PART
         && data < u128::from(pattern.region_bytes) * u128::from(SPARSE_PERCENT)
 }
 

@@ -3,6 +3,7 @@
 mod cores;
 mod event;
 mod futex;
+mod looks;
 mod mapping;
 #[cfg(test)]
 #[cfg(loom)]
@@ -12,6 +13,7 @@ mod sleepers;
 mod wait;
 
 pub use event::Event;
+pub use looks::{look_time, request_looks};
 pub use segment::Segment;
 pub use wait::{Backoff, BackoffState, Waiter};
 

@@ -6,16 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::sleepers::{SleepWord, Sleepers};
-use super::{Event, cores};
+use super::{Event, cores, looks};
 use crate::{Result, TransportError};
 
-/// How often to look before the first yield where others may need the core: an
-/// answer that is under way comes sooner than a yield returns.
-const LOOKS_CROWDED: u32 = 2;
-
-/// The same where every rank has a core: a few microseconds, as long as a small
-/// access of the file takes.
-const LOOKS_ALONE: u32 = 200;
+/// How often to look before the first yield if nothing is known about the machine.
+const LOOKS: u32 = 2;
 
 /// Sleeps are at most so many times longer where many ranks share a core, so that
 /// the loss of a rank is noticed within about a second.
@@ -41,7 +36,7 @@ pub struct Backoff {
 impl Backoff {
     /// Yields for 50 µs and never gives up.
     pub const DEFAULT: Backoff = Backoff {
-        looks: LOOKS_CROWDED,
+        looks: LOOKS,
         yield_for: Duration::from_micros(50),
         first_sleep: Duration::from_millis(1),
         longest_sleep: Duration::from_millis(16),
@@ -54,13 +49,9 @@ impl Backoff {
     /// its own looks, every 16 ms, were a third of the CPU time of 1024 ranks.
     #[must_use]
     pub fn among(self, ranks: u32) -> Backoff {
-        let looks = match Self::is_crowded(ranks) {
-            false => LOOKS_ALONE,
-            true => LOOKS_CROWDED,
-        };
         let crowd = ranks.div_ceil(cores::online()).clamp(1, CROWD_MAX);
         Backoff {
-            looks,
+            looks: looks::looks(looks::look_time(), Self::is_crowded(ranks)),
             first_sleep: self.first_sleep * crowd,
             longest_sleep: self.longest_sleep * crowd,
             ..self
@@ -158,7 +149,7 @@ impl<'a> Waiter<'a> {
         if let Some(found) = ready()? {
             return Ok(found);
         }
-        for _ in 0..self.backoff.looks {
+        for _ in 0..looks::in_force(self.backoff.looks) {
             hint::spin_loop();
             if let Some(found) = ready()? {
                 return Ok(found);

@@ -30,8 +30,9 @@ use pario_plan::{Access, Exchange, Tuning, coverage::Proof};
 use pario_transport::Transport;
 
 use super::{
+    holes::{Holes, is_sieve_requested},
     independent,
-    planning::{Holes, PlanMemory, is_sieve_requested},
+    planning::PlanMemory,
     turns::Turns,
 };
 use crate::{Result, operation::Operation};

@@ -25,7 +25,8 @@ pub(super) struct PackedPart<'a> {
 pub(super) type Stopped = (u64, Option<io::Error>);
 
 /// Moves parts, `list_pieces` pieces per call of the driver, in ascending order:
-/// everything below a stop has been moved.
+/// everything below a stop has been moved, also of parts that overlap the one that stopped, as
+/// those of ranks that read the same place.
 pub(super) fn transfer(
     operation: &Operation,
     list_pieces: usize,
@@ -48,7 +49,11 @@ pub(super) fn transfer(
         .filter_map(|(index, piece)| Some(Reverse((piece.as_ref()?.offset, index))))
         .collect();
     let mut batch = Batch::new(operation.direction());
-    while let Some(Reverse((_, index))) = order.pop() {
+    let mut moved = Ok(());
+    while let Some(Reverse((offset, index))) = order.pop() {
+        if matches!(moved, Err((stop, _)) if offset >= stop) {
+            break;
+        }
         if let Some(piece) = next[index].take() {
             piece.push(&mut batch);
         }
@@ -57,31 +62,46 @@ pub(super) fn transfer(
             order.push(Reverse((piece.offset, index)));
         }
         if batch.pieces().len() == list_pieces {
-            carry_out(operation, &batch)?;
+            moved = carry_out(operation, &batch, moved);
             batch.clear();
         }
     }
-    carry_out(operation, &batch)
+    carry_out(operation, &batch, moved)
 }
 
-fn carry_out(operation: &Operation, batch: &Batch<'_>) -> Result<(), Stopped> {
-    if batch.pieces().is_empty() {
-        return Ok(());
+/// Moves what is below the stop of earlier batches. A batch that stops earlier replaces that stop.
+fn carry_out(
+    operation: &Operation,
+    batch: &Batch<'_>,
+    mut moved: Result<(), Stopped>,
+) -> Result<(), Stopped> {
+    let mut below;
+    let mut left = batch;
+    if let Err((stop, _)) = moved {
+        below = batch.below(0, stop);
+        left = &below;
     }
-    let Outcome { mut bytes, error } = operation.transfer_list(batch);
-    if bytes == batch.bytes() && error.is_none() {
-        return Ok(());
+    while let Some(last) = left.pieces().last() {
+        let end = last.offset + last.len as u64;
+        let Outcome { mut bytes, error } = operation.transfer_list(left);
+        let stopped = left.pieces().iter().position(|piece| {
+            let len = piece.len as u64;
+            bytes < len || {
+                bytes -= len;
+                false
+            }
+        });
+        let Some(index) = stopped else {
+            if error.is_some() {
+                moved = Err((end, error));
+            }
+            break;
+        };
+        let stop = left.pieces()[index].offset + bytes;
+        moved = Err((stop, error));
+        let rest = left.below(index + 1, stop);
+        below = rest;
+        left = &below;
     }
-    for piece in batch.pieces() {
-        let len = piece.len as u64;
-        if bytes < len {
-            return Err((piece.offset + bytes, error));
-        }
-        bytes -= len;
-    }
-    let last = batch.pieces().last();
-    Err((
-        last.map_or(0, |piece| piece.offset + piece.len as u64),
-        error,
-    ))
+    moved
 }
