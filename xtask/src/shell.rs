@@ -1,9 +1,16 @@
 //! Running other programs.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// A test program that prints nothing for so long hangs. Compiling counts, too.
+const SILENCE_MAX: Duration = Duration::from_secs(12 * 60);
 
 /// The outcome of a task; the error is a sentence for the user.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
@@ -98,6 +105,8 @@ pub(crate) fn quiet_output(mut command: Command) -> Option<String> {
 }
 
 /// Runs a command, passing on its standard output line by line and showing each line to `inspect`.
+/// What it has started is killed when nothing was printed for a long time, so that a test that
+/// hangs is a failure with a name.
 pub(crate) fn run_inspected(mut command: Command, mut inspect: impl FnMut(&str)) -> Outcome {
     let text = describe(&command);
     println!("$ {text}");
@@ -106,20 +115,65 @@ pub(crate) fn run_inspected(mut command: Command, mut inspect: impl FnMut(&str))
         .spawn()
         .map_err(|error| format!("cannot start `{text}`: {error}"))?;
     let stdout = child.stdout.take().expect("stdout is piped");
-    for line in BufReader::new(stdout).split(b'\n') {
-        let line = line.map_err(|error| format!("cannot read the output of `{text}`: {error}"))?;
-        let line = String::from_utf8_lossy(&line);
-        println!("{line}");
-        inspect(&line);
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        let mut lines = BufReader::new(stdout).split(b'\n');
+        // Nobody listens any more after an error.
+        lines.try_for_each(|line| sender.send(line))
+    });
+    let mut hung = false;
+    let mut last = String::new();
+    loop {
+        match lines.recv_timeout(SILENCE_MAX) {
+            Ok(line) => {
+                let line =
+                    line.map_err(|error| format!("cannot read the output of `{text}`: {error}"))?;
+                last = String::from_utf8_lossy(&line).into_owned();
+                println!("{last}");
+                inspect(&last);
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let minutes = SILENCE_MAX.as_secs() / 60;
+                println!("killed: no line for {minutes} minutes after `{last}`");
+                hung = true;
+                kill_descendants(child.id());
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
     }
     let status = child
         .wait()
         .map_err(|error| format!("cannot wait for `{text}`: {error}"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("`{text}` failed ({status})"))
+    match status.success() && !hung {
+        true => Ok(()),
+        false => Err(format!("`{text}` failed ({status})")),
     }
+}
+
+/// Kills the processes that this one has started, and those that they have started; itself if there
+/// are none. Otherwise it goes on: `cargo test` runs the next test program.
+fn kill_descendants(process: u32) {
+    let mut all = vec![process.to_string()];
+    let mut next = 0;
+    while let Some(parent) = all.get(next) {
+        let tasks = fs::read_dir(format!("/proc/{parent}/task"));
+        let tasks = tasks.into_iter().flatten().flatten();
+        let children =
+            tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+        let children: Vec<String> = children
+            .flat_map(|list| {
+                list.split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        all.extend(children);
+        next += 1;
+    }
+    let victims = if all.len() > 1 { &all[1..] } else { &all };
+    let signal = format!("kill -KILL {}", victims.join(" "));
+    // Those that have ended in the meantime are errors of no interest.
+    succeeds(program("sh", &["-c", &signal]));
 }
 
 /// A port that nobody listens to now.
@@ -128,4 +182,25 @@ pub(crate) fn free_port() -> Outcome<u16> {
     listener
         .map(|address| address.port())
         .map_err(|error| format!("cannot find a free port: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_has_started_is_killed_and_it_goes_on() {
+        let mut command = program("sh", &["-c", "(sleep 600; true); echo went on"]);
+        let child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let sleeps = || {
+            let subshell = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id()));
+            !subshell.unwrap().is_empty()
+        };
+        while !sleeps() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        kill_descendants(child.id());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.stdout, b"went on\n");
+    }
 }

@@ -6,7 +6,7 @@ use std::{
     io,
     os::fd::{AsFd, BorrowedFd},
     path::Path,
-    sync::OnceLock,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
 use crate::{Access, Facts, FileSystem, posix::sys};
@@ -191,15 +191,14 @@ pub(crate) fn is_local(file_system: &FileSystem) -> bool {
 /// Differs between machines and between boots; 0 if it cannot be determined
 /// now.
 pub(crate) fn running_kernel() -> u64 {
-    static KERNEL: OnceLock<u64> = OnceLock::new();
-    if let Some(kernel) = KERNEL.get() {
-        return *kernel;
-    }
+    static KERNEL: AtomicU64 = AtomicU64::new(0);
     // Failures are not cached: a descriptor may have been unavailable.
-    match fs::read_to_string("/proc/sys/kernel/random/boot_id") {
-        Ok(id) => *KERNEL.get_or_init(|| hash(&id).max(1)),
-        Err(_) => 0,
+    if KERNEL.load(Relaxed) == 0
+        && let Ok(id) = fs::read_to_string("/proc/sys/kernel/random/boot_id")
+    {
+        KERNEL.store(hash(&id).max(1), Relaxed);
     }
+    KERNEL.load(Relaxed)
 }
 
 /// A hash that is the same in all processes of a program.

@@ -11,6 +11,9 @@ use std::{
 /// Exit code of a child that panicked.
 const PANICKED: libc::c_int = 101;
 
+/// A child that has not ended by then is killed, and has failed.
+const SECONDS_MAX: u32 = 120;
+
 /// A forked child process.
 pub(super) struct Child {
     process: libc::pid_t,
@@ -21,10 +24,12 @@ impl Child {
     pub(super) fn run(part: impl FnOnce()) -> Child {
         // SAFETY: only this thread exists in the child. It uses the allocator,
         // which libc keeps usable across fork, and a driver, whose locks
-        // another thread could hold only while using the same handle.
+        // another thread can have held only if it used the same handle.
         match unsafe { libc::fork() } {
             -1 => panic!("cannot fork: {}", io::Error::last_os_error()),
             0 => {
+                // SAFETY: the signal ends a child that would wait for ever.
+                unsafe { libc::alarm(SECONDS_MAX) };
                 let code = match catch_unwind(AssertUnwindSafe(part)) {
                     Ok(()) => 0,
                     Err(_) => PANICKED,

@@ -10,6 +10,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use crate::per_process::PerProcess;
+
 /// The length of a usual table.
 const TABLE_BYTES: usize = 32 << 10;
 
@@ -44,14 +46,14 @@ impl Mount {
 
 /// Mounts looked up so far, by mount number and magic number: mount numbers are
 /// reused after an unmount.
-static KNOWN: Mutex<Option<HashMap<(u64, u32), Mount>>> = Mutex::new(None);
+static KNOWN: PerProcess<Mutex<HashMap<(u64, u32), Mount>>> = PerProcess::new();
 
 /// The mount with this number and a file system with this magic number, if the
 /// table has it. The table is read once per mount, since it is long on large
 /// machines and files are opened often.
 pub(super) fn with_number(number: u64, magic: u32) -> Option<Mount> {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = known.get_or_insert_default();
+    let known = KNOWN.get_or_make(Mutex::default);
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(mount) = known.get(&(number, magic)) {
         return Some(mount.clone());
     }

@@ -10,7 +10,6 @@ use std::{
     fmt, io,
     os::fd::{AsRawFd, OwnedFd},
     path::Path,
-    sync::OnceLock,
     thread,
     time::Duration,
 };
@@ -23,6 +22,7 @@ use super::{
 use crate::{
     Lease, Suspension,
     closing::{ResourceGuard, Vacancy},
+    per_process::PerProcess,
 };
 
 /// Whoever waits for a lease must wait at least this long, so that its holder has noticed
@@ -35,8 +35,8 @@ pub(super) const REOPEN_PAUSE: Duration = Duration::from_millis(10);
 
 /// Whether this kernel's leases last long enough.
 pub(super) fn last_long_enough() -> bool {
-    static LONG_ENOUGH: OnceLock<bool> = OnceLock::new();
-    *LONG_ENOUGH.get_or_init(|| {
+    static LONG_ENOUGH: PerProcess<bool> = PerProcess::new();
+    *LONG_ENOUGH.get_or_make(|| {
         let seconds = std::fs::read_to_string("/proc/sys/fs/lease-break-time");
         let seconds = seconds.ok().and_then(|text| text.trim().parse().ok());
         seconds.is_some_and(|seconds: u64| seconds >= BREAK_SECONDS_MIN)

@@ -1,6 +1,9 @@
 //! Writers of the gaps lose nothing, whatever they write with.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 use pario_driver::{Access, Batch, Direction, Driver, Handle, Mapped, Posix, ScatteredWrites};
 
@@ -112,5 +115,40 @@ fn forked_children_do_not_share_the_staging_memory() {
             assert_eq!(child.exit_code(), 0);
         }
         check_shares(&path, PIECES);
+    }
+}
+
+/// Opening takes no lock that another thread of the parent may have held when the child was
+/// forked: there is no thread in the child that would release it.
+#[test]
+fn children_forked_while_files_are_opened_open_files() {
+    const CHILDREN: usize = 400;
+    for directory in directories() {
+        let path = directory.path().join("file");
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Relaxed) {
+                    write_share(&*open_for(0, &path), 0, 10);
+                }
+            });
+            let _stop = StopAtEnd(&stop);
+            for _ in 0..CHILDREN {
+                let child = Child::run(|| {
+                    write_share(&*open_for(1, &path), 1, 10);
+                    0
+                });
+                assert_eq!(child.exit_code(), 0);
+            }
+        });
+    }
+}
+
+/// Sets a flag when it is dropped, also by a panic.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
     }
 }

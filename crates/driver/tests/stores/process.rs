@@ -2,6 +2,9 @@
 
 use std::io;
 
+/// A child that has not ended by then is killed.
+const SECONDS_MAX: u32 = 120;
+
 /// A forked child process.
 pub(crate) struct Child(libc::pid_t);
 
@@ -14,6 +17,9 @@ impl Child {
         match unsafe { libc::fork() } {
             -1 => panic!("cannot fork: {}", io::Error::last_os_error()),
             0 => {
+                // SAFETY: the signal ends a child that waits for something that never happens,
+                // which its exit code then tells.
+                unsafe { libc::alarm(SECONDS_MAX) };
                 let part = std::panic::AssertUnwindSafe(part);
                 let code = std::panic::catch_unwind(part).unwrap_or(101);
                 // SAFETY: exits without running the parent's exit handlers.
