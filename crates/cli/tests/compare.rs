@@ -18,7 +18,7 @@ const PARIO: &str = env!("CARGO_BIN_EXE_pario");
 const LAUNCHERS: [&str; 3] = ["mpirun.mpich", "mpirun.openmpi", "mpirun"];
 
 /// All patterns.
-const PATTERNS: [&str; 15] = [
+const PATTERNS: [&str; 35] = [
     "contig",
     "strided1m",
     "strided64k",
@@ -34,6 +34,26 @@ const PATTERNS: [&str; 15] = [
     "cyclic",
     "indexed",
     "small",
+    "ior4k",
+    "ior4k-segmented",
+    "ior4k-random",
+    "ior4k-view",
+    "ior4k-datatype",
+    "ior64k",
+    "ior64k-segmented",
+    "ior64k-random",
+    "ior64k-view",
+    "ior64k-datatype",
+    "ior1m",
+    "ior1m-segmented",
+    "ior1m-random",
+    "ior1m-view",
+    "ior1m-datatype",
+    "ior16m",
+    "ior16m-segmented",
+    "ior16m-random",
+    "ior16m-view",
+    "ior16m-datatype",
 ];
 
 fn compare(arguments: &[&str], directory: &Path) -> Output {
@@ -86,6 +106,7 @@ fn every_pattern_has_the_right_bytes_under_an_mpi() {
     for mode in ["coll", "indep"] {
         let mut arguments = vec!["--no-search", "--mpi", launcher, "--mode", mode];
         arguments.extend(["--scale", "0.01", "--repeats", "1", "--ranks", "2"]);
+        arguments.extend(["--workload", "all,ior"]);
         arguments.extend(["--library", library.to_str().unwrap()]);
         arguments.extend(["--output", page.to_str().unwrap()]);
         arguments.extend(["--json", json.to_str().unwrap()]);

@@ -104,7 +104,9 @@ impl Trial<'_> {
         let opened = self.now();
         let mut found = 0;
         for (call, view) in views.iter().enumerate() {
-            file.set_view(view)?;
+            if memory.steps[call].sets_view {
+                file.set_view(view)?;
+            }
             found += self.call(&file, &memory.steps[call], &mut memory.buffers[call])?;
         }
         let called = self.now();
@@ -169,7 +171,7 @@ impl Trial<'_> {
             Calls::Nonblocking | Calls::NonblockingCollective | Calls::Split => {
                 let (memory, origin) = buffer.take();
                 let owned = Owned::typed_at(memory, origin, step.count, &step.memory)?;
-                let (bytes, memory) = self.started(file, owned)?;
+                let (bytes, memory) = self.started(file, step.offset, owned)?;
                 buffer.restore(memory);
                 Ok(bytes)
             }
@@ -178,38 +180,44 @@ impl Trial<'_> {
 
     fn blocking(&self, file: &File, step: &Step, buffer: &mut [u8]) -> Result<u64, pario::Error> {
         let is_collective = self.method.calls == Calls::Collective;
+        let offset = step.offset;
         let status = match self.direction {
             Direction::Write => {
                 let source = Source::typed(buffer, step.count, &step.memory)?;
                 match is_collective {
-                    true => file.write_at_all(0, source)?,
-                    false => file.write_at(0, source)?,
+                    true => file.write_at_all(offset, source)?,
+                    false => file.write_at(offset, source)?,
                 }
             }
             Direction::Read => {
                 let target = Target::typed(buffer, step.count, &step.memory)?;
                 match is_collective {
-                    true => file.read_at_all(0, target)?,
-                    false => file.read_at(0, target)?,
+                    true => file.read_at_all(offset, target)?,
+                    false => file.read_at(offset, target)?,
                 }
             }
         };
         Ok(status.bytes())
     }
 
-    /// Starts a call and waits for it: the next one needs another view.
-    fn started(&self, file: &File, owned: Owned<u8>) -> Result<(u64, Vec<u8>), pario::Error> {
+    /// Starts a call and waits for it: the next one may need another view.
+    fn started(
+        &self,
+        file: &File,
+        offset: u64,
+        owned: Owned<u8>,
+    ) -> Result<(u64, Vec<u8>), pario::Error> {
         let (status, buffer) = match (self.method.calls, self.direction) {
-            (Calls::Split, Direction::Write) => file.write_at_all_begin(0, owned)?.end()?,
-            (Calls::Split, Direction::Read) => file.read_at_all_begin(0, owned)?.end()?,
+            (Calls::Split, Direction::Write) => file.write_at_all_begin(offset, owned)?.end()?,
+            (Calls::Split, Direction::Read) => file.read_at_all_begin(offset, owned)?.end()?,
             (Calls::NonblockingCollective, Direction::Write) => {
-                file.iwrite_at_all(0, owned)?.wait()?
+                file.iwrite_at_all(offset, owned)?.wait()?
             }
             (Calls::NonblockingCollective, Direction::Read) => {
-                file.iread_at_all(0, owned)?.wait()?
+                file.iread_at_all(offset, owned)?.wait()?
             }
-            (_, Direction::Write) => file.iwrite_at(0, owned)?.wait()?,
-            (_, Direction::Read) => file.iread_at(0, owned)?.wait()?,
+            (_, Direction::Write) => file.iwrite_at(offset, owned)?.wait()?,
+            (_, Direction::Read) => file.iread_at(offset, owned)?.wait()?,
         };
         Ok((status.bytes(), buffer))
     }

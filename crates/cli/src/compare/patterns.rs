@@ -47,14 +47,14 @@ const INT: f64 = 4.0;
 const DOUBLE: f64 = 8.0;
 const POINT: f64 = 40.0;
 
-/// All patterns, in the order of tables.
+/// The usual patterns, in the order of tables.
 pub(crate) const PATTERNS: &[Pattern] = &[
     Pattern {
         name: "contig",
         about: "one contiguous share per rank",
         workload: "ior",
         rank_bytes: USUAL,
-        choices: |size| format!("segment={}", size.items(4096.0) * 4096),
+        choices: |size| format!("segment={},access=view", size.items(4096.0) * 4096),
     },
     strided("strided1m", "interleaved records of 1 MiB", |_| {
         "record=1M".into()
@@ -151,7 +151,114 @@ pub(crate) const PATTERNS: &[Pattern] = &[
         rank_bytes: 200.0 * 4096.0,
         choices: |_| "bytes=4096,calls=200,view=contiguous".into(),
     },
+    ior(
+        "ior4k",
+        "transfers of 4 KiB, strided, explicit offsets",
+        |_| "segment=4K,layout=strided,access=offsets".into(),
+    ),
+    ior(
+        "ior64k",
+        "transfers of 64 KiB, strided, explicit offsets",
+        |_| "segment=64K,layout=strided,access=offsets".into(),
+    ),
+    ior(
+        "ior1m",
+        "transfers of 1 MiB, strided, explicit offsets",
+        |_| "segment=1M,layout=strided,access=offsets".into(),
+    ),
 ];
+
+/// More patterns of IOR, which are measured on request.
+const MORE_OF_IOR: &[Pattern] = &[
+    ior(
+        "ior4k-segmented",
+        "transfers of 4 KiB, each rank in its own part, explicit offsets",
+        |_| "segment=4K,layout=segmented,access=offsets".into(),
+    ),
+    ior(
+        "ior4k-random",
+        "transfers of 4 KiB, in random order, explicit offsets",
+        |_| "segment=4K,layout=random,access=offsets".into(),
+    ),
+    ior(
+        "ior4k-view",
+        "transfers of 4 KiB, strided, through a view that is set once",
+        |_| "segment=4K,layout=strided,access=view".into(),
+    ),
+    ior(
+        "ior4k-datatype",
+        "transfers of 4 KiB, strided, 16 per call",
+        |_| "segment=4K,layout=strided,access=datatype".into(),
+    ),
+    ior(
+        "ior64k-segmented",
+        "transfers of 64 KiB, each rank in its own part, explicit offsets",
+        |_| "segment=64K,layout=segmented,access=offsets".into(),
+    ),
+    ior(
+        "ior64k-random",
+        "transfers of 64 KiB, in random order, explicit offsets",
+        |_| "segment=64K,layout=random,access=offsets".into(),
+    ),
+    ior(
+        "ior64k-view",
+        "transfers of 64 KiB, strided, through a view that is set once",
+        |_| "segment=64K,layout=strided,access=view".into(),
+    ),
+    ior(
+        "ior64k-datatype",
+        "transfers of 64 KiB, strided, 16 per call",
+        |_| "segment=64K,layout=strided,access=datatype".into(),
+    ),
+    ior(
+        "ior1m-segmented",
+        "transfers of 1 MiB, each rank in its own part, explicit offsets",
+        |_| "segment=1M,layout=segmented,access=offsets".into(),
+    ),
+    ior(
+        "ior1m-random",
+        "transfers of 1 MiB, in random order, explicit offsets",
+        |_| "segment=1M,layout=random,access=offsets".into(),
+    ),
+    ior(
+        "ior1m-view",
+        "transfers of 1 MiB, strided, through a view that is set once",
+        |_| "segment=1M,layout=strided,access=view".into(),
+    ),
+    ior(
+        "ior1m-datatype",
+        "transfers of 1 MiB, strided, 16 per call",
+        |_| "segment=1M,layout=strided,access=datatype".into(),
+    ),
+    ior(
+        "ior16m",
+        "transfers of 16 MiB, strided, explicit offsets",
+        |_| "segment=16M,layout=strided,access=offsets".into(),
+    ),
+    ior(
+        "ior16m-segmented",
+        "transfers of 16 MiB, each rank in its own part, explicit offsets",
+        |_| "segment=16M,layout=segmented,access=offsets".into(),
+    ),
+    ior(
+        "ior16m-random",
+        "transfers of 16 MiB, in random order, explicit offsets",
+        |_| "segment=16M,layout=random,access=offsets".into(),
+    ),
+    ior(
+        "ior16m-view",
+        "transfers of 16 MiB, strided, through a view that is set once",
+        |_| "segment=16M,layout=strided,access=view".into(),
+    ),
+    ior(
+        "ior16m-datatype",
+        "transfers of 16 MiB, strided, 16 per call",
+        |_| "segment=16M,layout=strided,access=datatype".into(),
+    ),
+];
+
+/// Selects all patterns of IOR.
+const IOR: &str = "ior";
 
 const fn strided(name: &'static str, about: &'static str, choices: fn(Size) -> String) -> Pattern {
     Pattern {
@@ -159,6 +266,17 @@ const fn strided(name: &'static str, about: &'static str, choices: fn(Size) -> S
         about,
         workload: "strided",
         rank_bytes: USUAL,
+        choices,
+    }
+}
+
+/// One transfer per call, or 16.
+const fn ior(name: &'static str, about: &'static str, choices: fn(Size) -> String) -> Pattern {
+    Pattern {
+        name,
+        about,
+        workload: "ior",
+        rank_bytes: QUARTER,
         choices,
     }
 }
@@ -180,21 +298,31 @@ impl Pattern {
     }
 }
 
-/// The patterns with these names, in the order of tables; all of them if none is given.
+/// The patterns with these names, in the order of tables; the usual ones if none is given.
 pub(crate) fn named(names: &[String]) -> Result<Vec<&'static Pattern>, String> {
     let names = workload::split_list(names);
-    let is_known =
-        |name: &String| name == workload::ALL || PATTERNS.iter().any(|it| it.name == name);
+    let every = || PATTERNS.iter().chain(MORE_OF_IOR);
+    let is_known = |name: &String| {
+        [workload::ALL, IOR].contains(&name.as_str()) || every().any(|it| it.name == name)
+    };
     if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
-        let known: Vec<_> = PATTERNS.iter().map(|it| it.name).collect();
+        let known: Vec<_> = every().map(|it| it.name).collect();
         return Err(format!(
-            "unknown workload `{unknown}`; `bench compare` has {}",
+            "unknown workload `{unknown}`; `bench compare` has {}, and `{IOR}` for those of IOR",
             known.join(", ")
         ));
     }
-    let all = names.is_empty() || names.iter().any(|name| name == workload::ALL);
-    let wanted = |it: &&Pattern| all || names.iter().any(|name| name == it.name);
-    Ok(PATTERNS.iter().filter(wanted).collect())
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    let usual = PATTERNS
+        .iter()
+        .filter(|it| names.is_empty() || has(workload::ALL) || is_selected(it, &has));
+    let more = MORE_OF_IOR.iter().filter(|it| is_selected(it, &has));
+    Ok(usual.chain(more).collect())
+}
+
+/// Whether the names select this pattern, by its own name or by that of IOR.
+fn is_selected(pattern: &Pattern, has: &impl Fn(&str) -> bool) -> bool {
+    has(pattern.name) || (pattern.name.starts_with(IOR) && has(IOR))
 }
 
 #[cfg(test)]
@@ -211,7 +339,7 @@ mod tests {
 
     #[test]
     fn every_pattern_has_its_size() {
-        for pattern in PATTERNS {
+        for pattern in PATTERNS.iter().chain(MORE_OF_IOR) {
             for ranks in [2, 4] {
                 let wanted = pattern.rank_bytes * f64::from(ranks);
                 let share = bytes(pattern, ranks, 1.0) as f64 / wanted;
@@ -223,7 +351,7 @@ mod tests {
 
     #[test]
     fn the_smallest_scales_and_odd_numbers_of_ranks_work() {
-        for pattern in PATTERNS {
+        for pattern in PATTERNS.iter().chain(MORE_OF_IOR) {
             for ranks in [1, 3, 7] {
                 assert!(bytes(pattern, ranks, 1e-9) > 0, "{}", pattern.name);
             }
@@ -247,8 +375,11 @@ mod tests {
 
     #[test]
     fn unknown_names_are_reported() {
-        assert_eq!(named(&[]).unwrap().len(), 15);
-        assert_eq!(named(&["all".to_owned()]).unwrap().len(), 15);
+        assert_eq!(named(&[]).unwrap().len(), 18);
+        assert_eq!(named(&["all".to_owned()]).unwrap().len(), 18);
+        assert_eq!(named(&["ior".to_owned()]).unwrap().len(), 20);
+        assert_eq!(named(&["all,ior".to_owned()]).unwrap().len(), 35);
+        assert_eq!(named(&["ior1m-view".to_owned()]).unwrap().len(), 1);
         assert_eq!(named(&["tile,small".to_owned()]).unwrap().len(), 2);
         let error = named(&["tiles".to_owned()]).err().unwrap();
         assert!(error.contains("`tiles`") && error.contains("strided64k"));

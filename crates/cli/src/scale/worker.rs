@@ -249,17 +249,19 @@ fn counts(traffic: Traffic) -> [u64; 4] {
     ]
 }
 
-/// One collective call, with its own view.
+/// One collective call, in its view.
 fn call(file: &File, step: &Step, buffer: &mut [u8], direction: Direction) -> Result<(), Stop> {
-    file.set_view(&View::new(step.displacement, &step.etype, &step.filetype))?;
+    if step.sets_view {
+        file.set_view(&View::new(step.displacement, &step.etype, &step.filetype))?;
+    }
     let status = match direction {
         Direction::Write => {
             let source = Source::typed(buffer, step.count, &step.memory)?;
-            file.write_at_all(0, source)?
+            file.write_at_all(step.offset, source)?
         }
         Direction::Read => {
             let target = Target::typed(buffer, step.count, &step.memory)?;
-            file.read_at_all(0, target)?
+            file.read_at_all(step.offset, target)?
         }
     };
     match status.bytes() == step.bytes() {

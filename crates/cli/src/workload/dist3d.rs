@@ -116,6 +116,8 @@ impl Job for Array {
         Ok(Step {
             displacement: 0,
             filetype: block.datatype(&cell)?,
+            sets_view: true,
+            offset: 0,
             memory: framed.datatype(&cell)?,
             etype: cell,
             count: 1,

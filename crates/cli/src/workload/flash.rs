@@ -106,6 +106,8 @@ impl Job for Mesh {
             displacement: self.base(rank, call),
             etype: byte.clone(),
             filetype: byte,
+            sets_view: true,
+            offset: 0,
             memory: self.guarded().datatype(&double)?,
             count: blocks,
             memory_bytes: blocks * self.guarded_bytes(),

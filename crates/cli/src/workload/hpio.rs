@@ -115,6 +115,8 @@ impl Job for Regions {
             displacement,
             etype: byte,
             filetype,
+            sets_view: true,
+            offset: 0,
             memory: Datatype::resized(&region, 0, signed(self.memory_stride))?,
             count: self.count,
             memory_bytes: self.count * self.memory_stride,

@@ -11,6 +11,7 @@ mod dist3d;
 mod flash;
 mod hpio;
 mod indexed;
+mod ior;
 mod parameters;
 mod records;
 
@@ -49,7 +50,7 @@ pub(crate) const WORKLOADS: &[&Workload] = &[
     &hpio::HPIO,
     &records::NONCONTIG,
     &records::MPI_IO_TEST,
-    &records::IOR,
+    &ior::IOR,
     &arrays::TILE,
     &records::STEPS,
     &records::DEMO,
@@ -153,7 +154,7 @@ pub(crate) trait Job: Sync {
     /// A short description of its sizes.
     fn sizes(&self) -> String;
 
-    /// The number of collective calls, each with its own view.
+    /// The number of calls of each rank.
     fn calls(&self) -> u64 {
         1
     }
@@ -165,7 +166,7 @@ pub(crate) trait Job: Sync {
     fn pieces(&self, rank: u32, call: u64, each: &mut dyn FnMut(Piece));
 }
 
-/// One call of one rank: a view of the file and what moves through it.
+/// One call of one rank: a view of the file and what moves through it, from where.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     /// Where the view starts.
@@ -174,6 +175,11 @@ pub(crate) struct Step {
     pub(crate) etype: Datatype,
     /// The view's pattern.
     pub(crate) filetype: Datatype,
+    /// Whether the view is set before the call. Otherwise it is that of the preceding call, or the
+    /// bytes of the file.
+    pub(crate) sets_view: bool,
+    /// Where the call starts, in bytes of the view's data; etypes are bytes unless it is 0.
+    pub(crate) offset: u64,
     /// The datatype of an item in memory.
     pub(crate) memory: Datatype,
     pub(crate) count: u64,
@@ -188,9 +194,20 @@ impl Step {
             displacement,
             etype: etype.clone(),
             filetype: filetype.clone(),
+            sets_view: true,
+            offset: 0,
             memory: Basic::Byte.into(),
             count: bytes,
             memory_bytes: bytes,
+        }
+    }
+
+    /// The call at an explicit offset of a view that is in force already.
+    fn at(self, offset: u64) -> Step {
+        Step {
+            sets_view: false,
+            offset,
+            ..self
         }
     }
 
@@ -201,7 +218,7 @@ impl Step {
     /// The bytes of the file; `None` if they reach beyond the largest file offset.
     pub(crate) fn access(&self) -> Option<Access> {
         let layout = self.filetype.layout().clone();
-        Access::new(self.displacement, layout, 0, self.bytes())
+        Access::new(self.displacement, layout, self.offset, self.bytes())
     }
 }
 

@@ -85,33 +85,6 @@ pub(super) const SMALL: Workload = Workload {
     },
 };
 
-pub(super) const IOR: Workload = Workload {
-    name: "ior",
-    about: "one segment per call, in each rank's own part of the file or strided (Zhang 2009)",
-    parameters: &[
-        ("segment", "bytes per segment"),
-        (
-            "layout",
-            "segmented (one part of the file per rank) or strided",
-        ),
-    ],
-    job: |setting| {
-        let segment = setting.parameters.number("segment", 256 << 10)?;
-        let layouts = ["segmented", "strided"];
-        let layout = setting.parameters.word("layout", &layouts)?;
-        let records = Records::new(setting, segment, 1, setting.items(segment))?;
-        Ok(Box::new(match layout {
-            "strided" => records,
-            _ => Records {
-                rank_distance: records.calls * segment,
-                call_distance: segment,
-                view: View::Contiguous,
-                ..records
-            },
-        }))
-    },
-};
-
 /// Section 6.4 of Coloma 2006: each call is sparse, and the calls together fill the file.
 pub(super) const STEPS: Workload = Workload {
     name: "steps",

@@ -14,7 +14,7 @@ fn by_types(step: &Step) -> Vec<(u64, u64)> {
         .map(|byte| {
             let file = step
                 .displacement
-                .checked_add_signed(file.offset_of(byte).unwrap());
+                .checked_add_signed(file.offset_of(step.offset + byte).unwrap());
             let memory = u64::try_from(memory.offset_of(byte).unwrap());
             (file.unwrap(), memory.unwrap())
         })
@@ -32,6 +32,11 @@ fn types_and_formulas_say_the_same() {
         ("hpio", "memory=contiguous,count=9"),
         ("hpio", "file=contiguous,count=9"),
         ("ior", "layout=strided,segment=100"),
+        ("ior", "layout=strided,segment=100,access=view"),
+        ("ior", "layout=strided,segment=100,access=datatype"),
+        ("ior", "layout=random,segment=100"),
+        ("ior", "layout=random,segment=100,access=view"),
+        ("ior", "segment=100,access=view"),
         ("tile", "element=3,width=5,height=4"),
         ("cyclic", "block=3"),
         ("coll_perf", "side=13"),

@@ -22,6 +22,8 @@ type Open = unsafe extern "C" fn(u64, *const c_char, c_int, u64, *mut FileHandle
 type Close = unsafe extern "C" fn(*mut FileHandle) -> c_int;
 type SetView = unsafe extern "C" fn(FileHandle, i64, u64, u64, *const c_char, u64) -> c_int;
 type Transfer = unsafe extern "C" fn(FileHandle, *mut c_void, c_int, u64, *mut Status) -> c_int;
+type TransferAt =
+    unsafe extern "C" fn(FileHandle, i64, *mut c_void, c_int, u64, *mut Status) -> c_int;
 
 /// The functions of one MPI-IO.
 pub(super) struct Interface {
@@ -29,8 +31,23 @@ pub(super) struct Interface {
     open: Open,
     close: Close,
     set_view: SetView,
-    write: (&'static str, Transfer),
-    read: (&'static str, Transfer),
+    write: Functions,
+    read: Functions,
+}
+
+/// The functions for one direction.
+struct Functions {
+    by_pointer: (&'static str, Transfer),
+    at: (&'static str, TransferAt),
+}
+
+/// Where a call starts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Start {
+    /// At the individual file pointer.
+    Pointer,
+    /// At an offset, in etypes of the view.
+    Offset(i64),
 }
 
 impl Interface {
@@ -54,13 +71,31 @@ impl Interface {
         path: &str,
     ) -> Result<Self, String> {
         let find = |name: &str| address(name).ok_or_else(|| format!("{path} has no {name}"));
-        let (write, read) = match mode {
-            Mode::Coll => ("MPI_File_write_all", "MPI_File_read_all"),
-            Mode::Indep => ("MPI_File_write", "MPI_File_read"),
+        let [write, read, write_at, read_at] = match mode {
+            Mode::Coll => [
+                "MPI_File_write_all",
+                "MPI_File_read_all",
+                "MPI_File_write_at_all",
+                "MPI_File_read_at_all",
+            ],
+            Mode::Indep => [
+                "MPI_File_write",
+                "MPI_File_read",
+                "MPI_File_write_at",
+                "MPI_File_read_at",
+            ],
         };
-        // SAFETY: the signatures are those of the standard, except for handles, which are 64 bits
-        // in a register on every MPI that `Host` accepts.
-        let transfer = |address| unsafe { mem::transmute::<*mut c_void, Transfer>(address) };
+        let functions = |by_pointer: &'static str, at: &'static str| -> Result<_, String> {
+            // SAFETY: the signatures are those of the standard, except for handles, which are 64
+            // bits in a register on every MPI that `Host` accepts.
+            let transfer = unsafe { mem::transmute::<*mut c_void, Transfer>(find(by_pointer)?) };
+            // SAFETY: as above.
+            let transfer_at = unsafe { mem::transmute::<*mut c_void, TransferAt>(find(at)?) };
+            Ok(Functions {
+                by_pointer: (by_pointer, transfer),
+                at: (at, transfer_at),
+            })
+        };
         Ok(Interface {
             host,
             // SAFETY: as above.
@@ -69,8 +104,8 @@ impl Interface {
             close: unsafe { mem::transmute::<*mut c_void, Close>(find("MPI_File_close")?) },
             // SAFETY: as above.
             set_view: unsafe { mem::transmute::<*mut c_void, SetView>(find("MPI_File_set_view")?) },
-            write: (write, transfer(find(write)?)),
-            read: (read, transfer(find(read)?)),
+            write: functions(write, write_at)?,
+            read: functions(read, read_at)?,
         })
     }
 
@@ -126,16 +161,35 @@ impl OpenFile<'_> {
     }
 
     /// Moves one item of memory through the view.
-    pub(super) fn transfer(&self, bytes: &mut [u8], item: &Item<'_>) -> Result<(), MpiError> {
+    pub(super) fn transfer(
+        &self,
+        start: Start,
+        bytes: &mut [u8],
+        item: &Item<'_>,
+    ) -> Result<(), MpiError> {
         assert!(item.bytes <= bytes.len(), "a buffer holds its item");
-        let (name, function) = match self.direction {
-            Direction::Write => self.interface.write,
-            Direction::Read => self.interface.read,
+        let functions = match self.direction {
+            Direction::Write => &self.interface.write,
+            Direction::Read => &self.interface.read,
         };
         let mut status = Status::default();
-        let (address, datatype) = (bytes.as_mut_ptr().cast(), item.datatype.handle().0);
-        // SAFETY: the item is within the bytes, and no status is longer than ours.
-        let code = unsafe { function(self.handle, address, 1, datatype, &mut status) };
+        let (file, buffer) = (self.handle, bytes.as_mut_ptr().cast());
+        let datatype = item.datatype.handle().0;
+        let (name, code) = match start {
+            Start::Pointer => {
+                let (name, function) = functions.by_pointer;
+                // SAFETY: the item is within the bytes, and no status is longer than ours.
+                (name, unsafe {
+                    function(file, buffer, 1, datatype, &mut status)
+                })
+            }
+            Start::Offset(offset) => {
+                let (name, function) = functions.at;
+                // SAFETY: as above.
+                let code = unsafe { function(file, offset, buffer, 1, datatype, &mut status) };
+                (name, code)
+            }
+        };
         self.interface.host.check(name, code)
     }
 

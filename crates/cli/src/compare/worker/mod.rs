@@ -18,7 +18,7 @@ use super::rank::{self, failed, mpi};
 use crate::failure::Failure;
 use crate::measure::{DIRECTIONS, Direction, Holes, Memory, Share, Stored};
 use crate::workload::Step;
-use interface::{Interface, Item};
+use interface::{Interface, Item, Start};
 
 /// Buffers start where malloc puts large blocks, like those of most programs.
 const BUFFER_OFFSET: usize = 16;
@@ -97,12 +97,18 @@ struct Worker<'a> {
     arguments: &'a Arguments,
 }
 
-/// The datatypes of a call.
+/// The arguments of a call.
 struct Call<'a> {
+    /// The view to set before.
+    view: Option<View<'a>>,
+    start: Start,
+    item: Item<'a>,
+}
+
+struct View<'a> {
     displacement: i64,
     etype: Encoded<'a>,
     filetype: Encoded<'a>,
-    item: Item<'a>,
 }
 
 impl<'a> Worker<'a> {
@@ -221,10 +227,22 @@ impl<'a> Worker<'a> {
             let encoded = self.host.encode(datatype);
             encoded.map_err(|error| cannot(&error))
         };
+        let signed = |bytes: u64| i64::try_from(bytes).map_err(|error| cannot(&error));
+        let view = match step.sets_view {
+            true => Some(View {
+                displacement: signed(step.displacement)?,
+                etype: encode(&step.etype)?,
+                filetype: encode(&filetype)?,
+            }),
+            false => None,
+        };
+        let start = match step.sets_view && step.offset == 0 {
+            true => Start::Pointer,
+            false => Start::Offset(signed(step.offset)?),
+        };
         Ok(Call {
-            displacement: i64::try_from(step.displacement).map_err(|error| cannot(&error))?,
-            etype: encode(&step.etype)?,
-            filetype: encode(&filetype)?,
+            view,
+            start,
             item: Item::new(self.host, encode(&item)?).map_err(|reason| cannot(&reason))?,
         })
     }
@@ -240,13 +258,13 @@ impl<'a> Worker<'a> {
         let file = self.interface.open(self.world, path, direction, self.info);
         let file = file.map_err(mpi)?;
         for (call, buffer) in calls.iter().zip(&mut memory.buffers) {
-            file.set_view(
-                call.displacement,
-                call.etype.handle(),
-                call.filetype.handle(),
-            )
-            .map_err(mpi)?;
-            file.transfer(buffer.bytes_mut(), &call.item).map_err(mpi)?;
+            if let Some(view) = &call.view {
+                let (etype, filetype) = (view.etype.handle(), view.filetype.handle());
+                file.set_view(view.displacement, etype, filetype)
+                    .map_err(mpi)?;
+            }
+            file.transfer(call.start, buffer.bytes_mut(), &call.item)
+                .map_err(mpi)?;
         }
         file.close().map_err(mpi)
     }
