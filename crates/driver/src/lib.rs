@@ -82,12 +82,10 @@ pub use facts::{Background, Capabilities, Facts, FileSystem, LockReach, Writers}
 pub use identity::{FileComparison, FileIdentity};
 pub use lease::{Lease, Suspension};
 pub use lock::{LockMode, RangeLock};
-pub use mapped::{Mapped, PageCosts, page_costs, time};
+pub use mapped::{Mapped, PageCosts, page_costs, stored_pieces, time};
 pub use mem::Memory;
 pub use nfs::{FlagState, Nfs, WriterFlag};
-pub use open::{
-    Access, Advice, AsyncMethod, Create, IoMode, OpenHow, STORED_PIECES, ScatteredWrites,
-};
+pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow, ScatteredWrites};
 pub use pario_types::{
     Client, Coherence, Component, Direction, LockProtocol, PlacedPart, Placement, Server, Storage,
     Stripes, Striping,

@@ -113,10 +113,6 @@ pub enum Advice {
 /// Permissions of created files, before the umask.
 const PERMISSIONS_DEFAULT: u32 = 0o666;
 
-/// The number of pieces per page from which storing is faster than one call per piece, unless
-/// measured ([`page_costs`](crate::page_costs)): preparing a page takes about as long as four calls.
-pub const STORED_PIECES: u64 = 4;
-
 /// How a file is opened.
 ///
 /// ```
@@ -140,8 +136,9 @@ pub struct OpenHow {
     pub asynchronous: AsyncMethod,
     /// How lists of many small pieces are written.
     pub scattered: ScatteredWrites,
-    /// The number of pieces per page from which such lists are stored through a mapping.
-    pub stored_pieces: u64,
+    /// The number of pieces per page from which such lists are stored through a mapping; `None`
+    /// measures it when it is first needed ([`stored_pieces`](crate::stored_pieces)).
+    pub stored_pieces: Option<u64>,
     /// The placement of a new file.
     pub striping: StripingRequest,
     /// Whether a handle that allows only writes should be able to read what it will
@@ -160,7 +157,7 @@ impl OpenHow {
             writes: IoMode::Buffered,
             asynchronous: AsyncMethod::Automatic,
             scattered: ScatteredWrites::Automatic,
-            stored_pieces: STORED_PIECES,
+            stored_pieces: None,
             striping: StripingRequest::default(),
             read_back: false,
         }
@@ -210,7 +207,7 @@ impl OpenHow {
 
     /// Sets the number of pieces per page from which lists are stored through a mapping.
     #[must_use]
-    pub fn stored_pieces(self, stored_pieces: u64) -> Self {
+    pub fn stored_pieces(self, stored_pieces: Option<u64>) -> Self {
         OpenHow {
             stored_pieces,
             ..self

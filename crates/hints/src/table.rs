@@ -179,7 +179,8 @@ hints! {
     /// of the file, as large blocks from `malloc` do, is copied through another
     /// buffer. On some processors the kernel's copy runs at half its speed or
     /// less then, and two copies are faster. `automatic` measures which is
-    /// faster, once per node; `pario doctor` prints the result.
+    /// faster, when a process first moves such data; `pario doctor` prints the
+    /// result.
     pario_staged_copies: StagedCopies = StagedCopies::Automatic, Words::<StagedCopies>::ANY;
     Machine, Rank, Always;
 
@@ -201,7 +202,9 @@ hints! {
 
     /// Number of pieces per page of the file from which small pieces are written
     /// through a mapping (`pario_scattered_writes`): preparing a page takes as
-    /// long as some calls. `automatic` measures how many, once per node.
+    /// long as some calls. `automatic` measures how many, when a process first
+    /// writes a list for which it makes a difference: one with 2 to 16 pieces per
+    /// page.
     pario_stored_pieces: Option<u64> = None, Automatic(Number(1..=4096));
     Machine, Rank, Open;
 

@@ -130,7 +130,7 @@ pub mod internal {
             plan_facts,
         },
         job::{Environment, Job, Process},
-        machine::MachineProfile,
+        machine::{AliasedCopies, MachineProfile, stages_aliases},
         unreported::Unreported,
         warning::{is_first_of_job, print_line, warn, warn_of},
     };

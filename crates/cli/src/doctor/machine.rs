@@ -1,8 +1,8 @@
 //! Limits, io_uring, shared memory, processors.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
-use pario::internal::MachineProfile;
+use pario::internal::{AliasedCopies, MachineProfile, stages_aliases};
 use pario_driver::{Access, Create, Driver, OpenHow, Uring};
 use pario_hints::{Hints, StagedCopies};
 use pario_transport::Backoff;
@@ -96,6 +96,19 @@ fn memfd() -> Finding {
     }
 }
 
+/// What was measured about pages.
+fn page_costs() -> String {
+    let micros = |time: Duration| format!("{:.2} us", time.as_nanos() as f64 / 1e3);
+    pario_driver::page_costs().map_or_else(
+        |error| format!("not measured: {error}"),
+        |costs| {
+            let stored = micros(costs.stored);
+            let (first, next) = (micros(costs.first_call), micros(costs.next_call));
+            format!("preparing a new page takes {stored}, writing to one {first}, and {next} again")
+        },
+    )
+}
+
 /// What depends on the processor: measured, unless hints in the environment set it.
 fn profile() -> Vec<Finding> {
     let profile = MachineProfile::of_node();
@@ -148,16 +161,18 @@ fn profile() -> Vec<Finding> {
             "stores",
             format!(
                 "instead of calls from {} pieces per page on (pario_stored_pieces, {})",
-                profile.stores_from(&hints),
+                hints
+                    .pario_stored_pieces
+                    .unwrap_or_else(pario_driver::stored_pieces),
                 of_machine("pario_stored_pieces", hints.pario_stored_pieces.is_some()),
             ),
         )
-        .remark(profile.pages().to_string()),
+        .remark(page_costs()),
         Finding::good(
             "unaligned memory",
             format!(
                 "copied {} (pario_staged_copies, {})",
-                match profile.stages_aliases(&hints) {
+                match stages_aliases(&hints) {
                     true => "through a buffer",
                     false => "directly",
                 },
@@ -167,7 +182,7 @@ fn profile() -> Vec<Finding> {
                 ),
             ),
         )
-        .remark(profile.copies().to_string()),
+        .remark(AliasedCopies::of_process().to_string()),
         Finding::good(
             "waiting",
             format!(

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::page_costs::{STORED_PIECES_MAX, STORED_PIECES_MIN, stored_pieces};
 use crate::{Piece, posix::sys};
 
 /// Maximum number of bytes of the file that a cluster spans: few enough to stay
@@ -16,9 +17,18 @@ const GAP_BYTES_MAX: u64 = 16 << 10;
 pub(super) const PIECES_MIN: u64 = 16;
 
 /// Whether so many pieces in so many pages are enough to pay for preparing the
-/// pages, which takes `per_page` pieces each.
-pub(super) fn are_dense(pieces: u64, pages: u64, per_page: u64) -> bool {
-    pieces >= PIECES_MIN && pieces >= per_page.saturating_mul(pages)
+/// pages, which takes `per_page` pieces each. If that is unknown, it is measured
+/// for the first list that needs it.
+pub(super) fn are_dense(pieces: u64, pages: u64, per_page: Option<u64>) -> bool {
+    let are_enough = |per_page: u64| pieces >= per_page.saturating_mul(pages);
+    pieces >= PIECES_MIN
+        && match per_page {
+            Some(per_page) => are_enough(per_page),
+            None => {
+                are_enough(STORED_PIECES_MAX)
+                    || are_enough(STORED_PIECES_MIN) && are_enough(stored_pieces())
+            }
+        }
 }
 
 /// Consecutive pieces of a list that lie close together in the file.
@@ -38,7 +48,7 @@ pub(super) struct Cluster {
 
 impl Cluster {
     /// Whether storing is faster than calls.
-    pub(super) fn is_dense(&self, per_page: u64) -> bool {
+    pub(super) fn is_dense(&self, per_page: Option<u64>) -> bool {
         let page = sys::page_size();
         let pages = self.range.end.div_ceil(page) - self.range.start / page;
         are_dense(self.runs, pages, per_page)
@@ -148,11 +158,11 @@ mod tests {
         let every = |count, stride: u64| -> Vec<Piece> {
             pieces(&(0..count).map(|at| (at * stride, 8)).collect::<Vec<_>>())
         };
-        let dense = |list: &[Piece]| clusters(list).all(|cluster| cluster.is_dense(4));
+        let dense = |list: &[Piece]| clusters(list).all(|cluster| cluster.is_dense(Some(4)));
         assert!(dense(&every(64, page / 8)));
         assert!(!dense(&every(64, page / 2)));
         let halves = every(64, page / 2);
-        assert!(clusters(&halves).all(|cluster| cluster.is_dense(2)));
+        assert!(clusters(&halves).all(|cluster| cluster.is_dense(Some(2))));
         assert!(!dense(&every(64, page * 3)));
         assert!(!dense(&every(PIECES_MIN - 1, 16)));
         assert!(dense(&every(PIECES_MIN, 16)));
@@ -162,6 +172,6 @@ mod tests {
     #[test]
     fn contiguous_pieces_are_one_run() {
         let list = pieces(&(0..4096).map(|at| (at * 8, 8)).collect::<Vec<_>>());
-        assert!(!clusters(&list).any(|cluster| cluster.is_dense(4)));
+        assert!(!clusters(&list).any(|cluster| cluster.is_dense(Some(4))));
     }
 }

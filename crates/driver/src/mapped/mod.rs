@@ -7,7 +7,7 @@ mod staging;
 mod stores;
 
 pub(crate) use mapping::Populate;
-pub use page_costs::{PageCosts, page_costs, time};
+pub use page_costs::{PageCosts, page_costs, stored_pieces, time};
 pub(crate) use stores::{Copier, Stores, Target};
 
 use std::{io, path::Path, sync::Arc};

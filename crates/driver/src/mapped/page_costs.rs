@@ -4,6 +4,7 @@ use std::{
     fs::File,
     io,
     os::{fd::AsFd, unix::fs::FileExt},
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -15,6 +16,16 @@ const PAGES: u64 = 4;
 /// The shortest of so many measurements counts.
 const REPEATS: u64 = 3;
 
+/// The number of pieces per page from which storing is faster than one call per piece, where
+/// nothing can be measured.
+const STORED_PIECES: u64 = 4;
+/// Where preparing a page takes as long as so many percent of a call, storing is faster from
+/// [`STORED_PIECES`] on.
+const PAGE_PERCENT: u64 = 220;
+/// The range of that number: powers of two, so that noise makes little difference.
+pub(super) const STORED_PIECES_MIN: u64 = 2;
+pub(super) const STORED_PIECES_MAX: u64 = 16;
+
 /// The times of what is done with one page of a file in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct PageCosts {
@@ -24,6 +35,42 @@ pub struct PageCosts {
     pub first_call: Duration,
     /// Each further write to it.
     pub next_call: Duration,
+}
+
+impl PageCosts {
+    /// The number of pieces per page from which storing them through a mapping is faster than
+    /// calls: the power of two that is nearest by ratio.
+    pub fn stored_pieces(&self) -> u64 {
+        // Calls would allocate the page, too.
+        let page = (self.stored + self.next_call).saturating_sub(self.first_call);
+        let percent = (page.as_nanos() * 100).checked_div(self.next_call.as_nanos());
+        let Some(percent) = percent else {
+            return STORED_PIECES;
+        };
+        let mut pieces = STORED_PIECES_MIN;
+        // The geometric mean of two neighbours is √2 times the lower one.
+        let exceeds = |pieces: u64| {
+            let exact = u128::from(STORED_PIECES) * percent;
+            let (exact, bound) = (exact.pow(2), u128::from(pieces * PAGE_PERCENT).pow(2));
+            exact > 2 * bound
+        };
+        while pieces < STORED_PIECES_MAX && exceeds(pieces) {
+            pieces *= 2;
+        }
+        pieces
+    }
+}
+
+/// The number of pieces per page from which this process stores lists, measured when it is first
+/// needed. Processes that measure at the same time may get different numbers, which is harmless.
+pub fn stored_pieces() -> u64 {
+    static MEASURED: AtomicU64 = AtomicU64::new(0);
+    if MEASURED.load(Relaxed) == 0 {
+        // Kernels before Linux 5.14 cannot make pages of a mapping resident.
+        let pieces = page_costs().map_or(STORED_PIECES, |costs| costs.stored_pieces());
+        MEASURED.store(pieces, Relaxed);
+    }
+    MEASURED.load(Relaxed)
 }
 
 /// Measures the times, which takes about 150 us.
@@ -67,5 +114,26 @@ mod tests {
         let costs = page_costs().unwrap();
         let all = [costs.stored, costs.first_call, costs.next_call];
         assert!(all.iter().all(|time| !time.is_zero()), "{costs:?}");
+        assert_eq!(stored_pieces(), stored_pieces(), "measured once");
+    }
+
+    #[test]
+    fn expensive_pages_need_more_pieces() {
+        let of = |nanos: [u64; 3]| {
+            let [stored, first_call, next_call] = nanos.map(Duration::from_nanos);
+            let costs = PageCosts {
+                stored,
+                first_call,
+                next_call,
+            };
+            costs.stored_pieces()
+        };
+        // The machine on which the percentage was found, and noise of a sixth.
+        let stored = [3500, 3000, 4000].map(|stored| of([stored, 2500, 770]));
+        assert_eq!(stored, [STORED_PIECES; 3]);
+        assert_eq!(of([5500, 2500, 770]), 8);
+        assert_eq!(of([1, 2500, 770]), STORED_PIECES_MIN);
+        assert_eq!(of([u64::MAX, 2500, 770]), STORED_PIECES_MAX);
+        assert_eq!(of([3500, 2500, 0]), STORED_PIECES, "a clock too coarse");
     }
 }

@@ -40,8 +40,8 @@ pub(crate) enum Copier {
 pub(crate) struct Stores {
     copier: Copier,
     populate: Populate,
-    /// The number of pieces per page from which storing is faster than calls.
-    per_page: u64,
+    /// The number of pieces per page from which storing is faster than calls, if it is known.
+    per_page: Option<u64>,
     /// Held shared by stores, exclusively by whoever truncates the file.
     truncation: RwLock<()>,
     /// Set once the kernel or the file system has permanently rejected a mapping.
@@ -61,7 +61,7 @@ pub(crate) struct Target<'f> {
 }
 
 impl Stores {
-    pub(crate) fn new(copier: Copier, populate: Populate, per_page: u64) -> Self {
+    pub(crate) fn new(copier: Copier, populate: Populate, per_page: Option<u64>) -> Self {
         Stores {
             copier,
             populate,
@@ -196,7 +196,7 @@ fn is_final(error: &io::Error) -> bool {
 /// Moves a batch whose dense clusters can be stored.
 fn transfer<'a>(
     batch: &Batch<'a>,
-    per_page: u64,
+    per_page: Option<u64>,
     by_calls: impl Fn(&Batch<'a>) -> Outcome,
     store: impl Fn(&Cluster) -> io::Result<()>,
 ) -> Outcome {

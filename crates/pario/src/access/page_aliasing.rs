@@ -10,7 +10,7 @@
 use pario_driver::Direction;
 use pario_hints::Hints;
 
-use crate::machine::MachineProfile;
+use crate::machine::stages_aliases;
 
 /// Addresses that are equal modulo this many bytes alias.
 pub(super) const PAGE_BYTES: usize = 4096;
@@ -29,7 +29,7 @@ pub(crate) fn is_staged(
     memory: usize,
     len: u64,
 ) -> bool {
-    aliases(direction, file, memory, len) && MachineProfile::known().stages_aliases(hints)
+    aliases(direction, file, memory, len) && stages_aliases(hints)
 }
 
 /// Whether a copy between the file and memory is subject to aliasing.

@@ -39,7 +39,6 @@ use crate::{
     access::Buffers,
     agree,
     collective::{Background, CollectiveContext},
-    machine::MachineProfile,
     operation::agree_on_group,
     shared_pointer::{Beside, Preference, SharedPointer},
     unreported::Unreported,
@@ -276,7 +275,7 @@ fn open_how(mode: Mode, hints: &Hints) -> OpenHow {
             pario_hints::ScatteredWrites::Automatic => ScatteredWrites::Automatic,
             pario_hints::ScatteredWrites::Calls => ScatteredWrites::Calls,
         })
-        .stored_pieces(MachineProfile::known().stores_from(hints));
+        .stored_pieces(hints.pario_stored_pieces);
     match hints.file_perm {
         Some(permissions) => how.permissions(permissions),
         None => how,

@@ -10,7 +10,7 @@ use std::{
 use pario_driver::time;
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use super::{COPY_BYTES, MachineProfile};
+use super::{AliasedCopies, COPY_BYTES, MachineProfile};
 
 const PAGE_BYTES: usize = 4096;
 /// Where large blocks of `malloc` start in a page: a copy from the start of a page of the file
@@ -20,46 +20,62 @@ const MALLOC_PHASE: usize = 16;
 const STAGE_PHASE: usize = PAGE_BYTES / 4;
 
 /// The shortest of so many measurements counts: other processes only ever lengthen one.
-const REPEATS: usize = 4;
+const REPEATS: usize = 3;
 /// Calls per measurement, each to another page, and the bytes of each.
 const CALLS: u32 = 16;
 const CALL_BYTES: usize = 8;
 
-/// Measures this machine, which takes about 300 us.
-pub(super) fn measure() -> io::Result<MachineProfile> {
-    let file = File::from(memfd_create("pario-machine", MemfdFlags::CLOEXEC)?);
-    let (mut target, mut stage) = (Phased::new(MALLOC_PHASE), Phased::new(STAGE_PHASE));
-    file.write_all_at(target.bytes(), 0)?;
-    let [mut calls, mut copy, mut aliased, mut staged] = [Duration::MAX; 4];
+/// Measures what plans depend on, which takes about 100 us.
+pub(super) fn profile() -> io::Result<MachineProfile> {
+    let mut memory = Phased::new(STAGE_PHASE);
+    let file = file_with(memory.bytes())?;
+    let [mut calls, mut copy] = [Duration::MAX; 2];
     for _ in 0..REPEATS {
-        let small = &mut stage.bytes()[..CALL_BYTES];
+        let small = &mut memory.bytes()[..CALL_BYTES];
         calls = calls.min(time(|| {
             let mut pages = (0..COPY_BYTES as u64).step_by(PAGE_BYTES).cycle();
             let mut page = || pages.next().expect("a cycle does not end");
             (0..CALLS).try_for_each(|_| file.read_exact_at(small, page()))
         })?);
+        copy = copy.min(time(|| file.read_exact_at(memory.bytes(), 0))?);
+    }
+    let call = calls / CALLS;
+    Ok(MachineProfile {
+        call_ns: nanos(call),
+        copy_ns: nanos(copy.saturating_sub(call)),
+        cache_bytes: cache_bytes().unwrap_or(0),
+    })
+}
+
+/// Measures copies to memory that aliases the pages of a file.
+pub(super) fn aliased_copies() -> io::Result<AliasedCopies> {
+    let (mut target, mut stage) = (Phased::new(MALLOC_PHASE), Phased::new(STAGE_PHASE));
+    let file = file_with(target.bytes())?;
+    let [mut aliased, mut staged] = [Duration::MAX; 2];
+    for _ in 0..REPEATS {
         aliased = aliased.min(time(|| file.read_exact_at(target.bytes(), 0))?);
-        copy = copy.min(time(|| file.read_exact_at(stage.bytes(), 0))?);
         staged = staged.min(time(|| {
             file.read_exact_at(stage.bytes(), 0)?;
             target.bytes().copy_from_slice(stage.bytes());
             Ok(())
         })?);
     }
-    // Kernels before Linux 5.14 cannot make pages of a mapping resident.
-    let pages = pario_driver::page_costs().ok();
-    let call = calls / CALLS;
-    let nanos = |time: Duration| u32::try_from(time.as_nanos()).unwrap_or(u32::MAX).max(1);
-    Ok(MachineProfile {
-        call_ns: nanos(call),
-        copy_ns: nanos(copy.saturating_sub(call)),
+    Ok(AliasedCopies {
         aliased_ns: nanos(aliased),
         staged_ns: nanos(staged),
-        stored_page_ns: pages.map_or(0, |pages| nanos(pages.stored)),
-        first_write_ns: pages.map_or(0, |pages| nanos(pages.first_call)),
-        next_write_ns: pages.map_or(0, |pages| nanos(pages.next_call)),
-        cache_bytes: cache_bytes().unwrap_or(0),
     })
+}
+
+/// A file in memory with this data.
+fn file_with(data: &[u8]) -> io::Result<File> {
+    let file = File::from(memfd_create("pario-machine", MemfdFlags::CLOEXEC)?);
+    file.write_all_at(data, 0)?;
+    Ok(file)
+}
+
+/// At least 1: 0 means that nothing was measured.
+fn nanos(time: Duration) -> u32 {
+    u32::try_from(time.as_nanos()).unwrap_or(u32::MAX).max(1)
 }
 
 /// The size of the level 2 cache, as the kernel reports it.
@@ -112,20 +128,9 @@ mod tests {
 
     #[test]
     fn everything_is_measured() {
-        let MachineProfile {
-            call_ns,
-            copy_ns,
-            aliased_ns,
-            staged_ns,
-            stored_page_ns,
-            first_write_ns,
-            next_write_ns,
-            cache_bytes: _,
-        } = measure().unwrap();
-        let calls = [call_ns, first_write_ns, next_write_ns, stored_page_ns];
-        assert!(calls.iter().all(|nanos| *nanos > 1), "{calls:?}");
-        assert!([aliased_ns, staged_ns].iter().all(|it| *it > 1));
+        let profile = profile().unwrap();
+        assert!(profile.call_ns > 1);
         // Without the call, which may have been disturbed in all measurements.
-        assert!(copy_ns >= 1);
+        assert!(profile.copy_ns >= 1);
     }
 }

@@ -3,7 +3,7 @@ use pario_hints::{Info, Source, Sources};
 use super::*;
 use crate::threads;
 
-fn hints(pairs: &[(&str, &str)]) -> Hints {
+pub(super) fn hints(pairs: &[(&str, &str)]) -> Hints {
     let info = Info::from_pairs(pairs.iter().copied()).unwrap();
     Hints::resolve(&info, &Sources::none()).hints
 }
@@ -12,11 +12,6 @@ fn hints(pairs: &[(&str, &str)]) -> Hints {
 const USUAL: MachineProfile = MachineProfile {
     call_ns: 520,
     copy_ns: 1850,
-    aliased_ns: 12_400,
-    staged_ns: 3100,
-    stored_page_ns: 3500,
-    first_write_ns: 2500,
-    next_write_ns: 770,
     cache_bytes: 512 << 10,
 };
 
@@ -43,34 +38,6 @@ fn the_bytes_of_a_call_are_a_power_of_two_within_bounds() {
     assert_eq!(of(1, 1_000_000).call_bytes(), Some(CALL_BYTES_MIN));
     assert_eq!(of(u32::MAX, 1).call_bytes(), Some(CALL_BYTES_MAX));
     assert_eq!(MachineProfile::default().call_bytes(), None);
-}
-
-#[test]
-fn a_second_copy_must_pay() {
-    let of = |aliased_ns, staged_ns| MachineProfile {
-        aliased_ns,
-        staged_ns,
-        ..USUAL
-    };
-    assert!(of(20_000, 12_000).is_staged_faster());
-    assert!(!of(20_000, 19_000).is_staged_faster());
-    assert!(!of(12_000, 20_000).is_staged_faster());
-    assert!(!MachineProfile::default().is_staged_faster());
-}
-
-#[test]
-fn expensive_pages_need_more_pieces() {
-    let of = |stored_page_ns| MachineProfile {
-        stored_page_ns,
-        ..USUAL
-    };
-    assert_eq!(USUAL.stored_pieces(), STORED_PIECES);
-    assert_eq!(of(3000).stored_pieces(), STORED_PIECES, "noise");
-    assert_eq!(of(4000).stored_pieces(), STORED_PIECES, "noise");
-    assert_eq!(of(5500).stored_pieces(), 8);
-    assert_eq!(of(1).stored_pieces(), STORED_PIECES_MIN);
-    assert_eq!(of(u32::MAX).stored_pieces(), STORED_PIECES_MAX);
-    assert_eq!(MachineProfile::default().stored_pieces(), STORED_PIECES);
 }
 
 #[test]
@@ -112,19 +79,6 @@ fn hints_take_precedence_over_the_profile() {
 }
 
 #[test]
-fn what_a_rank_decides_by_itself_has_hints_too() {
-    let known = MachineProfile::of_node();
-    let staged = |value| known.stages_aliases(&hints(&[("pario_staged_copies", value)]));
-    assert_eq!(staged("automatic"), known.is_staged_faster());
-    assert!(staged("enable") && !staged("disable"));
-    assert_eq!(known.stores_from(&hints(&[])), known.stored_pieces());
-    assert_eq!(
-        known.stores_from(&hints(&[("pario_stored_pieces", "9")])),
-        9
-    );
-}
-
-#[test]
 fn the_profile_is_measured_once_and_crosses_the_wire() {
     let profile = MachineProfile::of_node();
     assert_eq!(MachineProfile::of_node(), profile);
@@ -138,12 +92,7 @@ fn one_rank_per_node_measures_and_all_plan_with_rank_0s_values() {
         let comm = comm.transport();
         let sent = MachineProfile::to_send(&**comm, &hints(&[]));
         assert_eq!(sent != MachineProfile::default(), comm.rank() == Rank(0));
-        let set = hints(&[
-            ("pario_call_bytes", "4k"),
-            ("pario_cache_bytes", "1m"),
-            ("pario_stored_pieces", "4"),
-            ("pario_staged_copies", "disable"),
-        ]);
+        let set = hints(&[("pario_call_bytes", "4k"), ("pario_cache_bytes", "1m")]);
         let sent = MachineProfile::to_send(&**comm, &set);
         assert_eq!(
             sent,
