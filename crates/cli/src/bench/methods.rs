@@ -311,6 +311,9 @@ fn cell(explanation: &Explanation<'_>, why: bool) -> String {
             .filter(|(name, _)| *name == algorithm)
             .map(|it| it.1.reason());
         text.push_str(&reason.fold(String::new(), |_, reason| format!(": {reason}")));
+        if uses_partition(explanation.plan()) {
+            text.push_str(&format!("; aggregators: {}", decision.aggregators.reason));
+        }
     }
     text
 }
@@ -336,5 +339,7 @@ mod tests {
         let mut reasons = Vec::new();
         run(&Arguments { why: true }, &mut reasons).unwrap();
         assert!(reasons.len() > 2 * text.len());
+        let reasons = String::from_utf8(reasons).unwrap();
+        assert!(reasons.contains("more aggregators than the file's 4 objects"));
     }
 }
