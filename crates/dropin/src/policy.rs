@@ -38,7 +38,7 @@ enum Reason {
     /// The file system is not known to be coherent; the ranks have to find out whether they see
     /// it through one cache.
     Doubtful = 1,
-    /// The user requests it.
+    /// The user requests it, also by a name with the prefix of one of the host's drivers.
     Wish = 2,
     /// The program has loaded a library for graphics processors.
     Device = 3,
@@ -80,8 +80,26 @@ pub(crate) fn disables_all(value: &str) -> bool {
     value.trim() == "1"
 }
 
-/// Whether the environment leaves the file to the host.
+/// File systems that ROMIO accesses by a library of theirs, which pario has no driver for. As a prefix of
+/// a name, they request ROMIO's driver.
+const HOST_PREFIXES: [&str; 3] = ["daos", "ime", "quobyte"];
+
+/// Whether a name requests a driver that only the host can have.
+fn names_host_driver(path: &Path) -> bool {
+    let name = path.as_os_str().to_string_lossy();
+    let prefix = name.split_once(':').map(|(prefix, _)| prefix);
+    prefix.is_some_and(|prefix| {
+        HOST_PREFIXES
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(prefix))
+    })
+}
+
+/// Whether the environment or its name leaves the file to the host.
 pub(crate) fn is_excluded(path: &Path) -> bool {
+    if names_host_driver(path) {
+        return true;
+    }
     let Some(patterns) = disabled() else {
         return false;
     };
@@ -257,4 +275,31 @@ fn disabled() -> Option<&'static str> {
         (!value.is_empty() && value != "0").then_some(value)
     };
     VALUE.get_or_init(read).as_deref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_prefixes_of_the_hosts_drivers_are_left_to_it() {
+        for name in [
+            "daos:/pool/container/data",
+            "DAOS:data",
+            "ime:x",
+            "quobyte:x",
+        ] {
+            assert!(is_excluded(Path::new(name)), "{name}");
+        }
+        for name in [
+            "data",
+            "daos",
+            "dir/daos:x",
+            "ufs:daos:x",
+            "mydaos:x",
+            "lustre:x",
+        ] {
+            assert!(!is_excluded(Path::new(name)), "{name}");
+        }
+    }
 }

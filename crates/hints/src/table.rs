@@ -259,7 +259,9 @@ hints! {
     Collective, File, Always;
 
     /// Number of aggregators. If not set, it is derived from the nodes, the
-    /// servers and the amount of data.
+    /// servers and the amount of data. Where servers manage locks (Lustre),
+    /// writes have more aggregators than the file has objects only if this asks
+    /// for them.
     cb_nodes: Option<u64> = None, Maybe(Number(1..=u32::MAX as u64));
     Collective, File, Always;
 

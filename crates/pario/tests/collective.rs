@@ -334,8 +334,13 @@ fn windows_read_far_pieces_by_themselves() {
     let runs: Vec<_> = (0..16).map(|at| (at * 1040, 16)).collect();
     let limit = ("pario_sieve_extent", "256");
     assert_eq!(places(Operation::Read, 1024, &[limit]), runs);
-    let whole = places(Operation::Read, 1024, &[limit, ("romio_ds_read", "enable")]);
-    assert_eq!(whole, [(0, 15 * 1040 + 16)]);
+    for hint in [("romio_ds_read", "enable"), ("pario_read_method", "sieve")] {
+        for exchange in ["shared", "messages"] {
+            let hints = [limit, hint, ("pario_exchange", exchange)];
+            let whole = places(Operation::Read, 1024, &hints);
+            assert_eq!(whole, [(0, 15 * 1040 + 16)], "{hints:?}");
+        }
+    }
 }
 
 #[test]

@@ -5,8 +5,15 @@
 //! memory; otherwise the number with the lowest cost in the cost model, among
 //! divisors and multiples of the number of servers where that is known, so that
 //! each aggregator always accesses the same servers (Liao 2008, section IV-B).
+//!
+//! Where servers manage locks, only `cb_nodes` gives a write more aggregators than
+//! the file has objects. The groups that then share the objects (Liao 2008, section
+//! III-C) write contiguous parts of them, but a lock is granted on as long a range as
+//! possible, so that each group first takes the locks of the others, and its holders
+//! write back their caches. What more aggregators would gain, receiving data on more
+//! nodes, is the smaller part of the time: a server is as fast as one of them.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use pario_hints::{ConfigList, Hints};
 
@@ -41,10 +48,19 @@ pub fn choose(case: &Case<'_>) -> Aggregators {
             };
             (count, reason)
         }
-        (None, Some(list)) => (
-            most,
-            format!("as allowed by the hint cb_config_list ({list})").into(),
-        ),
+        (None, Some(list)) => match case.one_writer_per_object(most) {
+            None => (
+                most,
+                format!("as allowed by the hint cb_config_list ({list})").into(),
+            ),
+            Some(objects) => {
+                let reason = format!(
+                    "the hint cb_config_list ({list}) allows {most}, but {}",
+                    OnePerObject(objects)
+                );
+                (objects, reason.into())
+            }
+        },
         (None, None) if one_client => (1, "one stream of windows suffices on a single node".into()),
         (None, None) => cheapest(case, eligible.len(), most),
     };
@@ -82,6 +98,8 @@ fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, Cow<'static, str>
     let model = CostModel::default();
     let time = |count: u64| model.time_us(case, nodes, count);
     let most = most.min(CostModel::saturated(case));
+    let capped = case.one_writer_per_object(most);
+    let most = capped.unwrap_or(most);
     let stripes = case.stripes();
     let counts = match &stripes {
         Some(stripes) => divisors_and_multiples(stripes, most),
@@ -99,13 +117,29 @@ fn cheapest(case: &Case<'_>, nodes: usize, most: u64) -> (u64, Cow<'static, str>
         }
         Some(servers) => format!(", a multiple of {}", Counted(servers, "server")),
     };
+    let limit = capped.map_or_else(String::new, |objects| {
+        format!("; {}", OnePerObject(objects))
+    });
     let reason = format!(
-        "{best} has the lowest modelled cost for {} of {} on {}{relation}",
+        "{best} has the lowest modelled cost for {} of {} on {}{relation}{limit}",
         Counted(case.pattern().bytes, "byte"),
         Counted(case.ranks().into(), "rank"),
         Counted(nodes as u64, "node"),
     );
     (best, reason.into())
+}
+
+/// Why there are no more aggregators than objects.
+struct OnePerObject(u64);
+
+impl fmt::Display for OnePerObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let objects = Counted(self.0, "object");
+        write!(
+            f,
+            "more aggregators than the file's {objects} would take locks from each other"
+        )
+    }
 }
 
 /// 1, 2, 4, ... and 1, 2, 4, ... per node, up to `most`.
@@ -182,7 +216,7 @@ pub(crate) fn spread(nodes: &[u32], count: u64) -> Vec<u32> {
 mod tests {
     use super::*;
     use crate::{
-        Client,
+        Client, Direction, LockProtocol, Striping,
         testing::{Fixture, dense},
     };
 
@@ -270,6 +304,44 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn writes_have_one_aggregator_per_object_where_servers_manage_locks() {
+        let mut fixture = cluster(1 << 28);
+        fixture.facts.lock_protocol = LockProtocol::Server;
+        fixture.facts.striping = Some(Striping {
+            unit: 1 << 20,
+            count: 4,
+        });
+        let few = choose(&fixture.case());
+        assert_eq!(few.ranks.len(), 4, "{}", few.reason);
+        assert!(few.reason.contains("file's 4 objects"), "{}", few.reason);
+
+        // A list of nodes is a limit, a number is a request.
+        fixture.tuning.config_list = Some("*:*".parse().unwrap());
+        let listed = choose(&fixture.case());
+        assert_eq!(listed.ranks.len(), 4, "{}", listed.reason);
+        assert!(listed.reason.contains("allows 12"), "{}", listed.reason);
+        fixture.tuning.aggregators = Some(8);
+        assert_eq!(choose(&fixture.case()).ranks.len(), 8);
+
+        // Objects count, not servers: each has its own locks.
+        fixture.tuning = crate::Tuning::default();
+        fixture.overstripe(1 << 20, &[0, 1, 0, 1, 0, 1, 0, 1]);
+        assert!(choose(&fixture.case()).ranks.len() <= 8);
+
+        // Reads share locks.
+        fixture.facts.placement = None;
+        fixture.facts.striping = Some(Striping {
+            unit: 1 << 20,
+            count: 1,
+        });
+        assert_eq!(choose(&fixture.case()).ranks.len(), 1);
+        fixture.direction = Direction::Read;
+        let read = choose(&fixture.case());
+        assert!(read.ranks.len() > 1, "{}", read.reason);
+        assert!(!read.reason.contains("locks"), "{}", read.reason);
     }
 
     #[test]

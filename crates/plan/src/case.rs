@@ -232,6 +232,22 @@ impl<'a> Case<'a> {
         largest.map_or_else(|| self.facts.striping.map(Stripes::from), |it| it.1)
     }
 
+    /// The number of objects that the file has, if there would be more aggregators
+    /// than that, nobody asked for so many, and the writers of one object would take
+    /// locks from each other.
+    pub(crate) fn one_writer_per_object(&self, aggregators: u64) -> Option<u64> {
+        let objects = self.stripes()?.striping.count;
+        (self.spares_locks() && aggregators > objects).then_some(objects)
+    }
+
+    /// Whether an object should have one writer: servers manage the locks, and the
+    /// number of aggregators is left to the planner.
+    pub(crate) fn spares_locks(&self) -> bool {
+        self.direction == Direction::Write
+            && self.facts.lock_protocol == LockProtocol::Server
+            && self.tuning.aggregators.is_none()
+    }
+
     /// The stripes of the whole region, for methods that assign servers to
     /// ranks; if there are none, the reason why they cannot be used.
     pub(crate) fn one_striping(&self) -> Result<Stripes, Fitness> {

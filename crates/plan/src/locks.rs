@@ -1,12 +1,19 @@
 //! Locks of writes where servers manage them (Liao 2008, section II-B), counted
-//! from plans.
+//! from plans by the rules of Lustre's servers (`ldlm_extent.c`,
+//! `interval_tree.c`).
 //!
-//! A server grants a client a lock on a range of an object. If no other client
-//! holds a lock that conflicts, the range is extended to the nearest lock of
-//! another client, so that later writes need no further request. Otherwise the
-//! conflicting locks are revoked, which makes their holders write back their
-//! caches, and only the requested range is granted. This is how Lustre does it;
-//! its own counts also depend on timing and are higher.
+//! A server grants a client a lock on a range of an object, extended upward to
+//! the next lock that is held or waited for, so that later writes need no further
+//! request. It is extended downward only if nobody holds a lock on the object. A
+//! lock that conflicts with a request is called back as a whole, which makes its
+//! holder write back its cache.
+//!
+//! What happens next is a matter of time: a holder that asks for its next range
+//! before it has given up the lock limits what the other is granted, and the two
+//! soon have locks of their own; one that comes back later finds the whole object
+//! taken, and takes it back. Here, holders whose next write is to the same object
+//! ask in time, and those that write to other objects first do not. Real counts
+//! depend on the load of clients and servers as well.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -120,10 +127,16 @@ impl Writes<'_> {
         let (accesses, ranks) = (self.case.accesses, self.case.ranks());
         for scheduled in rounds.schedule(accesses) {
             let rank = rounds.aggregators[scheduled.aggregator].rank;
+            let members = rounds.members(scheduled.aggregator, ranks);
+            let members: Vec<&Access> = members.map(|it| &accesses[it as usize]).collect();
             for extent in scheduled.window.extents() {
-                let members = rounds.members(scheduled.aggregator, ranks);
-                let members = members.map(|member| &accesses[member as usize]);
-                self.add(rank, schedule::useful(members, extent.clone()))?;
+                let useful = |file| schedule::useful(members.iter().copied(), file);
+                let parts: Vec<_> = self.placement.parts(useful(extent.clone())).collect();
+                for part in parts {
+                    // Stripes in holes are not written.
+                    let end = part.file_offset + part.len;
+                    self.add(rank, useful(part.file_offset..end))?;
+                }
             }
         }
         Some(())
@@ -159,9 +172,24 @@ impl Writes<'_> {
         let longest = self.by_client.values().map(Vec::len).max().unwrap_or(0);
         for step in 0..longest {
             for (client, writes) in &self.by_client {
-                if let Some((object, range)) = writes.get(step) {
-                    let held = locks.entry(*object).or_default();
-                    held.write(*client, range.clone(), granted, &mut count);
+                let Some((object, range)) = writes.get(step) else {
+                    continue;
+                };
+                let held = locks.entry(*object).or_default();
+                let lock = Lock {
+                    client: *client,
+                    range: range.clone(),
+                };
+                match granted {
+                    Granted::Exactly => held.write_exactly(lock, &mut count),
+                    Granted::Extended => {
+                        // Clients take turns in ascending order.
+                        let next = |other: u32| {
+                            let at = step + usize::from(other < *client);
+                            self.write_to(*object, other, at)
+                        };
+                        held.write(lock, next, &mut count);
+                    }
                 }
             }
         }
@@ -175,6 +203,12 @@ impl Writes<'_> {
             .sum();
         count.shared_stripes = self.shared_stripes();
         count
+    }
+
+    /// The range of a client's write, if it is to this object.
+    fn write_to(&self, object: Object, client: u32, step: usize) -> Option<Range<u64>> {
+        let (to, range) = self.by_client.get(&client)?.get(step)?;
+        (*to == object).then(|| range.clone())
     }
 
     fn shared_stripes(&self) -> u64 {
@@ -191,41 +225,100 @@ impl Writes<'_> {
     }
 }
 
+/// A lock on a range of an object, held or requested.
+#[derive(Clone, Debug)]
+struct Lock {
+    client: u32,
+    range: Range<u64>,
+}
+
+impl Lock {
+    fn conflicts_with(&self, other: &Lock) -> bool {
+        self.client != other.client
+            && self.range.start < other.range.end
+            && other.range.start < self.range.end
+    }
+
+    fn covers(&self, other: &Lock) -> bool {
+        self.client == other.client
+            && self.range.start <= other.range.start
+            && other.range.end <= self.range.end
+    }
+}
+
 /// The locks on an object.
 #[derive(Debug, Default)]
 struct Held {
-    locks: Vec<(u32, Range<u64>)>,
+    locks: Vec<Lock>,
 }
 
 impl Held {
-    fn write(&mut self, client: u32, range: Range<u64>, granted: Granted, count: &mut LockCount) {
-        let covers = |held: &Range<u64>| held.start <= range.start && range.end <= held.end;
-        let is_held = |lock: &(u32, Range<u64>)| lock.0 == client && covers(&lock.1);
-        if self.locks.iter().any(is_held) {
+    /// A write by a client. `next` is the range of a client's next write, if it is
+    /// to this object.
+    fn write(
+        &mut self,
+        write: Lock,
+        next: impl Fn(u32) -> Option<Range<u64>>,
+        count: &mut LockCount,
+    ) {
+        if self.covers(&write) {
             return;
         }
         count.requests += 1;
-        let before = self.locks.len();
-        let overlaps = |held: &Range<u64>| held.start < range.end && range.start < held.end;
-        self.locks
-            .retain(|(holder, held)| *holder == client || !overlaps(held));
-        let revoked = (before - self.locks.len()) as u64;
-        count.revoked += revoked;
-        let granted = match (revoked, granted) {
-            (0, Granted::Extended) => self.extended(client, &range),
-            _ => range,
-        };
-        self.locks.push((client, granted));
+        let mut losers = self.revoke(&write, count);
+        losers.dedup();
+        let waiting = losers.into_iter().filter_map(|client| {
+            let range = next(client)?;
+            Some(Lock { client, range })
+        });
+        let waiting: Vec<Lock> = waiting.filter(|it| !it.conflicts_with(&write)).collect();
+        self.grant(write, &waiting);
+        for (index, lock) in waiting.iter().enumerate() {
+            // One that has to be waited for is requested when it is needed.
+            if !self.locks.iter().any(|held| held.conflicts_with(lock)) {
+                count.requests += 1;
+                self.grant(lock.clone(), &waiting[index + 1..]);
+            }
+        }
     }
 
-    /// The range up to the nearest locks of other clients.
-    fn extended(&self, client: u32, range: &Range<u64>) -> Range<u64> {
-        let others = || self.locks.iter().filter(|lock| lock.0 != client);
-        let ends = others().map(|(_, held)| held.end);
-        let starts = others().map(|(_, held)| held.start);
-        let start = ends.filter(|end| *end <= range.start).max();
-        let end = starts.filter(|start| *start >= range.end).min();
-        start.unwrap_or(0)..end.unwrap_or(u64::MAX)
+    /// A write whose lock has been requested in advance.
+    fn write_exactly(&mut self, write: Lock, count: &mut LockCount) {
+        if !self.covers(&write) {
+            count.requests += 1;
+            self.revoke(&write, count);
+            self.locks.push(write);
+        }
+    }
+
+    /// Whether the client has a lock for a write. The latest is the likeliest.
+    fn covers(&self, write: &Lock) -> bool {
+        self.locks.iter().rev().any(|held| held.covers(write))
+    }
+
+    /// Calls back the locks that conflict; returns whose they were.
+    fn revoke(&mut self, write: &Lock, count: &mut LockCount) -> Vec<u32> {
+        let revoked = self.locks.extract_if(.., |held| held.conflicts_with(write));
+        let losers: Vec<u32> = revoked.map(|lock| lock.client).collect();
+        count.revoked += losers.len() as u64;
+        losers
+    }
+
+    /// Grants a lock on as long a range as possible.
+    fn grant(&mut self, mut lock: Lock, waiting: &[Lock]) {
+        let range = lock.range.clone();
+        let others = self.locks.iter().chain(waiting).map(|it| &it.range);
+        let above = others.map(|it| it.start).filter(|at| *at >= range.end);
+        let end = above.min().unwrap_or(u64::MAX);
+        let start = match self.locks.is_empty() {
+            true => {
+                let below = waiting.iter().map(|it| it.range.end);
+                below.filter(|at| *at <= range.start).max().unwrap_or(0)
+            }
+            false => range.start,
+        };
+        lock.range = start..end;
+        self.locks.push(lock);
     }
 }
 
@@ -317,7 +410,12 @@ mod tests {
 
     #[test]
     fn cyclic_partitions_need_one_lock_per_aggregator_and_server() {
-        for (bytes, unit, contended) in [(10 << 20, 64 << 10, 100), (51 << 20, 1 << 20, 45)] {
+        // Even and aligned realms contend: 92, 75 and 77, 40 requests were measured.
+        let sizes = [
+            (10 << 20, 64 << 10, [44, 44]),
+            (51 << 20, 1 << 20, [54, 51]),
+        ];
+        for (bytes, unit, contended) in sizes {
             let mut fixture = interleaved(bytes, unit);
             for name in ["group-cyclic", "static-cyclic", "file-layout"] {
                 let locks = counted(&mut fixture, name);
@@ -328,12 +426,34 @@ mod tests {
                 };
                 assert_eq!(locks, expected, "{name}");
             }
-            for name in ["even", "aligned"] {
+            for (name, requests) in ["even", "aligned"].into_iter().zip(contended) {
                 let locks = counted(&mut fixture, name);
                 assert_eq!(locks.pairs, 16, "{name}");
-                assert_eq!(locks.requests, contended, "{name}");
+                assert_eq!(locks.requests, requests, "{name}");
                 assert!(locks.revoked > 0, "{name}");
             }
+        }
+    }
+
+    /// Groups of aggregators have contiguous parts of each object, so that they
+    /// contend at first and then have locks of their own, whatever the amount.
+    #[test]
+    fn groups_that_share_objects_soon_have_locks_of_their_own() {
+        let counts = |nodes: u32, aggregators: u32, bytes: u64| {
+            let piece = 2 << 20;
+            let accesses = (0..16).map(|rank| strided(rank * piece, piece, 32 << 20, bytes / 16));
+            let mut fixture = Fixture::new(accesses.collect());
+            fixture.facts = interleaved(1 << 20, 1 << 20).facts;
+            fixture.facts.nodes = (0..16).map(|rank| rank * nodes / 16).collect();
+            fixture.tuning.aggregators = Some(aggregators);
+            fixture.tuning.algorithm = Some("two-phase".to_owned());
+            let locks = counted(&mut fixture, "group-cyclic");
+            (locks.pairs, locks.requests, locks.revoked)
+        };
+        for (nodes, bytes) in [(4, 1 << 28), (4, 1 << 31), (16, 1 << 31)] {
+            assert_eq!(counts(nodes, 4, bytes), (4, 4, 0));
+            assert_eq!(counts(nodes, 8, bytes), (8, 20, 8));
+            assert_eq!(counts(nodes, 16, bytes), (16, 32, 12));
         }
     }
 

@@ -381,28 +381,33 @@ fn assert_covered_once(case: &Case<'_>, rounds: &Rounds) {
     }
 }
 
-/// On server-managed locks, with the methods that are chosen by themselves: each
-/// process a client, or each node; one striping, or several.
+/// Makes a sample a write where servers manage the locks: each process a client, or
+/// each node; one striping, or several.
+fn write_with_server_locks(sample: &mut Sample, random: &mut Rng) {
+    sample.direction = Direction::Write;
+    sample.facts.lock_protocol = LockProtocol::Server;
+    sample.facts.client = *pick(random, &[Client::Kernel, Client::Library]);
+    let striping = match random.bool() {
+        true => {
+            let placement = placement(random);
+            sample.facts.placement = Some(placement.clone());
+            placement.striping()
+        }
+        false => {
+            sample.facts.placement = None;
+            striping(random)
+        }
+    };
+    sample.facts.striping = Some(striping);
+    sample.facts.lock_granularity = Some(striping.unit);
+    sample.tuning.realm_alignment = None;
+}
+
+/// With the methods that are chosen by themselves.
 #[test]
 fn no_two_clients_share_a_stripe_where_servers_manage_locks() {
     for_random_cases(|sample, random| {
-        sample.direction = Direction::Write;
-        sample.facts.lock_protocol = LockProtocol::Server;
-        sample.facts.client = *pick(random, &[Client::Kernel, Client::Library]);
-        let striping = match random.bool() {
-            true => {
-                let placement = placement(random);
-                sample.facts.placement = Some(placement.clone());
-                placement.striping()
-            }
-            false => {
-                sample.facts.placement = None;
-                striping(random)
-            }
-        };
-        sample.facts.striping = Some(striping);
-        sample.facts.lock_granularity = Some(striping.unit);
-        sample.tuning.realm_alignment = None;
+        write_with_server_locks(sample, random);
         let case = sample.case();
         let decision = decide(&case);
         if decision.algorithm.name() != "two-phase" || case.bytes() == 0 {
@@ -417,6 +422,38 @@ fn no_two_clients_share_a_stripe_where_servers_manage_locks() {
         };
         let aggregators = decision.aggregators.ranks.len() as u64;
         assert_few_servers(&case, rounds, aggregators);
+    });
+}
+
+/// An automatic choice needs no more locks than one aggregator per object would: the
+/// factor is 1. No lock is called back, unless ranks write their own data.
+#[test]
+fn automatic_writes_take_no_more_locks_than_one_aggregator_per_object() {
+    for_random_cases(|sample, random| {
+        write_with_server_locks(sample, random);
+        sample.tuning.aggregators = None;
+        let (algorithm, chosen) = {
+            let case = sample.case();
+            let decision = decide(&case);
+            let Some(locks) = locks::count(&case, &decision.plan(&case)) else {
+                return;
+            };
+            if decision.algorithm.name() == "two-phase" {
+                assert_eq!(locks.revoked, 0, "{decision}");
+                assert_eq!(locks.requests, locks.pairs, "{decision}");
+            }
+            (decision.algorithm.name(), locks)
+        };
+        let largest = sample.case().stripes().map(|it| it.striping.count);
+        sample.tuning.algorithm = Some(algorithm.to_owned());
+        sample.tuning.aggregators = largest.map(|count| count as u32);
+        sample.tuning.config_list = None;
+        let case = sample.case();
+        let capped = locks::count(&case, &decide(&case).plan(&case)).unwrap();
+        assert!(
+            chosen.requests <= capped.requests,
+            "{algorithm}: {chosen:?}, with one aggregator per object {capped:?}"
+        );
     });
 }
 

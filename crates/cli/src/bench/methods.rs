@@ -311,6 +311,9 @@ fn cell(explanation: &Explanation<'_>, why: bool) -> String {
             .filter(|(name, _)| *name == algorithm)
             .map(|it| it.1.reason());
         text.push_str(&reason.fold(String::new(), |_, reason| format!(": {reason}")));
+        if uses_partition(explanation.plan()) {
+            text.push_str(&format!("; aggregators: {}", decision.aggregators.reason));
+        }
     }
     text
 }
@@ -336,5 +339,39 @@ mod tests {
         let mut reasons = Vec::new();
         run(&Arguments { why: true }, &mut reasons).unwrap();
         assert!(reasons.len() > 2 * text.len());
+        let reasons = String::from_utf8(reasons).unwrap();
+        assert!(reasons.contains("more aggregators than the file's 4 objects"));
+    }
+    /// The page on parallel file systems says why.
+    #[test]
+    fn methods_that_are_chosen_nowhere_are_explained() {
+        let page = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/filesystems-parallel.md"
+        );
+        let page = std::fs::read_to_string(page).unwrap();
+        let explained = page
+            .split("Some methods are chosen nowhere")
+            .nth(1)
+            .unwrap();
+        let explained: Vec<&str> = explained
+            .lines()
+            .filter_map(|line| line.strip_prefix("- "))
+            .filter_map(|line| Some(line.split_once(": ")?.0))
+            .flat_map(|names| names.split(", "))
+            .map(|name| name.trim_matches('`'))
+            .collect();
+        let mut text = Vec::new();
+        run(&Arguments { why: false }, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let rest = text.split("chosen nowhere").nth(1).unwrap();
+        let mut unchosen: Vec<&str> = rest
+            .lines()
+            .filter_map(|line| Some(line.strip_prefix("  ")?.split_once(':')?.0))
+            .collect();
+        let mut explained = explained;
+        explained.sort_unstable();
+        unchosen.sort_unstable();
+        assert_eq!(unchosen, explained);
     }
 }

@@ -75,6 +75,10 @@ mod tests {
         let sshfs = classify(0x6573_5546, "fuse.sshfs");
         assert_eq!(sshfs.to_string(), "fuse.sshfs");
         assert_eq!(sshfs.coherence(), Coherence::Unknown);
+        // DAOS's dfuse, which caches on each node.
+        let dfuse = classify(0x6573_5546, "fuse.daos");
+        assert_eq!(dfuse.to_string(), "fuse.daos");
+        assert_eq!(dfuse.coherence(), Coherence::Unknown);
         assert_eq!(classify(0x6573_5546, "fuseblk").to_string(), "fuse");
         assert_eq!(classify(0x1234, "gpfs"), FileSystem::Gpfs);
         assert_eq!(classify(0x1234, "newfs").to_string(), "newfs");

@@ -197,7 +197,7 @@ fn with_library_client(case: &Case<'_>, piece: u64) -> Fitness {
 }
 
 /// Whether writes of different nodes would contend for locks.
-fn contends_for_locks(case: &Case<'_>, piece: u64) -> bool {
+pub(super) fn contends_for_locks(case: &Case<'_>, piece: u64) -> bool {
     case.direction == Direction::Write
         && case.facts.lock_protocol != LockProtocol::None
         && case.pattern().nodes > 1

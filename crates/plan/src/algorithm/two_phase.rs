@@ -1,7 +1,7 @@
 //! Two-phase I/O: aggregators own realms and move them in large windows, after
 //! or before an exchange of data.
 
-use super::{Algorithm, Decisions, descending_offsets};
+use super::{Algorithm, Decisions, descending_offsets, individual::contends_for_locks};
 use crate::{Aggregator, Case, Fitness, Members, Plan, Rounds};
 
 /// Exchange, then large transfers (or the reverse for reads).
@@ -19,7 +19,10 @@ impl Algorithm for TwoPhase {
         }
         Fitness::suits(
             50,
-            "small pieces of many ranks are merged into large windows",
+            match contends_for_locks(case, case.pattern().piece_bytes) {
+                true => "aggregators write for all ranks, so that nodes do not contend for locks",
+                false => "small pieces of many ranks are merged into large windows",
+            },
         )
     }
 

@@ -36,18 +36,28 @@ impl Partition for GroupCyclic {
         let sections = case.facts.sections(case.region());
         let divided = sections.into_iter().flat_map(|(file, stripes)| {
             let stripes = stripes.unwrap_or_else(|| assumed_stripes(case, candidates));
-            divide(&file, &stripes, candidates)
+            let mut owners =
+                from_starting_aggregator(candidates, file.start / stripes.striping.unit);
+            if case.spares_locks() {
+                // Parts of the file with fewer stripes have fewer aggregators.
+                owners.truncate(group_size(&stripes));
+            }
+            divide(&file, &stripes, &owners)
         });
         divided.collect()
     }
 }
 
+/// As many aggregators as a cycle has stripes.
+fn group_size(stripes: &Stripes) -> usize {
+    usize::try_from(stripes.striping.count).unwrap_or(usize::MAX)
+}
+
 /// Divides a range of the file with one striping.
-fn divide(region: &Range<u64>, stripes: &Stripes, candidates: &[u32]) -> Vec<(u32, Realm)> {
+fn divide(region: &Range<u64>, stripes: &Stripes, owners: &[u32]) -> Vec<(u32, Realm)> {
     let striping = stripes.striping;
     let first_stripe = region.start / striping.unit;
     let stripe_count = region.end.div_ceil(striping.unit) - first_stripe;
-    let owners = from_starting_aggregator(candidates, first_stripe);
     // The region is divided in proportion to the group sizes, since the
     // last group may be smaller.
     let cut = |members_before: usize| {
@@ -57,10 +67,9 @@ fn divide(region: &Range<u64>, stripes: &Stripes, candidates: &[u32]) -> Vec<(u3
             .saturating_mul(first_stripe + share as u64)
             .clamp(region.start, region.end)
     };
-    let group_size = usize::try_from(striping.count).unwrap_or(usize::MAX);
     let mut realms = Vec::with_capacity(owners.len());
     let mut before = 0;
-    for group in owners.chunks(group_size) {
+    for group in owners.chunks(group_size(stripes)) {
         let after = before + group.len();
         let file = cut(before)..match after == owners.len() {
             true => region.end,
@@ -190,6 +199,16 @@ mod tests {
                 assert_eq!(owner(&realms, byte), owner(&realms, byte - 40));
             }
         }
+        // Where its server manages locks, one writer, unless more are requested.
+        fixture.facts.lock_protocol = crate::LockProtocol::Server;
+        let sparing = GroupCyclic.realms(&fixture.case(), &[0, 1, 2, 3]);
+        assert_eq!(owner(&sparing, 49), owner(&sparing, 50));
+        for byte in 100..400 {
+            assert_eq!(owner(&sparing, byte), owner(&realms, byte));
+        }
+        fixture.tuning.aggregators = Some(4);
+        let asked = GroupCyclic.realms(&fixture.case(), &[0, 1, 2, 3]);
+        assert_ne!(owner(&asked, 49), owner(&asked, 50));
     }
 
     #[test]
