@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// A test program that prints nothing for so long hangs. Compiling counts, too.
+/// A test program that prints nothing for this long is taken to hang.
 const SILENCE_MAX: Duration = Duration::from_secs(12 * 60);
 
 /// The outcome of a task; the error is a sentence for the user.
@@ -107,7 +107,16 @@ pub(crate) fn quiet_output(mut command: Command) -> Option<String> {
 /// Runs a command, passing on its standard output line by line and showing each line to `inspect`.
 /// What it has started is killed when nothing was printed for a long time, so that a test that
 /// hangs is a failure with a name.
-pub(crate) fn run_inspected(mut command: Command, mut inspect: impl FnMut(&str)) -> Outcome {
+pub(crate) fn run_inspected(command: Command, inspect: impl FnMut(&str)) -> Outcome {
+    run_watched(command, SILENCE_MAX, inspect)
+}
+
+/// As [`run_inspected`], for programs that may print nothing for `silence_max`.
+pub(crate) fn run_watched(
+    mut command: Command,
+    silence_max: Duration,
+    mut inspect: impl FnMut(&str),
+) -> Outcome {
     let text = describe(&command);
     println!("$ {text}");
     let mut child = command
@@ -121,21 +130,28 @@ pub(crate) fn run_inspected(mut command: Command, mut inspect: impl FnMut(&str))
         // Nobody listens any more after an error.
         lines.try_for_each(|line| sender.send(line))
     });
-    let mut hung = false;
+    let mut has_hung = false;
+    let mut was_killed = false;
     let mut last = String::new();
     loop {
-        match lines.recv_timeout(SILENCE_MAX) {
+        match lines.recv_timeout(silence_max) {
             Ok(line) => {
                 let line =
                     line.map_err(|error| format!("cannot read the output of `{text}`: {error}"))?;
+                was_killed = false;
                 last = String::from_utf8_lossy(&line).into_owned();
                 println!("{last}");
                 inspect(&last);
             }
+            // What is left has other parents, and keeps standard output open.
+            Err(RecvTimeoutError::Timeout) if was_killed => {
+                kill(&[child.id().to_string()]);
+                break;
+            }
             Err(RecvTimeoutError::Timeout) => {
-                let minutes = SILENCE_MAX.as_secs() / 60;
+                let minutes = silence_max.as_secs() / 60;
                 println!("killed: no line for {minutes} minutes after `{last}`");
-                hung = true;
+                (has_hung, was_killed) = (true, true);
                 kill_descendants(child.id());
             }
             Err(RecvTimeoutError::Disconnected) => break,
@@ -144,7 +160,7 @@ pub(crate) fn run_inspected(mut command: Command, mut inspect: impl FnMut(&str))
     let status = child
         .wait()
         .map_err(|error| format!("cannot wait for `{text}`: {error}"))?;
-    match status.success() && !hung {
+    match status.success() && !has_hung {
         true => Ok(()),
         false => Err(format!("`{text}` failed ({status})")),
     }
@@ -170,9 +186,12 @@ fn kill_descendants(process: u32) {
         all.extend(children);
         next += 1;
     }
-    let victims = if all.len() > 1 { &all[1..] } else { &all };
-    let signal = format!("kill -KILL {}", victims.join(" "));
-    // Those that have ended in the meantime are errors of no interest.
+    kill(if all.len() > 1 { &all[1..] } else { &all });
+}
+
+/// Kills these processes. Those that have ended in the meantime are of no interest.
+fn kill(processes: &[String]) {
+    let signal = format!("kill -KILL {}", processes.join(" "));
     succeeds(program("sh", &["-c", &signal]));
 }
 
@@ -192,11 +211,16 @@ mod tests {
     fn what_a_process_has_started_is_killed_and_it_goes_on() {
         let mut command = program("sh", &["-c", "(sleep 600; true); echo went on"]);
         let child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let sleeps = || {
-            let subshell = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id()));
-            !subshell.unwrap().is_empty()
+        let first_child = |process: &str| {
+            let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+            children
+                .unwrap_or_default()
+                .split_whitespace()
+                .next()
+                .map(str::to_owned)
         };
-        while !sleeps() {
+        let sleeps = || first_child(&child.id().to_string()).and_then(|it| first_child(&it));
+        while sleeps().is_none() {
             thread::sleep(Duration::from_millis(1));
         }
         kill_descendants(child.id());

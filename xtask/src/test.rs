@@ -28,6 +28,14 @@ impl Effort {
         }
     }
 
+    /// How long a test may take: test programs print nothing in the meantime.
+    fn silence_max(self) -> Duration {
+        match self {
+            Effort::Normal => Duration::from_secs(12 * 60),
+            Effort::Long | Effort::Full => Duration::from_secs(3 * 60 * 60),
+        }
+    }
+
     /// Shared by all fuzz targets.
     fn fuzz_time(self) -> Duration {
         match self {
@@ -140,6 +148,7 @@ fn programs(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
     shell::run(cargo(&["build", "--release"]))?;
     // For the workspace rather than one package, to reuse what the previous step has built.
     let mut command = cargo(&["test", "--workspace", "--test", "hosts"]);
+    let silence_max = effort.silence_max();
     match effort {
         Effort::Normal => {}
         Effort::Long => {
@@ -149,11 +158,15 @@ fn programs(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
             command.env("PARIO_FULL", "1");
         }
     }
-    shell::run_inspected(command, |line| tally.count(line))?;
+    shell::run_watched(command, silence_max, |line| tally.count(line))?;
     Ok(Step::Done)
 }
 
 fn workspace(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
+    if effort.cases().is_none() {
+        // Compiling prints no line, and may take as long as a test that hangs.
+        shell::run(cargo(&["test", "--workspace", "--no-run"]))?;
+    }
     let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
     if let Some(cases) = effort.cases() {
         command
@@ -163,7 +176,7 @@ fn workspace(effort: Effort, tally: &mut Tally) -> Outcome<Step> {
     if effort == Effort::Full {
         command.env("PARIO_FULL", "1");
     }
-    shell::run_inspected(command, |line| tally.count(line))?;
+    shell::run_watched(command, effort.silence_max(), |line| tally.count(line))?;
     Ok(Step::Done)
 }
 
@@ -173,7 +186,8 @@ fn schedules(tally: &mut Tally) -> Outcome<Step> {
     command
         .args(["--test", "schedules"])
         .env("PARIO_CASES", SCHEDULES);
-    shell::run_inspected(command, |line| tally.count(line))?;
+    let silence_max = Effort::Long.silence_max();
+    shell::run_watched(command, silence_max, |line| tally.count(line))?;
     Ok(Step::Done)
 }
 

@@ -223,8 +223,8 @@ pub trait Handle: Send + Sync + Debug {
         false
     }
 
-    /// The flag by which handles of other NFS clients know whether this one writes
-    /// without locks; `None` if there is none.
+    /// The flag by which handles of other clients know whether this one writes without
+    /// locks; `None` if there is none.
     fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {
         Ok(None)
     }

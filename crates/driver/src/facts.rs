@@ -132,6 +132,16 @@ impl FileSystem {
         matches!(self, Ext | Xfs | Btrfs | F2fs | Tmpfs)
     }
 
+    /// Whether small pieces are better written by rewriting the range that they are in, under a lock: every call is
+    /// a request to a server, and locks exclude writers on every node.
+    pub fn rewrites_under_locks(&self) -> bool {
+        match self {
+            FileSystem::Gluster => true,
+            FileSystem::Fuse { subtype } => subtype == "ceph-fuse",
+            _ => false,
+        }
+    }
+
     /// Whether io_uring moves the right bytes. After a short count on a regular file, the kernel continues the request
     /// by itself. If a FUSE server lets a file bypass the page cache and does not do so asynchronously, Linux (seen on
     /// 6.18) continues at the offset at which the request began: a read across the end of the file returns the last

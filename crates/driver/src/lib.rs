@@ -81,15 +81,17 @@ pub use driver::{Completion, Driver, Handle, Latency, Outcome};
 pub use facts::{Background, Capabilities, Facts, FileSystem, LockReach, Writers};
 pub use identity::{FileComparison, FileIdentity};
 pub use lease::{Lease, Suspension};
-pub use lock::{LockMode, RangeLock};
+pub use lock::{FlagState, LockMode, RangeLock, WriterFlag};
 pub use mapped::{Mapped, PageCosts, page_costs, stored_pieces, time};
 pub use mem::Memory;
-pub use nfs::{FlagState, Nfs, WriterFlag};
+pub use nfs::Nfs;
 pub use open::{Access, Advice, AsyncMethod, Create, IoMode, OpenHow, ScatteredWrites};
 pub use pario_types::{
     Client, Coherence, Component, Direction, LockProtocol, PlacedPart, Placement, Server, Storage,
     Stripes, Striping,
 };
+#[doc(hidden)]
+pub use per_process::PerProcess;
 pub use posix::{
     CallAction, Interference, Mailbox, Posix, SharedDescription, SystemCall, WriterGroup,
 };

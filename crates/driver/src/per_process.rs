@@ -13,7 +13,7 @@ use std::{
 /// A value that belongs to one process. Threads and kernel queues do not
 /// survive `fork`, so their owner is created again in the child, where the
 /// parent's value stays leaked.
-pub(crate) struct PerProcess<T: 'static> {
+pub struct PerProcess<T: 'static> {
     slot: AtomicPtr<Owned<T>>,
 }
 
@@ -22,8 +22,15 @@ struct Owned<T> {
     value: T,
 }
 
+impl<T: Send + Sync + 'static> Default for PerProcess<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T: Send + Sync + 'static> PerProcess<T> {
-    pub(crate) const fn new() -> Self {
+    /// Without a value.
+    pub const fn new() -> Self {
         PerProcess {
             slot: AtomicPtr::new(ptr::null_mut()),
         }
@@ -31,7 +38,7 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
 
     /// This process's value, created on first use. `make` may run on several
     /// threads at once; all but one result are then dropped.
-    pub(crate) fn get_or_make(&self, make: impl Fn() -> T) -> &'static T {
+    pub fn get_or_make(&self, make: impl Fn() -> T) -> &'static T {
         let process = std::process::id();
         let mut current = self.slot.load(Ordering::Acquire);
         loop {

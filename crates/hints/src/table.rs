@@ -142,7 +142,7 @@ hints! {
     /// The automatic choice sieves if a piece and the gap after it together
     /// are at most this long on average. Beyond that, separate calls are
     /// faster however dense the data. `automatic` is twice `pario_call_bytes`,
-    /// in general 16 KiB.
+    /// usually 16 KiB.
     pario_sieve_extent: Option<u64> = None, Automatic(Bytes(0..=BUFFER_MAX));
     Noncontiguous, File, Always, alias "romio_cb_ds_threshold";
 
@@ -156,9 +156,9 @@ hints! {
     /// writers. `locked` allows it everywhere; in return every write on the
     /// handle, contiguous ones included, locks its range: a lock that only
     /// one side takes would protect nothing. `automatic` is `never`, except that
-    /// on NFS seen through several clients it is `locked` while the view of any
-    /// rank has small pieces with gaps: every piece would be a request to the
-    /// server otherwise; and that writes of ranks on one node to local file
+    /// on NFS seen through several clients, on GlusterFS and on CephFS through
+    /// FUSE it is `locked` while the view of any rank has small pieces with gaps:
+    /// every piece would be a request to a server otherwise; and that writes of ranks on one node to local file
     /// systems do so if the kernel grants a lease, because nobody else has the
     /// file open. Whoever opens the file at that moment waits for a few
     /// milliseconds. Independent writes of several ranks then use one open
@@ -336,7 +336,7 @@ hints! {
 
     /// Window size where ranks share memory, at most `cb_buffer_size`. If not
     /// set, it is 32 times `pario_call_bytes`, but at most half of
-    /// `pario_cache_bytes`, so that it stays in the processor's cache: in general
+    /// `pario_cache_bytes`, so that it stays in the processor's cache: usually
     /// 256 KiB. With many ranks it is up to four times `pario_call_bytes` per
     /// rank, rounded up to a power of two.
     pario_slice_bytes: Option<u64> = None, Maybe(Bytes(1..=BUFFER_MAX));

@@ -266,6 +266,7 @@ impl Held {
         }
         count.requests += 1;
         let mut losers = self.revoke(&write, count);
+        losers.sort_unstable();
         losers.dedup();
         let waiting = losers.into_iter().filter_map(|client| {
             let range = next(client)?;
@@ -275,7 +276,7 @@ impl Held {
         self.grant(write, &waiting);
         for (index, lock) in waiting.iter().enumerate() {
             // One that has to be waited for is requested when it is needed.
-            if !self.locks.iter().any(|held| held.conflicts_with(lock)) {
+            if !self.covers(lock) && !self.locks.iter().any(|held| held.conflicts_with(lock)) {
                 count.requests += 1;
                 self.grant(lock.clone(), &waiting[index + 1..]);
             }

@@ -26,7 +26,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// Microseconds per call including its set_view, in the repeat where they are lowest.
+    /// Microseconds per call, including set_view where the workload calls it, in the repeat where they are lowest.
     pub(crate) fn microseconds_per_call(&self, calls: u64) -> Option<f64> {
         Some(self.calls.best_seconds()? * 1e6 / calls.max(1) as f64)
     }

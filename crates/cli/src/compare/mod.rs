@@ -66,7 +66,7 @@ impl Mode {
 /// The options of `pario bench compare`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Access patterns, as in tile,small; may be repeated [default: all]
+    /// Access patterns, as in tile,small, or ior for all of IOR's; may be repeated [default: all, with three of IOR's]
     #[arg(long, short, value_name = "LIST")]
     workload: Vec<String>,
     /// Kinds of calls

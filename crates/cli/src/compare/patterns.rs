@@ -42,6 +42,9 @@ const HALF: f64 = 32e6;
 /// The same for the smallest pieces.
 const QUARTER: f64 = 16e6;
 
+/// The same for the largest transfers.
+const EIGHT_LARGE: f64 = (8 * (16 << 20)) as f64;
+
 /// Bytes of an int, a double and a point of BTIO.
 const INT: f64 = 4.0;
 const DOUBLE: f64 = 8.0;
@@ -153,16 +156,19 @@ pub(crate) const PATTERNS: &[Pattern] = &[
     },
     ior(
         "ior4k",
+        QUARTER,
         "transfers of 4 KiB, strided, explicit offsets",
         |_| "segment=4K,layout=strided,access=offsets".into(),
     ),
     ior(
         "ior64k",
+        USUAL,
         "transfers of 64 KiB, strided, explicit offsets",
         |_| "segment=64K,layout=strided,access=offsets".into(),
     ),
     ior(
         "ior1m",
+        USUAL,
         "transfers of 1 MiB, strided, explicit offsets",
         |_| "segment=1M,layout=strided,access=offsets".into(),
     ),
@@ -172,86 +178,103 @@ pub(crate) const PATTERNS: &[Pattern] = &[
 const MORE_OF_IOR: &[Pattern] = &[
     ior(
         "ior4k-segmented",
+        QUARTER,
         "transfers of 4 KiB, each rank in its own part, explicit offsets",
         |_| "segment=4K,layout=segmented,access=offsets".into(),
     ),
     ior(
         "ior4k-random",
+        QUARTER,
         "transfers of 4 KiB, in random order, explicit offsets",
         |_| "segment=4K,layout=random,access=offsets".into(),
     ),
     ior(
         "ior4k-view",
+        QUARTER,
         "transfers of 4 KiB, strided, through a view that is set once",
         |_| "segment=4K,layout=strided,access=view".into(),
     ),
     ior(
         "ior4k-datatype",
+        QUARTER,
         "transfers of 4 KiB, strided, 16 per call",
         |_| "segment=4K,layout=strided,access=datatype".into(),
     ),
     ior(
         "ior64k-segmented",
+        USUAL,
         "transfers of 64 KiB, each rank in its own part, explicit offsets",
         |_| "segment=64K,layout=segmented,access=offsets".into(),
     ),
     ior(
         "ior64k-random",
+        USUAL,
         "transfers of 64 KiB, in random order, explicit offsets",
         |_| "segment=64K,layout=random,access=offsets".into(),
     ),
     ior(
         "ior64k-view",
+        USUAL,
         "transfers of 64 KiB, strided, through a view that is set once",
         |_| "segment=64K,layout=strided,access=view".into(),
     ),
     ior(
         "ior64k-datatype",
+        USUAL,
         "transfers of 64 KiB, strided, 16 per call",
         |_| "segment=64K,layout=strided,access=datatype".into(),
     ),
     ior(
         "ior1m-segmented",
+        USUAL,
         "transfers of 1 MiB, each rank in its own part, explicit offsets",
         |_| "segment=1M,layout=segmented,access=offsets".into(),
     ),
     ior(
         "ior1m-random",
+        USUAL,
         "transfers of 1 MiB, in random order, explicit offsets",
         |_| "segment=1M,layout=random,access=offsets".into(),
     ),
     ior(
         "ior1m-view",
+        USUAL,
         "transfers of 1 MiB, strided, through a view that is set once",
         |_| "segment=1M,layout=strided,access=view".into(),
     ),
     ior(
         "ior1m-datatype",
+        USUAL,
         "transfers of 1 MiB, strided, 16 per call",
         |_| "segment=1M,layout=strided,access=datatype".into(),
     ),
     ior(
         "ior16m",
+        EIGHT_LARGE,
         "transfers of 16 MiB, strided, explicit offsets",
         |_| "segment=16M,layout=strided,access=offsets".into(),
     ),
     ior(
         "ior16m-segmented",
+        EIGHT_LARGE,
         "transfers of 16 MiB, each rank in its own part, explicit offsets",
         |_| "segment=16M,layout=segmented,access=offsets".into(),
     ),
     ior(
         "ior16m-random",
+        EIGHT_LARGE,
         "transfers of 16 MiB, in random order, explicit offsets",
         |_| "segment=16M,layout=random,access=offsets".into(),
     ),
     ior(
         "ior16m-view",
+        EIGHT_LARGE,
         "transfers of 16 MiB, strided, through a view that is set once",
         |_| "segment=16M,layout=strided,access=view".into(),
     ),
     ior(
         "ior16m-datatype",
+        EIGHT_LARGE,
         "transfers of 16 MiB, strided, 16 per call",
         |_| "segment=16M,layout=strided,access=datatype".into(),
     ),
@@ -271,12 +294,17 @@ const fn strided(name: &'static str, about: &'static str, choices: fn(Size) -> S
 }
 
 /// One transfer per call, or 16.
-const fn ior(name: &'static str, about: &'static str, choices: fn(Size) -> String) -> Pattern {
+const fn ior(
+    name: &'static str,
+    rank_bytes: f64,
+    about: &'static str,
+    choices: fn(Size) -> String,
+) -> Pattern {
     Pattern {
         name,
         about,
         workload: "ior",
-        rank_bytes: QUARTER,
+        rank_bytes,
         choices,
     }
 }
@@ -346,6 +374,22 @@ mod tests {
                 // Blocks are whole, and some ranks of flash have one or two more.
                 assert!((0.9..1.1).contains(&share), "{}: {share}", pattern.name);
             }
+        }
+    }
+
+    /// Their pieces, in the order of the calls, or their numbers of calls.
+    #[test]
+    fn patterns_of_one_size_differ() {
+        let mut seen = std::collections::BTreeSet::new();
+        for pattern in PATTERNS.iter().chain(MORE_OF_IOR) {
+            let job = pattern.job(2, 1.0).unwrap();
+            let mut pieces = Vec::new();
+            for call in 0..job.calls() {
+                job.pieces(1, call, &mut |piece| pieces.push((piece.file, piece.bytes)));
+            }
+            let first = job.step(1, 0).unwrap();
+            let key = (first.sets_view, job.calls(), pieces);
+            assert!(seen.insert(key), "{}", pattern.name);
         }
     }
 

@@ -12,7 +12,7 @@ const SEED: u64 = 1;
 
 pub(super) const IOR: Workload = Workload {
     name: "ior",
-    about: "one transfer per call, in each rank's own part of the file or strided (IOR; Zhang 2009)",
+    about: "one transfer per call, segmented, strided or in random order (IOR; Zhang 2009)",
     parameters: &[
         ("segment", "bytes per transfer"),
         (

@@ -28,7 +28,7 @@ impl Child {
         match unsafe { libc::fork() } {
             -1 => panic!("cannot fork: {}", io::Error::last_os_error()),
             0 => {
-                // SAFETY: the signal ends a child that would wait for ever.
+                // SAFETY: the signal ends a child that would wait forever.
                 unsafe { libc::alarm(SECONDS_MAX) };
                 let code = match catch_unwind(AssertUnwindSafe(part)) {
                     Ok(()) => 0,

@@ -1,8 +1,11 @@
 //! Byte-range locks.
 
 mod table;
+mod writer_flag;
 
 pub(crate) use table::{RangeTable, Ticket, Unlock};
+pub(crate) use writer_flag::below_end;
+pub use writer_flag::{FlagState, WriterFlag};
 
 use std::{fmt, io, ops::Range};
 

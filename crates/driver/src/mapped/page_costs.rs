@@ -4,12 +4,11 @@ use std::{
     fs::File,
     io,
     os::{fd::AsFd, unix::fs::FileExt},
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
 use super::mapping::{Mapping, Populate};
-use crate::posix::sys;
+use crate::{per_process::PerProcess, posix::sys};
 
 /// The number of pages of a measurement.
 const PAGES: u64 = 4;
@@ -64,13 +63,9 @@ impl PageCosts {
 /// The number of pieces per page from which this process stores lists, measured when it is first
 /// needed. Processes that measure at the same time may get different numbers, which is harmless.
 pub fn stored_pieces() -> u64 {
-    static MEASURED: AtomicU64 = AtomicU64::new(0);
-    if MEASURED.load(Relaxed) == 0 {
-        // Kernels before Linux 5.14 cannot make pages of a mapping resident.
-        let pieces = page_costs().map_or(STORED_PIECES, |costs| costs.stored_pieces());
-        MEASURED.store(pieces, Relaxed);
-    }
-    MEASURED.load(Relaxed)
+    static MEASURED: PerProcess<u64> = PerProcess::new();
+    // Kernels before Linux 5.14 cannot make pages of a mapping resident.
+    *MEASURED.get_or_make(|| page_costs().map_or(STORED_PIECES, |costs| costs.stored_pieces()))
 }
 
 /// Measures the times, which takes about 150 us.

@@ -2,21 +2,18 @@
 
 use std::{fmt, io, ops::Range};
 
-use super::{uncached::Uncached, writer_flag::WriterFlag};
+use super::uncached::Uncached;
 use crate::{
     Access, Advice, Batch, Completion, Direction, Facts, FileIdentity, Handle, LockMode, MountView,
-    OpenHow, Outcome, RangeLock, background,
+    OpenHow, Outcome, RangeLock, WriterFlag, background,
     batch::beyond_files,
     closing::{Closing, ResourceGuard},
+    lock::below_end,
     posix::{Calls, Descriptor, PosixHandle, SystemCall, sys},
 };
 
 /// Magic number of NFS.
 const NFS_MAGIC: u32 = 0x6969;
-
-/// Range locks end here. The kernel compares lock ranges of whole programs, and
-/// other programs use single bytes beyond any data as flags.
-pub(super) const LOCKS_END: u64 = 1 << 60;
 
 /// One rank's open file: a POSIX handle for everything but data, and a descriptor
 /// without a cache.
@@ -221,31 +218,5 @@ impl fmt::Debug for NfsHandle {
         f.debug_struct("NfsHandle")
             .field("posix", &self.posix)
             .finish_non_exhaustive()
-    }
-}
-
-/// The part of a range below the last byte that is locked, which keeps ranges of
-/// any size apart: offsets beyond it all conflict.
-fn below_end(range: &Range<u64>) -> Range<u64> {
-    let last = LOCKS_END - 1;
-    match range.is_empty() {
-        true => range.clone(),
-        false => range.start.min(last)..range.end.min(LOCKS_END),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_end_below_the_bytes_that_are_flags() {
-        assert_eq!(below_end(&(5..9)), 5..9);
-        assert_eq!(below_end(&(0..u64::MAX)), 0..LOCKS_END);
-        assert_eq!(
-            below_end(&(u64::MAX - 1..u64::MAX)),
-            LOCKS_END - 1..LOCKS_END
-        );
-        assert!(below_end(&(7..7)).is_empty());
     }
 }

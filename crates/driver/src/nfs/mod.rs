@@ -21,7 +21,6 @@
 mod handle;
 mod open;
 mod uncached;
-mod writer_flag;
 
 use std::{io, path::Path, sync::Arc};
 
@@ -32,7 +31,6 @@ use crate::{
     posix::{Calls, ListMethod, PosixHandle, Setup, sys},
 };
 use handle::NfsHandle;
-pub use writer_flag::{FlagState, WriterFlag};
 
 /// NFS, without caching on the client. On another file system, which a user may
 /// name by mistake, it is like [`Posix`](crate::Posix).

@@ -23,14 +23,14 @@ use super::{
 use crate::{
     Access, Advice, AsyncMethod, Batch, Completion, Creation, Direction, Facts, FileIdentity,
     FileSystem, Handle, IoMode, Latency, Lease, LockMode, MountView, OnePiece, OpenHow, Outcome,
-    Placement, RangeLock, ScatteredWrites, Suspension, background,
+    Placement, RangeLock, ScatteredWrites, Suspension, WriterFlag, background,
     batch::beyond_files,
     closing::{Closing, ResourceGuard, Visit, lock},
     control::Control,
     creation,
     detect::{self, Detected},
     gpfs,
-    lock::OnConflict,
+    lock::{OnConflict, below_end},
     lustre::{self, GroupLock},
     mapped::{Copier, Populate, Stores},
     uring,
@@ -190,6 +190,14 @@ impl PosixHandle {
     fn shared_group(&self) -> Option<Arc<WriterGroup>> {
         let group = lock(&self.group).clone();
         group.filter(|group| group.is_shared())
+    }
+
+    /// The part of a range that is locked.
+    fn lockable(&self, range: Range<u64>) -> Range<u64> {
+        match self.facts.file_system.rewrites_under_locks() {
+            true => below_end(&range),
+            false => range,
+        }
     }
 
     /// Gives this handle a description of its own, which locks need.
@@ -396,6 +404,7 @@ impl Handle for PosixHandle {
 
     fn lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<RangeLock> {
         let unshare = || self.unshare();
+        let range = self.lockable(range);
         let lock = self
             .locks
             .take(&self.file, range, mode, OnConflict::Wait, unshare)?;
@@ -404,8 +413,16 @@ impl Handle for PosixHandle {
 
     fn try_lock(&self, range: Range<u64>, mode: LockMode) -> io::Result<Option<RangeLock>> {
         let unshare = || self.unshare();
+        let range = self.lockable(range);
         self.locks
             .take(&self.file, range, mode, OnConflict::Try, unshare)
+    }
+
+    fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {
+        match self.facts.file_system.rewrites_under_locks() {
+            false => Ok(None),
+            true => WriterFlag::of(self.enter()?.buffered()).map(Some),
+        }
     }
 
     fn lock_group(&self, group: NonZeroU32) -> io::Result<bool> {

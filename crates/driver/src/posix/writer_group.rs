@@ -6,13 +6,13 @@
 //! on a file in memory, of which each rank has a description of its own. The kernel releases
 //! the locks of a rank that dies.
 //!
-//! - Who rewrites holds a shared lock on [`REWRITERS`] from before the lease is taken until it
+//! - A rank that rewrites holds a shared lock on [`REWRITERS`] from before the lease is taken until it
 //!   is of no use any more, and an exclusive one on each range between reading and writing it.
 //!   The first takes the lease, alone, and the last releases it.
-//! - Who writes otherwise [announces](super::announcements) that and waits until nobody rewrites.
+//! - A rank that writes in any other way [announces](super::announcements) that and waits until nobody rewrites.
 //!   Each side says so before it looks for the other, so at least one of them sees the other.
-//!   Only ordinary writers wait, and not for long: who rewrites looks for them before each range,
-//!   and writes on as one of them.
+//!   Only ordinary writers wait, and not for long: a rank that rewrites looks for them before each range,
+//!   and continues as one of them.
 //!
 //! A rank that needs a description of its own, for locks on the file, opens one: the kernel
 //! then ends the lease and grants no other. The same is the way out if anything fails.
@@ -262,7 +262,7 @@ impl WriterGroup {
             }
             let is_taken = !is_first || sys::take_lease(file).is_ok();
             if is_taken && sys::has_lease(file) {
-                // The first has others in from now on.
+                // The first lets others in from now on.
                 sys::lock_try(fd, REWRITERS, KernelLock::Shared)?;
                 return Ok(Entry::Granted);
             }

@@ -18,7 +18,7 @@ impl Child {
             -1 => panic!("cannot fork: {}", io::Error::last_os_error()),
             0 => {
                 // SAFETY: the signal ends a child that waits for something that never happens,
-                // which its exit code then tells.
+                // as its exit code shows.
                 unsafe { libc::alarm(SECONDS_MAX) };
                 let part = std::panic::AssertUnwindSafe(part);
                 let code = std::panic::catch_unwind(part).unwrap_or(101);

@@ -44,7 +44,7 @@ pub(crate) struct Pattern {
     /// Whether the data is copied through a buffer because memory aliases the pages of the file.
     pub(crate) staged: bool,
     pub(crate) read_modify_write: ReadModifyWrite,
-    /// Whether the handle sends every piece to a server by itself, however small.
+    /// Whether every piece is a request to a server, however small.
     pub(crate) each_piece_is_a_request: bool,
 }
 
@@ -272,7 +272,14 @@ pub(super) fn consists_of_blocks(
 /// request to a server, it is at least what travels in the time of a request: once for a read,
 /// twice for a write.
 pub(crate) fn sieve_extent(handle: &dyn Handle, direction: Direction, hints: &Hints) -> u64 {
-    limit(handle.bypasses_cache(), direction, hints)
+    limit(each_piece_is_a_request(handle, direction), direction, hints)
+}
+
+/// Whether every piece is a request to a server, however small. Reads of FUSE file systems go through
+/// the kernel's cache.
+pub(super) fn each_piece_is_a_request(handle: &dyn Handle, direction: Direction) -> bool {
+    let file_system = &handle.facts().file_system;
+    handle.bypasses_cache() || direction == Direction::Write && file_system.rewrites_under_locks()
 }
 
 fn extent_limit(pattern: &Pattern, hints: &Hints) -> u64 {

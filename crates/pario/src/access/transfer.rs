@@ -291,7 +291,10 @@ impl Transfer<'_> {
             stored: false,
             staged: false,
             read_modify_write: self.read_modify_write,
-            each_piece_is_a_request: self.handle.bypasses_cache(),
+            each_piece_is_a_request: select::each_piece_is_a_request(
+                self.handle,
+                self.access.direction,
+            ),
         }
     }
 

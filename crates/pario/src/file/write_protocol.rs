@@ -1,7 +1,8 @@
-//! Whether writes lock, and may read, modify and write back a range, where the ranks use several
-//! NFS clients (semantics rule 1).
+//! Whether writes lock, and may read, modify and write back a range, where every piece of a write is
+//! a request to a server: where the ranks use several NFS clients, whose caches they bypass, and on
+//! GlusterFS and CephFS through FUSE (semantics rule 1).
 //!
-//! Without a cache every piece of a write is a request to the server, so small pieces with gaps
+//! A request takes as long as moving many kilobytes, so small pieces with gaps
 //! between them are better written by reading the range, modifying it and writing it back. That
 //! loses nothing if whoever else writes there locks what it writes. So the ranks agree on it when
 //! they set views: while the view of any of them has small pieces with gaps, all their writes
@@ -57,7 +58,7 @@ pub(crate) struct Writers {
 }
 
 impl Writers {
-    /// For a file that is not shared through NFS clients.
+    /// For a file that has no flag.
     fn without_flag(handle: &dyn Handle, mode: Mode, hints: &Hints) -> Writers {
         Writers {
             may_have_lease: mode.can_read()
@@ -71,8 +72,7 @@ impl Writers {
         }
     }
 
-    /// Tells the file's other handles of this one, if several NFS clients share the file.
-    /// *Collective*.
+    /// Tells the file's other handles of this one, if its writes may lock. *Collective*.
     pub(super) fn meet(
         comm: &dyn Transport,
         handle: &dyn Handle,
@@ -80,10 +80,9 @@ impl Writers {
         sharing: &FileSharing,
         hints: &Hints,
     ) -> Result<(Writers, WriteProtocol)> {
-        let is_concerned = comm.size() > 1
-            && sharing.bypasses_caches
-            && mode.can_write()
-            && sharing.require_locks("").is_ok();
+        let are_requests = comm.size() > 1 && sharing.bypasses_caches
+            || handle.facts().file_system.rewrites_under_locks();
+        let is_concerned = are_requests && mode.can_write() && sharing.require_locks("").is_ok();
         if !is_concerned {
             let writers = Writers::without_flag(handle, mode, hints);
             return Ok((writers, WriteProtocol::Unlocked));

@@ -1,10 +1,8 @@
 //! Copies to memory that aliases the pages of a file.
 
-use std::{
-    fmt,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-};
+use std::fmt;
 
+use pario_driver::PerProcess;
 use pario_hints::{Hints, StagedCopies};
 
 use super::{measure, micros};
@@ -23,27 +21,10 @@ pub struct AliasedCopies {
 }
 
 impl AliasedCopies {
-    /// Measured when this process first needs them. Threads that do so at the same time each
-    /// measure, and the last result stays.
+    /// Measured when this process first needs them.
     pub fn of_process() -> AliasedCopies {
-        /// Both numbers, which are never both 0.
-        static MEASURED: AtomicU64 = AtomicU64::new(0);
-        let known = MEASURED.load(Relaxed);
-        if known != 0 {
-            return AliasedCopies {
-                aliased_ns: (known >> u32::BITS) as u32,
-                staged_ns: known as u32,
-            };
-        }
-        // Times that cannot be measured are equal: the direct copy is as good.
-        let equal = AliasedCopies {
-            aliased_ns: 1,
-            staged_ns: 1,
-        };
-        let measured = measure::aliased_copies().unwrap_or(equal);
-        let number = u64::from(measured.aliased_ns) << u32::BITS | u64::from(measured.staged_ns);
-        MEASURED.store(number, Relaxed);
-        measured
+        static MEASURED: PerProcess<AliasedCopies> = PerProcess::new();
+        *MEASURED.get_or_make(|| measure::aliased_copies().unwrap_or_default())
     }
 
     /// Whether data that aliases the pages of a file is better copied through a buffer.
@@ -63,6 +44,9 @@ pub fn stages_aliases(hints: &Hints) -> bool {
 
 impl fmt::Display for AliasedCopies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == AliasedCopies::default() {
+            return f.write_str("not measured: there is no file in memory");
+        }
         let (aliased, staged) = (micros(self.aliased_ns), micros(self.staged_ns));
         write!(
             f,

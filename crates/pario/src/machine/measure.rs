@@ -20,7 +20,7 @@ const MALLOC_PHASE: usize = 16;
 const STAGE_PHASE: usize = PAGE_BYTES / 4;
 
 /// The shortest of so many measurements counts: other processes only ever lengthen one.
-const REPEATS: usize = 3;
+const REPEATS: usize = 4;
 /// Calls per measurement, each to another page, and the bytes of each.
 const CALLS: u32 = 16;
 const CALL_BYTES: usize = 8;

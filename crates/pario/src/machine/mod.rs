@@ -15,8 +15,7 @@
 mod aliased_copies;
 mod measure;
 
-use std::{fmt, sync::OnceLock};
-
+use pario_driver::PerProcess;
 use pario_hints::Hints;
 use pario_transport::{Rank, Transport};
 
@@ -35,7 +34,7 @@ const CALL_BYTES_MAX: u64 = 32 << 10;
 /// How many numbers a profile has.
 const NUMBERS: usize = 3;
 
-static OF_NODE: OnceLock<MachineProfile> = OnceLock::new();
+static OF_NODE: PerProcess<MachineProfile> = PerProcess::new();
 
 /// The times of basic operations, in nanoseconds; 0 if they were not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +53,7 @@ impl MachineProfile {
 
     /// The profile of this node, measured now unless it is known.
     pub fn of_node() -> MachineProfile {
-        *OF_NODE.get_or_init(|| measure::profile().unwrap_or_default())
+        *OF_NODE.get_or_make(|| measure::profile().unwrap_or_default())
     }
 
     /// What this rank sends when it opens a file: the profile of its node if it is the node's
@@ -76,7 +75,7 @@ impl MachineProfile {
     ) {
         let own = sent(first_of_node(comm, comm.rank()));
         if own != MachineProfile::default() {
-            OF_NODE.get_or_init(|| own);
+            OF_NODE.get_or_make(|| own);
         }
         sent(Rank(0)).set(hints);
     }
@@ -122,7 +121,7 @@ impl MachineProfile {
     }
 
     /// What was measured about calls.
-    pub fn calls(&self) -> impl fmt::Display {
+    pub fn calls(&self) -> String {
         let (call, copy) = (micros(self.call_ns), micros(self.copy_ns));
         format!("a call takes {call} us, copying 32 KiB {copy} us")
     }

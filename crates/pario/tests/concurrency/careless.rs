@@ -7,7 +7,7 @@ use std::{io, ops::Range, path::Path, sync::Arc, thread, time::Duration};
 
 use pario_driver::{
     Advice, Batch, Capabilities, Completion, Direction, Driver, Facts, Handle, Latency, Lease,
-    LockMode, OpenHow, Outcome, RangeLock, SharedDescription, Suspension, WriterGroup,
+    LockMode, OpenHow, Outcome, RangeLock, SharedDescription, Suspension, WriterFlag, WriterGroup,
 };
 
 /// Long enough for another thread to be scheduled.
@@ -156,6 +156,10 @@ impl Handle for CarelessHandle {
             Locks::Kept => self.handle.writer_group(),
             Locks::Ignored => None,
         }
+    }
+
+    fn writer_flag(&self) -> io::Result<Option<WriterFlag>> {
+        self.handle.writer_flag()
     }
 
     fn facts(&self) -> &Facts {

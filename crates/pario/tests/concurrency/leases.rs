@@ -21,7 +21,7 @@ use pario_transport::{Transport, threads};
 use crate::{
     NEW, STEP_MAX,
     careless::{Careless, Locks},
-    neighbour::{Grid, write_holes, write_pieces},
+    neighbour::{self, Grid, write_holes, write_pieces},
     watchdog::Watchdog,
 };
 
@@ -83,7 +83,7 @@ fn the_test_of_leases_can_fail() {
     let forging = Careless::over(Posix::new(), Locks::Ignored);
     let mut grids = vec![(1, Grid::records(1)), (3, Grid::records(3))];
     if is_on_storage(&path) {
-        grids.push((1, Grid::blocks(1)));
+        grids.extend([(1, Grid::blocks(1)), (3, Grid::blocks(3))]);
     }
     for (ranks, grid) in grids {
         let losing = (0..20).any(|_| lost(&forging, ranks, &grid).is_some());
@@ -109,7 +109,7 @@ fn reads_of(
     let log = Log::new();
     let driver: Arc<dyn Driver> = Arc::new(WrappedDriver::new(Arc::new(Posix::new()), log.clone()));
     let results = threads::run(ranks, |comm| -> Result<()> {
-        let file = File::open_with(&comm, driver.clone(), path, NEW, &Info::new())?;
+        let file = File::open_with(&comm, driver.clone(), path, NEW, &neighbour::info())?;
         file.set_view(&grid.view(&*comm)?)?;
         write(&file, &vec![1u8; grid.bytes()])?;
         file.close()
@@ -180,7 +180,7 @@ fn ranks_share_a_lease_before_and_after_atomic_mode() {
     let grid = Grid::records(3);
     let driver: Arc<dyn Driver> = Arc::new(WrappedDriver::new(Arc::new(Posix::new()), log.clone()));
     let results = threads::run(3, |comm| -> Result<Vec<usize>> {
-        let file = File::open_with(&comm, driver.clone(), &path, NEW, &Info::new())?;
+        let file = File::open_with(&comm, driver.clone(), &path, NEW, &neighbour::info())?;
         file.set_view(&grid.view(&*comm)?)?;
         let mut reads = Vec::new();
         let mut write = |round: u8| -> Result<()> {
@@ -227,7 +227,7 @@ fn writes_through_the_next_view_are_not_lost() {
             let path = directory.path().join("file");
             let driver = Careless::over(Posix::new(), Locks::Kept);
             let results = threads::run(ranks, |comm| -> Result<Vec<u8>> {
-                let file = File::open_with(&comm, driver.clone(), &path, NEW, &Info::new())?;
+                let file = File::open_with(&comm, driver.clone(), &path, NEW, &neighbour::info())?;
                 file.set_view(&grid.view(&*comm)?)?;
                 let request = file.iwrite_at(0, vec![1u8; grid.bytes()])?;
                 file.set_view(&View::bytes())?;

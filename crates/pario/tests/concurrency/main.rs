@@ -10,6 +10,7 @@ mod disjoint;
 mod holes;
 mod leases;
 mod neighbour;
+mod requests;
 #[path = "../common/seeds.rs"]
 mod seeds;
 mod serial;
@@ -25,7 +26,7 @@ use std::{
 
 use careless::{Careless, Locks};
 use pario::{Atomicity, File, Info, Mode};
-use pario_driver::{Driver, Mapped, Memory, Posix, Uring};
+use pario_driver::{Driver, FileSystem, Mapped, Memory, Posix, Uring};
 use pario_transport::{Transport, threads};
 use seeds::seeds;
 use watchdog::Watchdog;
@@ -36,8 +37,11 @@ pub(crate) const STEP_MAX: Duration = Duration::from_secs(60);
 /// Makes a driver for one case: files in memory are the case's own.
 type Make = fn() -> Arc<dyn Driver>;
 
-const DRIVERS: [(&str, Make); 4] = [
+const DRIVERS: [(&str, Make); 5] = [
     ("posix", || Arc::new(Posix::new())),
+    ("requests", || {
+        Arc::new(Posix::new().assuming(FileSystem::Gluster))
+    }),
     ("uring", || Arc::new(Uring)),
     ("mapped", || Arc::new(Mapped)),
     ("mem", || Arc::new(Memory::separate())),

@@ -11,6 +11,12 @@ use crate::disjoint::Open;
 const HOLE: u64 = 64;
 const ROUNDS: u8 = 12;
 
+/// Hints with which the pieces of a [`Grid`] are rewritten on any machine, however busy: by default the
+/// largest extent is measured.
+pub(crate) fn info() -> Info {
+    Info::from_pairs([("pario_sieve_extent", "16384")]).unwrap()
+}
+
 /// Where the pieces of ranks and the holes between them are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
@@ -110,7 +116,7 @@ pub(crate) fn write_pieces(
     open: Open<'_>,
     grid: &Grid,
 ) -> Result<Option<String>> {
-    let file = open(comm, &Info::new())?;
+    let file = open(comm, &info())?;
     file.set_view(&grid.view(&**comm)?)?;
     let mut found = vec![0; grid.bytes()];
     let mut wrong = None;

@@ -180,7 +180,7 @@ fn killed_rank(seed: u64, prefix: &str) -> Vec<String> {
         _ => Grid::blocks(RANKS),
     };
     let work = |comm: &Arc<dyn Transport>| -> Result<Option<String>> {
-        let file = File::open(comm, &name, NEW, &Info::new())?;
+        let file = File::open(comm, &name, NEW, &neighbour::info())?;
         file.set_view(&grid.view(&**comm)?)?;
         let mut found = vec![0; grid.bytes()];
         comm.barrier()?;

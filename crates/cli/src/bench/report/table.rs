@@ -130,7 +130,7 @@ fn latency(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "microseconds per call including its set_view, and for opening and closing the file:"
+        "microseconds per call, including set_view where the workload calls it, and for opening and closing the file:"
     )?;
     let mut table = Table::of_numbers(["method", "write", "open+close", "read", "open+close"]);
     // Raw POSIX makes different calls.

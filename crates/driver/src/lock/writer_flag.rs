@@ -6,8 +6,11 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-use super::handle::LOCKS_END;
 use crate::posix::sys::{self, KernelLock};
+
+/// Range locks end here. The kernel compares lock ranges of whole programs, and
+/// other programs use single bytes beyond any data as flags.
+const LOCKS_END: u64 = 1 << 60;
 
 /// The flag is a lock on this byte, beyond those that range locks cover.
 const FLAG: Range<u64> = LOCKS_END..LOCKS_END + 1;
@@ -67,6 +70,16 @@ impl WriterFlag {
     }
 }
 
+/// The part of a range below the last byte that is locked, which keeps ranges of
+/// any size apart: offsets beyond it all conflict.
+pub(crate) fn below_end(range: &Range<u64>) -> Range<u64> {
+    let last = LOCKS_END - 1;
+    match range.is_empty() {
+        true => range.clone(),
+        false => range.start.min(last)..range.end.min(LOCKS_END),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::File;
@@ -90,6 +103,17 @@ mod tests {
         assert_eq!(third.claim().unwrap(), FlagState::Refused);
         assert_eq!(first.share().unwrap(), FlagState::Held);
         assert_eq!(third.share().unwrap(), FlagState::Held);
+    }
+
+    #[test]
+    fn ranges_end_below_the_bytes_that_are_flags() {
+        assert_eq!(below_end(&(5..9)), 5..9);
+        assert_eq!(below_end(&(0..u64::MAX)), 0..LOCKS_END);
+        assert_eq!(
+            below_end(&(u64::MAX - 1..u64::MAX)),
+            LOCKS_END - 1..LOCKS_END
+        );
+        assert!(below_end(&(7..7)).is_empty());
     }
 
     #[test]
