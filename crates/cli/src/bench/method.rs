@@ -58,8 +58,11 @@ enum Word {
     Rmw,
 }
 
-/// The default driver.
-const POSIX: &str = "posix";
+/// The default driver, unless the directory selects one.
+pub(super) const DEFAULT_DRIVER: &str = "posix";
+
+/// The driver of files in memory, whatever the directory.
+pub(super) const MEMORY: &str = "mem";
 
 /// Words other than the names of algorithms, partitions and exchanges.
 const WORDS: &[(&str, Word)] = &[
@@ -75,7 +78,7 @@ const WORDS: &[(&str, Word)] = &[
     ("rmw", Word::Rmw),
     ("uring", Word::Driver("uring")),
     ("mapped", Word::Driver("mapped")),
-    ("mem", Word::Driver("mem")),
+    (MEMORY, Word::Driver(MEMORY)),
 ];
 
 /// Methods that are compared by default, in addition to every algorithm.
@@ -187,7 +190,7 @@ impl Method {
         Method {
             name: name.to_owned(),
             calls: Calls::Collective,
-            driver: POSIX.to_owned(),
+            driver: DEFAULT_DRIVER.to_owned(),
             hints: Vec::new(),
             forced: Forced::default(),
         }
@@ -293,7 +296,7 @@ impl Method {
             (Calls::Collective, _) => Some("automatic"),
             _ => calls.map(|(name, _)| *name),
         };
-        let driver = (self.driver != POSIX).then(|| self.driver.clone());
+        let driver = (self.driver != DEFAULT_DRIVER).then(|| self.driver.clone());
         let calls = calls.map(str::to_owned).into_iter();
         calls.chain(forced).chain(driver).collect()
     }
@@ -306,7 +309,7 @@ impl Method {
     /// Whether pario could have chosen it by itself: it depends neither on a user's assurance nor
     /// on another driver.
     pub(crate) fn is_choosable(&self) -> bool {
-        self.calls != Calls::Raw && self.driver == POSIX && !self.forced.is_rmw
+        self.calls != Calls::Raw && self.driver == DEFAULT_DRIVER && !self.forced.is_rmw
     }
 }
 

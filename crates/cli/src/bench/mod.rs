@@ -151,6 +151,7 @@ fn measure_in(world: &World, options: &Options, out: &mut impl Write) -> Result<
     let targets = options.targets().map_err(Failure::Arguments)?;
     world.lead(|| check_outputs(options, &targets))?;
     let scratch = world.scratch(options.dir.as_deref())?;
+    world.lead(|| check_mounted(options, &scratch))?;
     if options.format() == Format::Table {
         world.lead(|| introduce(options, world, &scratch, out).map_err(Failure::Output))?;
     }
@@ -190,6 +191,22 @@ fn check_outputs(options: &Options, targets: &[Target]) -> Result<(), Failure> {
     let names: Vec<_> = targets.iter().map(report::plot_name).collect();
     let directory = options.svg.as_deref();
     directory.map_or(Ok(()), |directory| check_directory(directory, &names))
+}
+
+/// Fails if an option acts on files of the kernel and the directory has none.
+fn check_mounted(options: &Options, scratch: &Scratch) -> Result<(), Failure> {
+    let asked = [
+        (options.cache() == Cache::Cold, "--cold"),
+        (options.beside.is_some(), "--beside"),
+    ];
+    let asked = asked.iter().find(|(is_asked, _)| *is_asked);
+    match asked.filter(|_| !scratch.is_mounted()) {
+        None => Ok(()),
+        Some((_, option)) => Err(Failure::Arguments(format!(
+            "{option} needs a mounted directory, which {} is not",
+            scratch.parent().display()
+        ))),
+    }
 }
 
 /// Prints what follows all measurements.
@@ -233,12 +250,12 @@ fn compare(
     progress: &ProgressBar,
 ) -> Result<Comparison, Failure> {
     let job = target.job().map_err(Failure::Arguments)?;
-    let is_own = |method: &Method| method.driver == "mem" && world.kind() == Kind::Threads;
+    let is_own = |method: &Method| method.driver == method::MEMORY && world.kind() == Kind::Threads;
     let kept = match methods.iter().any(is_own) {
         true => Kept::InMemory,
         false => Kept::of(scratch),
     };
-    let mut session = Session::new(&*job, world, scratch.path(), kept, options)?;
+    let mut session = Session::new(&*job, world, scratch, kept, options)?;
     let raw = std::iter::once(Method::raw());
     let mut rows: Vec<_> = raw.chain(methods.iter().cloned()).map(Row::new).collect();
     let fitness = MethodFitness(pario::internal::plan_facts(

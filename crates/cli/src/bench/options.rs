@@ -81,7 +81,8 @@ pub(crate) struct Options {
     /// second repeat confirms the best time of each]
     #[arg(long, value_name = "NUMBER", aliases = ["repeat", "rounds"], value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: Option<u32>,
-    /// Directory for the files [default: the system's temporary directory]
+    /// Directory for the files, with its driver if it is not mounted, as in cephfs:/project [default: the system's
+    /// temporary directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// Offset of every buffer from the start of a page; malloc's large blocks have 16

@@ -1,13 +1,13 @@
 //! A job with all methods: interleaved repeats, each verified.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pario::{ErrorKind, File, Info};
 
 use super::cold;
 use super::fitness::MethodFitness;
-use super::method::{Calls, Method};
+use super::method::{self, Calls, MEMORY, Method};
 use super::options::Options;
 use super::outcome::{Outcome, Stop, calls_elapsed, elapsed, open_close_elapsed, transfer_share};
 use super::row::{Row, Side};
@@ -15,7 +15,9 @@ use super::trial::{Record, Trial};
 use super::world::World;
 use crate::failure::Failure;
 use crate::measure::capacity::{Kept, file_space};
-use crate::measure::{DIRECTIONS, Direction, Holes, Memory, Need, Share, Stored, alternating};
+use crate::measure::{
+    DIRECTIONS, Direction, Holes, Memory, Need, Scratch, Share, Stored, alternating,
+};
 use crate::workload::Job;
 
 /// Whether the kernel's cache is emptied before reads.
@@ -34,6 +36,7 @@ pub(crate) struct Session<'a> {
     memories: Vec<Mutex<Memory>>,
     /// The file that methods write; removed before each write and with the directory at the end.
     path: PathBuf,
+    scratch: &'a Scratch,
     cache: Cache,
     /// The expected contents of the file; set by the first comparison.
     stored: Option<Stored<'a>>,
@@ -44,7 +47,7 @@ impl<'a> Session<'a> {
     pub(crate) fn new(
         job: &'a dyn Job,
         world: &'a World,
-        directory: &Path,
+        scratch: &'a Scratch,
         kept: Kept,
         options: &Options,
     ) -> Result<Self, Failure> {
@@ -56,14 +59,15 @@ impl<'a> Session<'a> {
             memory.share = Share::new(rank, world.ranks(), bytes);
         }
         // All ranks check before one of them allocates any.
-        world.agree(need(&memories, world, kept).check(directory))?;
+        world.agree(need(&memories, world, kept).check_in(scratch))?;
         let mut held = (0..).zip(&mut memories).filter(|it| world.holds(it.0));
         world.agree(held.try_for_each(|(_, memory)| memory.allocate()))?;
         Ok(Session {
             job,
             world,
             memories: memories.into_iter().map(Mutex::new).collect(),
-            path: directory.join("data"),
+            path: scratch.data(),
+            scratch,
             cache: options.cache(),
             stored: None,
         })
@@ -80,9 +84,28 @@ impl<'a> Session<'a> {
         for row in rows {
             for direction in DIRECTIONS {
                 let reason = fitness.reason(&row.method, direction, &steps);
+                let reason = self.misses_mount(&row.method).or(reason);
                 row.side_mut(direction).unavailable = reason;
             }
         }
+    }
+
+    /// Why a method cannot be used in a directory that is not mounted.
+    fn misses_mount(&self, method: &Method) -> Option<String> {
+        let is_of_kernel = method.calls == Calls::Raw
+            || ![method::DEFAULT_DRIVER, MEMORY, self.scratch.driver()]
+                .contains(&method.driver.as_str());
+        let is_missing = is_of_kernel && !self.scratch.is_mounted();
+        is_missing.then(|| "it makes system calls, and the directory is not mounted".to_owned())
+    }
+
+    /// The file's name with the driver of a method; by default it is that of the directory.
+    fn name(&self, method: &Method) -> String {
+        let driver = match method.driver.as_str() {
+            method::DEFAULT_DRIVER => self.scratch.driver(),
+            driver => driver,
+        };
+        format!("{driver}:{}", self.path.display())
     }
 
     /// Runs the methods at these places once, recording times, or transfers, which raw POSIX does not
@@ -165,6 +188,7 @@ impl<'a> Session<'a> {
             job: self.job,
             method,
             path: &self.path,
+            name: &self.name(method),
             direction,
             record,
             round,
@@ -176,7 +200,7 @@ impl<'a> Session<'a> {
 
     /// Removes the file, so that every run writes a new one.
     fn remove(&self, method: &Method) -> Result<(), Failure> {
-        let name = format!("{}:{}", method.driver, self.path.display());
+        let name = self.name(method);
         let removed = self.world.lead(|| match File::delete(&name, &Info::new()) {
             Err(error) if error.kind() != ErrorKind::NoSuchFile => {
                 Err(failure(error.into(), method))
@@ -192,14 +216,16 @@ impl<'a> Session<'a> {
             // The read verifies every byte of the same file.
             return Ok(());
         }
+        let name = self.name(method);
+        let is_mounted = self.scratch.is_mounted() && method.driver != MEMORY;
         let stored = self
             .stored
             .get_or_insert_with(|| Stored::new(self.job, self.world.ranks(), Holes::Zero));
-        let fault = match method.driver.as_str() {
-            "mem" => stored
-                .check_in_memory(&self.path, round)
+        let fault = match is_mounted {
+            true => stored.check(&self.path, round)?,
+            false => stored
+                .check_by_driver(&name, round)
                 .map_err(|error| failure(error.into(), method))?,
-            _ => stored.check(&self.path, round)?,
         };
         match fault {
             None => Ok(()),

@@ -1,5 +1,7 @@
 //! A short form of every workload with every method, verified.
 
+use std::path::Path;
+
 use super::options::Options;
 use super::*;
 
@@ -16,11 +18,15 @@ fn options(line: &str) -> Options {
         .options
 }
 
-/// Runs the comparison and returns its output.
+/// Runs the comparison in a new directory and returns its output.
 fn bench(line: &str) -> Result<String, Failure> {
     let directory = tempfile::tempdir().unwrap();
+    bench_in(directory.path(), line)
+}
+
+fn bench_in(directory: &Path, line: &str) -> Result<String, Failure> {
     let mut options = options(line);
-    options.dir = Some(directory.path().to_owned());
+    options.dir = Some(directory.to_owned());
     let mut out = Vec::new();
     measure(&options, &mut out)?;
     Ok(String::from_utf8(out).unwrap())
@@ -64,6 +70,22 @@ fn simulated_nodes_exchange_by_messages() {
         let sizes = "--scale 0.01 --repeat 1 --ranks 4 --nodes 2";
         let text = bench(&format!("-w {workload} -m {methods} {sizes}")).unwrap();
         assert_eq!(verified(&text), 5, "{text}");
+    }
+}
+
+#[test]
+fn directories_without_a_mount_are_accessed_by_their_driver() {
+    let directory = Path::new("mem:/directory");
+    let sizes = "--scale 0.01 --repeats 1 --nodes 2";
+    let line = format!("-w hpio,cyclic -m automatic,independent,list+uring {sizes}");
+    let text = bench_in(directory, &line).unwrap();
+    assert_eq!(verified(&text), 2 * 2, "{text}");
+    let unfit = "not applicable: raw POSIX, list+uring: it makes system calls";
+    assert_eq!(text.matches(unfit).count(), 2, "{text}");
+    for option in ["--cold", "--beside"] {
+        let failure = bench_in(directory, option).unwrap_err().to_string();
+        let expected = format!("{option} needs a mounted directory, which mem:/directory is not");
+        assert_eq!(failure, expected);
     }
 }
 

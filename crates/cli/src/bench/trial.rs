@@ -28,6 +28,8 @@ pub(crate) struct Trial<'a> {
     pub(crate) job: &'a dyn Job,
     pub(crate) method: &'a Method,
     pub(crate) path: &'a Path,
+    /// The file's name with its driver.
+    pub(crate) name: &'a str,
     pub(crate) direction: Direction,
     pub(crate) record: Record,
     /// The round whose values the data has.
@@ -138,11 +140,6 @@ impl Trial<'_> {
         Ok(info)
     }
 
-    /// The file's name with its driver.
-    pub(crate) fn name(&self) -> String {
-        format!("{}:{}", self.method.driver, self.path.display())
-    }
-
     fn open(
         &self,
         comm: &Arc<dyn Transport>,
@@ -155,9 +152,9 @@ impl Trial<'_> {
             Direction::Read => Mode::READ_ONLY,
         };
         let Some(log) = log else {
-            return Ok(File::open(comm, self.name(), mode, info)?);
+            return Ok(File::open(comm, self.name, mode, info)?);
         };
-        let resolved = pario_driver::resolve(self.name(), None)?;
+        let resolved = pario_driver::resolve(self.name, None)?;
         let driver = Arc::new(WrappedDriver::new(resolved.driver, log.clone()));
         Ok(File::open_with(comm, driver, resolved.path, mode, info)?)
     }

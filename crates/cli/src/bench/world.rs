@@ -139,11 +139,11 @@ impl World {
 
     /// One directory for all ranks, created by the leader. Collective.
     pub(crate) fn scratch(&self, parent: Option<&Path>) -> Result<Scratch, Failure> {
-        let created = self.lead(|| Scratch::new(parent))?;
-        let path = created.as_ref().map(|it| it.path().display().to_string());
-        let path = PathBuf::from(self.broadcast(path.unwrap_or_default())?);
+        let created = self.lead(|| Scratch::by_driver(parent))?;
+        let name = created.as_ref().map(Scratch::name);
+        let name = PathBuf::from(self.broadcast(name.unwrap_or_default())?);
         // The others make sure that it is the same directory on their node.
-        self.agree(created.map_or_else(|| Scratch::join(&path), Ok))
+        self.agree(created.map_or_else(|| Scratch::join(&name), Ok))
     }
 
     /// A text of the leader.

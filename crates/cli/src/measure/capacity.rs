@@ -23,7 +23,7 @@ pub(crate) enum Kept {
 impl Kept {
     pub(crate) fn of(scratch: &Scratch) -> Kept {
         match scratch.facts().file_system {
-            FileSystem::Tmpfs => Kept::InMemory,
+            FileSystem::Tmpfs | FileSystem::Memory => Kept::InMemory,
             _ => Kept::OnStorage,
         }
     }
@@ -47,6 +47,14 @@ impl Need {
     pub(crate) fn check(&self, directory: &Path) -> Result<(), Failure> {
         self.check_space(machine::free_space(directory)?, directory)?;
         self.check_memory(pario_transport::available_memory())
+    }
+
+    /// The same for a directory that may not be mounted, whose servers are not asked for their free space.
+    pub(crate) fn check_in(&self, scratch: &Scratch) -> Result<(), Failure> {
+        match scratch.is_mounted() {
+            true => self.check(scratch.path()),
+            false => self.check_memory(pario_transport::available_memory()),
+        }
     }
 
     fn check_space(&self, free: Option<u64>, directory: &Path) -> Result<(), Failure> {

@@ -84,17 +84,16 @@ impl<'a> Stored<'a> {
         compare().map_err(Failure::storage("read", path))
     }
 
-    /// The first fault of a file of the driver `mem`, which no other program can read.
-    pub(crate) fn check_in_memory(
+    /// The first fault of a file by its name with a driver: system calls do not find it.
+    pub(crate) fn check_by_driver(
         &mut self,
-        path: &Path,
+        name: &str,
         round: u64,
     ) -> Result<Option<Fault>, pario::Error> {
-        let name = format!("mem:{}", path.display());
         let stored = Mutex::new(self);
         let compare = |comm| -> pario::Result<Option<Fault>> {
             let mut stored = stored.lock().unwrap_or_else(PoisonError::into_inner);
-            let file = pario::File::open(&comm, &name, Mode::READ_ONLY, &Info::new())?;
+            let file = pario::File::open(&comm, name, Mode::READ_ONLY, &Info::new())?;
             let read = |part: &mut [u8], at| file.read_at(at, part).map(drop);
             let fault = stored.first_fault(round, file.size()?, read)?;
             file.close()?;
@@ -271,6 +270,30 @@ mod tests {
         assert_eq!(fault(&mut stored, &file), None);
         file[255] ^= 7;
         assert!(fault(&mut stored, &file).is_some());
+    }
+
+    #[test]
+    fn files_that_are_not_mounted_are_read_by_their_driver() {
+        let job = test_job("hpio", 2, 0.0001);
+        let mut stored = Stored::new(&*job, 2, Holes::Zero);
+        let name = "mem:/stored-by-driver";
+        let write = |bytes: &[u8]| {
+            let written = threads::run(1, |comm| {
+                let mode = Mode::CREATE | Mode::WRITE_ONLY;
+                let file = pario::File::open(&comm, name, mode, &Info::new())?;
+                file.write_at(0, bytes)?;
+                file.close()
+            });
+            written.into_iter().for_each(|it| it.unwrap().unwrap());
+        };
+        let mut bytes = file(&stored);
+        write(&bytes);
+        assert_eq!(stored.check_by_driver(name, ROUND).unwrap(), None);
+        bytes[300] ^= 1;
+        write(&bytes);
+        assert!(stored.check_by_driver(name, ROUND).unwrap().is_some());
+        pario::File::delete(name, &Info::new()).unwrap();
+        assert!(stored.check_by_driver(name, ROUND).is_err());
     }
 
     #[test]

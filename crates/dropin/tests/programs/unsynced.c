@@ -1,7 +1,8 @@
 /* ranks: 1 2 4
  * What holds without MPI_File_sync: a rank sees its own writes, whichever calls made and read them, and writes of
  * disjoint bytes do not disturb each other, at whatever byte they meet. Hard where ranks have caches of their own
- * (NFS). UNSYNCED_ROUNDS sets the number of rounds; with UNSYNCED_LOCKS=0, locks between ranks must be refused.
+ * (NFS). UNSYNCED_ROUNDS sets the number of rounds; with UNSYNCED_LOCKS=0, locks between ranks must be refused;
+ * with UNSYNCED_MAP=0, files cannot be mapped, because the kernel does not have them.
  */
 #ifndef CHECK_SECONDS
 #define CHECK_SECONDS 1200
@@ -261,7 +262,8 @@ int main(int argc, char **argv) {
     const char *rounds = getenv("UNSYNCED_ROUNDS");
     pieces_at_any_byte(rounds ? atoi(rounds) : 32);
     sizes();
-    mapped_reader();
+    const char *map = getenv("UNSYNCED_MAP");
+    if (!map || atoi(map)) mapped_reader();
     const char *locks = getenv("UNSYNCED_LOCKS");
     if (!locks || atoi(locks)) shared_records();
     else refused();
