@@ -110,7 +110,8 @@ impl Machine {
                 linked.map_err(|error| cannot("make", &link, &error))?;
             }
         }
-        let unpack = "for f in \"$1\"/*.deb; do \
+        // There is nothing to unpack if everything is installed here.
+        let unpack = "shopt -s nullglob; for f in \"$1\"/*.deb; do \
                       dpkg-deb --fsys-tarfile \"$f\" | tar -x --keep-directory-symlink -C \"$2\"; rm \"$f\"; done";
         let mut command = program("bash", &["-euo", "pipefail", "-c", unpack, "unpack"]);
         command.arg(self.archives()).arg(&root);
