@@ -1,8 +1,9 @@
-//! The project's development tasks: `cargo xtask test`, `fuzz-mpi`, `ceph`, `fuse`, `nfs`, `lint`, `docs`, `hosts`,
-//! `install`.
+//! The project's development tasks: `cargo xtask test`, `fuzz-mpi`, `ceph`, `fuse`, `nfs`, `vm`, `lint`, `docs`,
+//! `hosts`, `install`.
 //!
 //! No dependencies, so that it builds in a second and on a machine with only Rust.
 
+mod artifacts;
 mod ceph;
 mod dependencies;
 mod docs;
@@ -11,6 +12,7 @@ mod hosts;
 mod install;
 mod licence;
 mod lint;
+mod machine;
 mod nfs;
 mod readme;
 mod shell;
@@ -41,6 +43,10 @@ Commands:
   nfs --run FILE [VERSION NODE...]
                 a script for bash where the tests run; by default with NFS 4.2 and nodes a and b
   nfs --rpcs    RPCs per call of some patterns on two and four nodes, with the MPI's own MPI-IO and with pario
+  vm [WORD]     tests on 9p, SMB, virtiofs and the kernel's CephFS client, each mounted twice in the virtual machine; WORD
+                selects some of them
+  vm --run FILE WORD
+                a script for bash where these tests run, with the mounts /mnt/a and /mnt/b
   hosts         install the MPIs and libraries for the tests, those from PyPI below target/hosts
   lint          formatting, clippy, rustdoc, the list of unsafe files, dependencies, generated pages
   docs          regenerate the pages that are generated from code (docs/hints.md)
@@ -80,6 +86,9 @@ fn main() -> ExitCode {
         ["nfs", "--rpcs"] => nfs::count_rpcs(),
         ["nfs", "--long"] => run_nfs(nfs::Effort::Long, ""),
         ["nfs", "--long", word] => run_nfs(nfs::Effort::Long, word),
+        ["vm"] => vm::run(""),
+        ["vm", "--run", script, word] => vm::run_script(script.as_ref(), word),
+        ["vm", word] => vm::run(word),
         ["hosts"] => hosts::install(),
         ["lint"] => lint::run(),
         ["docs"] => docs::regenerate(),

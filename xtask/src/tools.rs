@@ -66,6 +66,23 @@ pub(crate) fn cargo_fuzz() -> Outcome<std::path::PathBuf> {
     Ok(directory)
 }
 
+/// Makes sure that virtiofsd is built, and returns it. Debian 12's has no configuration space, in which a device has its
+/// name: QEMU has that itself, user-mode Linux does not.
+pub(crate) fn virtiofsd() -> Outcome<std::path::PathBuf> {
+    let tools = shell::target_directory().join("tools");
+    let command = tools.join("bin/virtiofsd");
+    if command.is_file() {
+        return Ok(command);
+    }
+    apt_install(&["libseccomp-dev", "libcap-ng-dev"])?;
+    let mut install = shell::cargo(&["install", "--quiet", "--locked", "--root"]);
+    install
+        .arg(&tools)
+        .args(["--version", "1.14.0", "virtiofsd"]);
+    shell::run(install).map_err(|error| format!("cannot install virtiofsd: {error}"))?;
+    Ok(command)
+}
+
 /// Makes sure that `c++` is installed.
 fn cxx_compiler() -> Outcome {
     if shell::succeeds(program("c++", &["--version"])) {

@@ -6,14 +6,18 @@
  *    the header is clear is in its initial state.
  * 2. It takes a process that was stopped from outside (SIGSTOP, from a batch system for example) for a broken one and
  *    panics. Such a stop is undone as soon as user-mode Linux itself runs again.
+ * 3. To the servers of its virtio devices it describes its memory in a message that always has the length for two
+ *    regions, even if there is one. virtiofsd refuses that, so the message is shortened.
  */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -98,4 +102,30 @@ pid_t waitpid(pid_t wanted, int *status, int options) {
         if (status) *status = found;
         return process;
     }
+}
+
+/* vhost-user's message SET_MEM_TABLE. */
+struct memory_table {
+    uint32_t request, flags, payload_bytes;
+    uint32_t regions, padding;
+    struct {
+        uint64_t guest_address, bytes, user_address, mapping_offset;
+    } region[];
+} __attribute__((packed));
+
+enum { SET_MEM_TABLE = 5, MESSAGE_HEADER = 12 };
+
+ssize_t sendmsg(int socket, const struct msghdr *message, int flags) {
+    struct iovec *part = message->msg_iov;
+    struct memory_table *table = message->msg_iovlen == 1 ? part->iov_base : NULL;
+    /* Descriptors of the memory are sent along. */
+    int has_table = table && message->msg_controllen && part->iov_len > sizeof *table &&
+                    table->request == SET_MEM_TABLE && table->payload_bytes + MESSAGE_HEADER == part->iov_len;
+    if (!has_table) return syscall(SYS_sendmsg, socket, message, flags);
+    size_t whole = part->iov_len, used = sizeof *table + table->regions * sizeof table->region[0];
+    table->payload_bytes = (uint32_t)used - MESSAGE_HEADER;
+    part->iov_len = used;
+    ssize_t sent = syscall(SYS_sendmsg, socket, message, flags);
+    /* The kernel takes a shorter count for a failure. */
+    return sent == (ssize_t)used ? (ssize_t)whole : sent;
 }

@@ -1,5 +1,5 @@
 //! Files on a file system whose clients are coherent, mounted twice as on two nodes: `PARIO_COHERENT_MOUNTS` names the
-//! two directories, separated by a colon. CephFS by the kernel's client, mounted with `noshare`, is one.
+//! two directories, separated by a colon. `cargo xtask vm` mounts CephFS by the kernel's client, with `noshare`.
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
 mod common;
@@ -23,7 +23,7 @@ fn mounts() -> [PathBuf; 2] {
 }
 
 #[test]
-#[ignore = "needs two coherent mounts"]
+#[ignore = "needs two mounts: cargo xtask vm"]
 fn the_drivers_conform() {
     let plain = OpenHow::new(Access::ReadWrite);
     let pool = plain.clone().asynchronous(AsyncMethod::Pool);
@@ -40,7 +40,7 @@ fn the_drivers_conform() {
 /// A client that has read to the end of the file and does not know yet that another has extended it may return fewer
 /// bytes than there are, once.
 #[test]
-#[ignore = "needs two coherent mounts"]
+#[ignore = "needs two mounts: cargo xtask vm"]
 fn reads_across_an_old_end_are_complete() {
     const ROUNDS: usize = 60;
     const STEP: usize = 7001;
@@ -79,7 +79,7 @@ fn reads_across_an_old_end_are_complete() {
 
 /// Ranks on two mounts see each other's bytes, without anything that is needed where caches are not coherent.
 #[test]
-#[ignore = "needs two coherent mounts"]
+#[ignore = "needs two mounts: cargo xtask vm"]
 fn ranks_on_two_mounts_see_each_other() {
     let mounts = mounts();
     let data = |rank: u32, round: u8| vec![rank as u8 * 16 + round + 1; PIECE * PIECES];

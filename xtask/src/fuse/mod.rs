@@ -7,6 +7,7 @@ mod sshfs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::artifacts;
 use crate::shell::{self, Outcome, cargo};
 use crate::tools;
 use mount::Mount;
@@ -46,7 +47,10 @@ fn install() -> Outcome {
 }
 
 fn test_two_mounts(mounts: &[Mount; 2]) -> Outcome {
-    shell::run(tests_of_two_mounts(mounts))
+    shell::run(tests_of_two_mounts(mounts))?;
+    let mut programs = artifacts::mounted_programs(artifacts::MOUNTED)?;
+    programs.env("PARIO_FUSE_MOUNTS", both(mounts));
+    shell::run(programs)
 }
 
 /// The tests of ranks on one of two mounts and on both.

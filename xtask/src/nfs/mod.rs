@@ -1,14 +1,17 @@
 //! `cargo xtask nfs`: pario on a real NFS server with several client nodes, in a virtual machine.
 
 mod mpi;
+mod nodes;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::shell::{self, Outcome, cargo};
-use crate::vm::{Machine, Nodes};
+use crate::artifacts;
+use crate::machine::{Machine, PARTS};
+use crate::shell::Outcome;
 use mpi::{MPIS, Mpi};
+use nodes::Nodes;
 
 /// How much to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,9 +45,6 @@ const PART_SECONDS: u32 = 1200;
 /// For everything in a machine.
 const TIME_LIMIT: Duration = Duration::from_secs(3600);
 const LONG_TIME_LIMIT: Duration = Duration::from_secs(4 * 3600);
-
-/// Shell functions of the scripts.
-const PARTS: &str = include_str!("../../vm/parts.sh");
 
 /// Rounds of `unsynced`: of most runs, and of the long ones, one per machine.
 const ROUNDS: u32 = 4;
@@ -104,10 +104,8 @@ impl From<String> for Unable {
 pub(crate) fn run_script(script: &Path, version: &str, names: &str) -> Outcome {
     let text = fs::read_to_string(script)
         .map_err(|error| format!("cannot read {}: {error}", script.display()))?;
-    print!(
-        "{}",
-        Machine::prepare()?.run(&nodes(version, names, &text))?
-    );
+    let machine = nodes::prepare()?;
+    print!("{}", nodes(version, names, &text).run(&machine)?);
     Ok(())
 }
 
@@ -124,8 +122,8 @@ fn nodes<'a>(version: &'a str, names: &'a str, script: &'a str) -> Nodes<'a> {
 
 /// Counts RPCs of some patterns with the MPI's own MPI-IO and with pario on two and four nodes, and prints them.
 pub(crate) fn count_rpcs() -> Outcome {
-    let machine = Machine::prepare()?;
-    let library = build_library()?;
+    let machine = nodes::prepare()?;
+    let library = artifacts::library()?;
     let counter = Mpi::Mpich.compile("xtask/vm/rpcs.c")?;
     let counter = counter.display();
     for names in ["a b", "a b c d"] {
@@ -138,14 +136,9 @@ pub(crate) fn count_rpcs() -> Outcome {
              echo \"the MPI's own MPI-IO:\"\n{own} {counter} /nfs/own\n\
              echo pario:\n{pario} {counter} /nfs/pario 2>/dev/null\n"
         );
-        print!("{}", machine.run(&nodes("4.2", names, &script))?);
+        print!("{}", nodes("4.2", names, &script).run(&machine)?);
     }
     Ok(())
-}
-
-fn build_library() -> Outcome<PathBuf> {
-    shell::run(cargo(&["build", "--release", "--package", "pario-dropin"]))?;
-    Ok(shell::target_directory().join("release/libpario.so"))
 }
 
 impl Setup {
@@ -157,7 +150,7 @@ impl Setup {
 
 /// Runs the tests in the machines whose names contain a word, and prints what they print.
 pub(crate) fn run(effort: Effort, word: &str) -> Result<(), Unable> {
-    let machine = Machine::prepare().map_err(Unable::NoMachine)?;
+    let machine = nodes::prepare().map_err(Unable::NoMachine)?;
     let tests = Tests::build(effort)?;
     let more: &[Setup] = match effort {
         Effort::Normal => &[],
@@ -167,7 +160,7 @@ pub(crate) fn run(effort: Effort, word: &str) -> Result<(), Unable> {
     let setups = SETUPS.iter().chain(more);
     for setup in setups.filter(|it| it.name().contains(word)) {
         println!("{}", setup.name());
-        let output = machine.run(&Nodes {
+        let nodes = Nodes {
             version: setup.version,
             export: setup.export,
             mount_options: setup.mount_options,
@@ -177,8 +170,8 @@ pub(crate) fn run(effort: Effort, word: &str) -> Result<(), Unable> {
                 Effort::Normal => TIME_LIMIT,
                 Effort::Long => LONG_TIME_LIMIT,
             },
-        });
-        match output {
+        };
+        match nodes.run(&machine) {
             Ok(output) => print!("{output}"),
             Err(failure) => {
                 println!("{failure}");
@@ -207,10 +200,10 @@ impl Tests {
             }
         }
         Ok(Tests {
-            library: build_library()?,
+            library: artifacts::library()?,
             programs: compiled,
             restarts: Mpi::Mpich.compile("xtask/vm/restarts.c")?,
-            two_mounts: test_program("pario", "two_mounts")?,
+            two_mounts: artifacts::test_program("pario", "two_mounts")?,
         })
     }
 
@@ -293,18 +286,4 @@ impl Tests {
             self.restarts.display(),
         )
     }
-}
-
-/// Builds a test of a package and returns its program.
-fn test_program(package: &str, name: &str) -> Outcome<PathBuf> {
-    let arguments = ["test", "--no-run", "--package", package, "--test", name];
-    let mut command = cargo(&arguments);
-    command.arg("--message-format=json");
-    let messages = shell::output(command)?;
-    let mut quoted = messages.lines().filter_map(|line| {
-        let (_, rest) = line.split_once("\"executable\":\"")?;
-        Some(rest.split_once('"')?.0)
-    });
-    let program = quoted.next_back().map(PathBuf::from);
-    program.ok_or_else(|| format!("cargo did not name the program of the test {name}"))
 }

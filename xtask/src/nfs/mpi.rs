@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::machine::Machine;
 use crate::shell::{self, Outcome, program};
-use crate::vm::Machine;
 
 pub(super) const MPIS: [Mpi; 2] = [Mpi::Mpich, Mpi::OpenMpi];
 

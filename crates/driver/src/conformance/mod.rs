@@ -21,7 +21,7 @@ mod sizes;
 mod subject;
 mod transfers;
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Instant};
 
 use crate::{Access, Driver, OpenHow};
 use subject::Subject;
@@ -76,14 +76,17 @@ impl Suite {
         self
     }
 
-    /// Runs all checks.
+    /// Runs all checks, and prints what each of them took.
     ///
     /// # Panics
     /// If the driver fails one.
     pub fn run(&self) {
         let checks = CHECKS.iter().copied().flatten();
         for (name, check) in checks.filter(|(name, _)| !self.omitted.contains(name)) {
+            let started = Instant::now();
+            print!("{name}: ");
             check(&self.subject.named(name));
+            println!("{:.1} s", started.elapsed().as_secs_f64());
         }
     }
 }

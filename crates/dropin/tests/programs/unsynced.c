@@ -194,7 +194,9 @@ static void mapped_reader(void) {
     CHECK_OK(MPI_File_set_size(file, LEN));
     int fd = open(path, O_RDONLY);
     if (fd >= 0) map = mmap(NULL, LEN, PROT_READ, MAP_SHARED, fd, 0);
-    CHECK(map != MAP_FAILED, "cannot map the file: %s", strerror(errno));
+    /* virtiofs with `cache=never` has no mappings. */
+    if (map == MAP_FAILED && errno == ENODEV) check_skip("mapped reader", strerror(errno));
+    else CHECK(map != MAP_FAILED, "cannot map the file: %s", strerror(errno));
     for (int round = 1; round <= 5; round++) {
         volatile unsigned char touched = 0;
         for (int at = 0; map != MAP_FAILED && at < LEN; at += 1000) touched = map[at];

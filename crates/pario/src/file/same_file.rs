@@ -129,16 +129,8 @@ impl Check<'_> {
             // If that fails, the file only has an unusual time of last access.
             let _ = self.handle.set_access_time(before);
         }
-        let missing = all.iter().position(|found| found.as_slice() == [0]);
-        // sshfs keeps attributes for 20 s, whatever the kernel requests.
         let file_system = &self.handle.facts().file_system;
-        let may_be_late = matches!(file_system, FileSystem::Fuse { subtype } if subtype == "sshfs");
-        Ok(match missing {
-            Some(_) if may_be_late => Finding::Unknown,
-            Some(rank) => Finding::Different(Rank(rank as u32)),
-            None if all.iter().any(Vec::is_empty) => Finding::Unknown,
-            None => Finding::Same,
-        })
+        Ok(judge(&all, keeps_attributes(file_system)))
     }
 
     /// A time that no other file has: a random one in the past months, in whole seconds because
@@ -151,6 +143,29 @@ impl Check<'_> {
         let mark = i64::try_from(now.saturating_sub(ago)).unwrap_or(0);
         self.handle.set_access_time(mark)?;
         Ok(mark)
+    }
+}
+
+/// What the ranks' answers mean: whether they found the mark, or nothing if they could not look.
+fn judge(found: &[Vec<u8>], may_be_late: bool) -> Finding {
+    match found.iter().position(|found| found.as_slice() == [0]) {
+        // The file system does not show the mark at all: SMB's client shows no access time before that of the last
+        // change.
+        Some(0) => Finding::Unknown,
+        Some(_) if may_be_late => Finding::Unknown,
+        Some(rank) => Finding::Different(Rank(rank as u32)),
+        None if found.iter().any(Vec::is_empty) => Finding::Unknown,
+        None => Finding::Same,
+    }
+}
+
+/// Whether a client may return an old access time, whatever the kernel requests: sshfs does for 20 s, 9p with
+/// `cache=loose` always.
+fn keeps_attributes(file_system: &FileSystem) -> bool {
+    match file_system {
+        FileSystem::Fuse { subtype } => subtype == "sshfs",
+        FileSystem::HostShare => true,
+        _ => false,
     }
 }
 
@@ -216,9 +231,22 @@ mod tests {
         let different = (Finding::Different(Rank(2)), 1_000_000);
         assert_eq!(probe(&["a", "a", "b"]), [different; 3]);
         let subtype = "sshfs".to_owned();
-        let late = Posix::new().assuming(FileSystem::Fuse { subtype });
-        let unknown = (Finding::Unknown, 1_000_000);
-        assert_eq!(probe_on(&late, &["a", "b"]), [unknown; 2]);
+        for late in [FileSystem::Fuse { subtype }, FileSystem::HostShare] {
+            let late = Posix::new().assuming(late);
+            let unknown = (Finding::Unknown, 1_000_000);
+            assert_eq!(probe_on(&late, &["a", "b"]), [unknown; 2]);
+        }
+    }
+
+    /// Ranks on two mounts of SMB got an error that their file was another one on rank 0 and rank 0.
+    #[test]
+    fn a_mark_that_nobody_sees_proves_nothing() {
+        let [seen, unseen] = [vec![1], vec![0]];
+        let all = [unseen.clone(), unseen.clone()];
+        assert_eq!(judge(&all, false), Finding::Unknown);
+        let all = [seen.clone(), unseen];
+        assert_eq!(judge(&all, false), Finding::Different(Rank(1)));
+        assert_eq!(judge(&[seen.clone(), seen], false), Finding::Same);
     }
 
     #[test]

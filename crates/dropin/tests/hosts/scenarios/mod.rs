@@ -10,6 +10,7 @@ mod faults;
 mod killed;
 mod memory;
 mod mixed;
+mod mounted;
 pub(crate) mod mounts;
 mod network;
 mod nodes;
@@ -46,6 +47,7 @@ pub(crate) fn trials(run: &Arc<Run>) -> Vec<Trial> {
     trials.extend(faults::trials(run));
     trials.extend(cycles::trials(run));
     trials.extend(cephfs::trials(run));
+    trials.extend(mounted::trials(run));
     trials
 }
 

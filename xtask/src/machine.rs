@@ -1,5 +1,5 @@
-//! A virtual machine with an NFS server and several nodes, without KVM, image or root: Debian's user-mode Linux, which
-//! runs a kernel as a process on this machine's own files.
+//! A virtual machine without KVM, image or root: Debian's user-mode Linux, which runs a kernel as a process on this
+//! machine's own files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,8 @@ use std::time::Duration;
 use crate::shell::{self, Outcome, program};
 use crate::tools;
 
-/// Debian's packages in the machine; what they depend on comes along unless it is installed here.
-const PACKAGES: [&str; 5] = [
-    "user-mode-linux",
-    "busybox-static",
-    "nfs-kernel-server",
-    "nfs-common",
-    "rpcbind",
-];
+/// Debian's packages that every machine needs.
+const PACKAGES: [&str; 2] = ["user-mode-linux", "busybox-static"];
 
 /// The scripts that run inside, and the names they have there.
 const SCRIPTS: [(&str, &str); 3] = [
@@ -24,6 +18,9 @@ const SCRIPTS: [(&str, &str); 3] = [
     ("guest.sh", include_str!("../vm/guest.sh")),
     ("on.sh", include_str!("../vm/on.sh")),
 ];
+
+/// Shell functions of tests.
+pub(crate) const PARTS: &str = include_str!("../vm/parts.sh");
 
 /// Libraries that are preloaded: into user-mode Linux, and into ranks of MPICH.
 const PRELOAD: (&str, &str) = ("preload", include_str!("../vm/preload.c"));
@@ -34,34 +31,38 @@ pub(crate) struct Machine {
     directory: PathBuf,
 }
 
-/// An NFS server and its clients, and what to run on them.
-pub(crate) struct Nodes<'a> {
-    /// `3`, `4.2`.
-    pub(crate) version: &'a str,
-    /// The exported file system: `tmpfs`, `ext4`.
-    pub(crate) export: &'a str,
-    /// Further mount options, each after a comma.
-    pub(crate) mount_options: &'a str,
-    /// Names of the nodes, separated by blanks.
-    pub(crate) names: &'a str,
-    /// A script for bash.
+/// What runs in a machine. All scripts are for bash.
+pub(crate) struct Guest<'a> {
+    /// Variables of the scripts.
+    pub(crate) settings: &'a [(&'a str, &'a str)],
+    /// Starts servers and mounts file systems.
+    pub(crate) setup: &'a str,
+    /// Devices and other arguments of the kernel.
+    pub(crate) devices: &'a [String],
+    /// Its output is the result.
     pub(crate) script: &'a str,
     pub(crate) time_limit: Duration,
 }
 
 impl Machine {
-    /// Downloads and unpacks what is missing. The error says why there can be no machine here.
-    pub(crate) fn prepare() -> Outcome<Machine> {
+    /// Downloads and unpacks what is missing of the packages, and those that they depend on unless they are installed
+    /// here. The error says why there can be no machine here.
+    pub(crate) fn prepare(packages: &[&str]) -> Outcome<Machine> {
         if !cfg!(target_arch = "x86_64") {
             return Err("user-mode Linux runs on x86-64 only".into());
         }
         let directory = shell::target_directory().join("vm");
         let machine = Machine { directory };
+        let packages = [&PACKAGES[..], packages].concat();
         let complete = machine.directory.join("complete");
-        if !complete.exists() {
-            machine.download()?;
+        let unpacked = fs::read_to_string(&complete).unwrap_or_default();
+        let is_missing = |name: &&&str| !unpacked.lines().any(|line| line == **name);
+        let missing: Vec<&str> = packages.iter().filter(is_missing).copied().collect();
+        if !missing.is_empty() {
+            machine.download(&missing)?;
             machine.unpack()?;
-            fs::write(&complete, "").map_err(|error| cannot("write", &complete, &error))?;
+            let text = format!("{unpacked}{}\n", missing.join("\n"));
+            fs::write(&complete, text).map_err(|error| cannot("write", &complete, &error))?;
         }
         machine.compile()?;
         Ok(machine)
@@ -91,10 +92,10 @@ impl Machine {
         self.library(FINALIZE)
     }
 
-    fn download(&self) -> Outcome {
+    fn download(&self, packages: &[&str]) -> Outcome {
         let partial = self.archives().join("partial");
         fs::create_dir_all(&partial).map_err(|error| cannot("make", &partial, &error))?;
-        tools::apt_download(&PACKAGES, &self.archives())
+        tools::apt_download(packages, &self.archives())
     }
 
     /// Unpacks as if installed: Debian's `/lib` is a link to `/usr/lib`.
@@ -109,8 +110,9 @@ impl Machine {
                 linked.map_err(|error| cannot("make", &link, &error))?;
             }
         }
-        let unpack = "for f in \"$1\"/*.deb; do \
-                      dpkg-deb --fsys-tarfile \"$f\" | tar -x --keep-directory-symlink -C \"$2\"; done";
+        // There is nothing to unpack if everything is installed here.
+        let unpack = "shopt -s nullglob; for f in \"$1\"/*.deb; do \
+                      dpkg-deb --fsys-tarfile \"$f\" | tar -x --keep-directory-symlink -C \"$2\"; rm \"$f\"; done";
         let mut command = program("bash", &["-euo", "pipefail", "-c", unpack, "unpack"]);
         command.arg(self.archives()).arg(&root);
         shell::run(command)?;
@@ -133,31 +135,30 @@ impl Machine {
         Ok(())
     }
 
-    /// Runs a script on nodes and returns what it printed.
-    pub(crate) fn run(&self, nodes: &Nodes<'_>) -> Outcome<String> {
+    /// Runs a guest and returns what its script printed.
+    pub(crate) fn run(&self, guest: &Guest<'_>) -> Outcome<String> {
         let run = self.directory.join(format!("run-{}", std::process::id()));
         fs::create_dir_all(&run).map_err(|error| cannot("make", &run, &error))?;
-        let result = self.run_in(&run, nodes);
+        let result = self.run_in(&run, guest);
         // Nothing in it is needed any more.
         let _ = fs::remove_dir_all(&run);
         result
     }
 
-    fn run_in(&self, run: &Path, nodes: &Nodes<'_>) -> Outcome<String> {
-        let settings = format!(
-            "VERSION={}\nEXPORT={}\nMOUNT_OPTIONS={}\nNODES='{}'\n",
-            nodes.version, nodes.export, nodes.mount_options, nodes.names
-        );
+    fn run_in(&self, run: &Path, guest: &Guest<'_>) -> Outcome<String> {
+        let setting = |(name, value): &(&str, &str)| format!("{name}='{value}'\n");
+        let settings: String = guest.settings.iter().map(setting).collect();
         let files = [
             ("settings", settings.as_str()),
-            ("command.sh", nodes.script),
+            ("setup.sh", guest.setup),
+            ("command.sh", guest.script),
         ];
         for (name, text) in SCRIPTS.iter().copied().chain(files) {
             let path = run.join(name);
             fs::write(&path, text).map_err(|error| cannot("write", &path, &error))?;
         }
         let console = run.join("console");
-        let ended = self.boot(run, &console, nodes.time_limit)?;
+        let ended = self.boot(run, &console, guest)?;
         let output = fs::read_to_string(run.join("output")).unwrap_or_default();
         let status = fs::read_to_string(run.join("status")).unwrap_or_default();
         match status.trim() {
@@ -174,7 +175,7 @@ impl Machine {
         }
     }
 
-    fn boot(&self, run: &Path, console: &Path, limit: Duration) -> Outcome<String> {
+    fn boot(&self, run: &Path, console: &Path, guest: &Guest<'_>) -> Outcome<String> {
         let busybox = self.find("bin/busybox")?;
         let console =
             fs::File::create(console).map_err(|error| cannot("write", console, &error))?;
@@ -183,10 +184,12 @@ impl Machine {
             .map_err(|error| format!("cannot share the console: {error}"))?;
         let mut command = Command::new("timeout");
         command
-            .args(["--kill-after=5", &limit.as_secs().to_string()])
+            .arg("--kill-after=5")
+            .arg(guest.time_limit.as_secs().to_string())
             .arg(self.find("usr/bin/linux.uml")?)
             .args(["mem=2G", "rootfstype=hostfs", "rootflags=/", "ro", "quiet"])
             .args(["panic=1", "con=null", "con0=null,fd:1", "ssl=null"])
+            .args(guest.devices)
             .args([
                 format!("uml_dir={}/", run.display()),
                 format!("init={}", busybox.display()),
