@@ -75,7 +75,8 @@ fn unmet_requirements(mount: &Path) -> Vec<&'static str> {
     unmet
 }
 
-/// In user-mode Linux 6.1, the io_uring of a forked child does not work, on any file system.
+/// In user-mode Linux 6.1, a forked child's operations through io_uring hung or failed, on ext4 too. The cause is not
+/// known.
 fn is_user_mode_linux() -> bool {
     let processors = fs::read_to_string("/proc/cpuinfo");
     processors.is_ok_and(|text| text.contains("User Mode Linux"))
