@@ -165,7 +165,7 @@ fn waiting_is_bounded(transport: &Arc<dyn Transport>) -> Result<()> {
         visits.set(visits.get() + 1);
         transport.progress()
     };
-    let bound = Duration::from_millis(30);
+    let bound = Duration::from_millis(150);
     let waiter = Waiter::new(&progress).backoff(Backoff {
         give_up_after: Some(bound),
         ..Backoff::DEFAULT
