@@ -1,12 +1,9 @@
 //! Whether processes that see a file through several page caches see the same
 //! bytes, and what it takes if they do not.
 
-use std::{io, os::fd::BorrowedFd};
-
 use crate::{
     Coherence, FileSystem, LockReach,
     identity::{is_local, running_kernel},
-    posix::sys,
 };
 
 /// How one process sees the file system of a file, for comparison with what
@@ -57,15 +54,15 @@ pub enum Sharing {
 
 impl MountView {
     pub(crate) fn new(
-        fd: BorrowedFd<'_>,
+        device: u64,
         file_system: &FileSystem,
         coherence: Coherence,
         locks: LockReach,
         source: String,
-    ) -> io::Result<MountView> {
-        Ok(MountView {
+    ) -> MountView {
+        MountView {
             kernel: running_kernel(),
-            device: sys::identity(fd)?.device,
+            device,
             locks,
             trait_of_mount: match file_system {
                 FileSystem::Nfs => Trait::Nfs,
@@ -75,7 +72,7 @@ impl MountView {
             },
             kind: file_system.to_string(),
             source,
-        })
+        }
     }
 
     /// Whom range locks exclude.
@@ -188,13 +185,10 @@ mod tests {
     use super::*;
 
     fn view(kernel: u64, device: u64, kind: FileSystem, source: &str) -> MountView {
-        let any = std::fs::File::open("/").unwrap();
-        let fd = std::os::fd::AsFd::as_fd(&any);
         let (coherence, locks) = (kind.coherence(), LockReach::Everywhere);
         MountView {
             kernel,
-            device,
-            ..MountView::new(fd, &kind, coherence, locks, source.to_owned()).unwrap()
+            ..MountView::new(device, &kind, coherence, locks, source.to_owned())
         }
     }
 

@@ -121,11 +121,14 @@ pub(crate) fn meet(
         return Ok(None);
     }
     // A rank on its own has one cache.
-    let doubt = host.comm_size(comm)? > 1 && {
-        let is_root = host.comm_rank(comm)? == ROOT.index();
-        let mount = mount_seen_before_open(path, is_root);
-        mount.is_none_or(|mount| !mount.is_coherent())
+    let is_alone = host.comm_size(comm)? == 1;
+    let is_root = host.comm_rank(comm)? == ROOT.index();
+    let seen = match is_alone {
+        true => None,
+        false => mount_seen_before_open(path, is_root),
     };
+    let is_coherent = seen.as_ref().is_some_and(MountView::is_coherent);
+    let doubt = !is_alone && !is_coherent;
     let met = MpiTransport::meet(host, comm, |_| reason(doubt, path, hints) as u64);
     let Some(met) = met.map_err(engine::Error::from)? else {
         return Ok(None);
@@ -136,7 +139,7 @@ pub(crate) fn meet(
         .find(|it| *it as u64 == met.greatest);
     let reason = reason.unwrap_or(Reason::None);
     let warning = match reason {
-        Reason::Doubtful => incoherence(&**transport, path, hints)?.map(|why| {
+        Reason::Doubtful => incoherence(&**transport, path, hints, seen)?.map(|why| {
             let path = path.display();
             format!("{path}: {why}: the file is left to the MPI's own MPI-IO")
         }),
@@ -162,19 +165,30 @@ fn mount_seen_before_open(path: &Path, is_root: bool) -> Option<MountView> {
     seen.ok()
 }
 
-/// Why what one rank writes could be lost or hidden from others, if it could. *Collective*; what
-/// rank 0 asks for counts, and where the name leads on rank 0.
+/// Why what one rank writes could be lost or hidden from others, if it could. `seen` is how this
+/// rank sees the file before it is opened. *Collective*; what rank 0 asks for counts, and where
+/// the name leads on rank 0.
 fn incoherence(
     transport: &dyn Transport,
     path: &Path,
     hints: &Info,
+    seen: Option<MountView>,
 ) -> Result<Option<String>, Failure> {
-    let told = match transport.rank() {
-        ROOT => vec![
-            u8::from(leads_elsewhere(path)),
-            u8::from(needs_no_mount(path, hints)),
-        ],
-        _ => Vec::new(),
+    let is_root = transport.rank() == ROOT;
+    let (file, directory) = match is_root {
+        true => (seen, mount_of_directory(path).ok()),
+        false => (None, seen),
+    };
+    let told = match is_root {
+        true => {
+            // Whether it is an existing file on another mount than its directory.
+            let leads_elsewhere = file.is_some() && directory.is_some() && file != directory;
+            vec![
+                u8::from(leads_elsewhere),
+                u8::from(needs_no_mount(path, hints)),
+            ]
+        }
+        false => Vec::new(),
     };
     let told = transport.broadcast(ROOT, told);
     let told = told.map_err(engine::Error::from)?;
@@ -183,10 +197,10 @@ fn incoherence(
         return Ok(None);
     }
     let mine = match leads_elsewhere {
-        true => mount_of(path),
-        false => mount_of_directory(path),
+        true => file.or_else(|| mount_of(path).ok()),
+        false => directory,
     };
-    let mine = mine.map_or_else(|_| Vec::new(), |view| view.to_wire());
+    let mine = mine.map_or_else(Vec::new, |view| view.to_wire());
     let all = transport.all_gather(&mine).map_err(engine::Error::from)?;
     let views = all.iter().map(|wire| MountView::from_wire(wire));
     let views: Option<Vec<_>> = views.collect();
@@ -196,14 +210,6 @@ fn incoherence(
         // the file reports why.
         Some(_) | None => None,
     })
-}
-
-/// Whether the name is that of an existing file on another mount than its directory.
-fn leads_elsewhere(path: &Path) -> bool {
-    match (mount_of(path), mount_of_directory(path)) {
-        (Ok(file), Ok(directory)) => file != directory,
-        _ => false,
-    }
 }
 
 /// Whether the driver that the name or the hints select does not go through the kernel's mounts.

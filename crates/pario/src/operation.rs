@@ -335,6 +335,12 @@ impl Operation {
         self.call.direction == Direction::Write && self.settings.locks_writes()
     }
 
+    /// Whether a lock is a request to a server. The same on all ranks.
+    pub(crate) fn locks_by_requests(&self) -> bool {
+        self.file.sharing.bypasses_caches
+            || self.handle().facts().file_system.rewrites_under_locks()
+    }
+
     /// The lock that moving data of a range needs, if any.
     pub(crate) fn lock_range(&self, range: Range<u64>) -> io::Result<Option<RangeLock>> {
         match self.locks_writes() {

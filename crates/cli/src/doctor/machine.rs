@@ -99,7 +99,7 @@ fn memfd() -> Finding {
 /// What was measured about pages.
 fn page_costs() -> String {
     let micros = |time: Duration| format!("{:.2} us", time.as_nanos() as f64 / 1e3);
-    pario_driver::page_costs().map_or_else(
+    pario_driver::page_costs().as_ref().map_or_else(
         |error| format!("not measured: {error}"),
         |costs| {
             let stored = micros(costs.stored);
@@ -112,11 +112,6 @@ fn page_costs() -> String {
 /// What depends on the processor: measured, unless hints in the environment set it.
 fn profile() -> Vec<Finding> {
     let profile = MachineProfile::of_node();
-    if profile.call_bytes().is_none() {
-        let found =
-            "not measured, for want of a file in memory: the defaults of the hints are used";
-        return vec![Finding::note("calls and copies", found)];
-    }
     let mut hints = facts::hints(&[]).map_or_else(|_| Hints::default(), |(hints, _)| hints);
     profile.set(&mut hints);
     let source = |name: &str| facts::source(&hints, name);
@@ -135,7 +130,7 @@ fn profile() -> Vec<Finding> {
                 source("pario_call_bytes"),
             ),
         )
-        .remark(profile.calls().to_string())
+        .remark(profile.calls())
         .remark(format!(
             "pieces and gaps are sieved up to {} bytes (pario_sieve_extent, {})",
             hints.sieve_extent(),

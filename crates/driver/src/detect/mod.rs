@@ -19,6 +19,7 @@ use crate::{
 };
 use locks::Guarantees;
 pub(crate) use mounts::Mount;
+use mounts::Mounted;
 pub(crate) use placement::find as placement;
 
 /// What was detected about an open file.
@@ -138,6 +139,7 @@ struct Found {
     /// 0 if it is not known.
     block_size: u64,
     direct_alignment: Option<u64>,
+    device: u64,
 }
 
 impl Found {
@@ -146,7 +148,13 @@ impl Found {
         let guarantees = self.guarantees(&self.file_system, fd, &control);
         let source = self.source();
         let Guarantees { coherence, locks } = guarantees;
-        MountView::new(fd, &self.file_system, coherence, locks, source)
+        // Kernels before 4.11 report it in `stat` only.
+        let device = match self.device {
+            0 => sys::identity(fd)?.device,
+            known => known,
+        };
+        let kind = &self.file_system;
+        Ok(MountView::new(device, kind, coherence, locks, source))
     }
 
     fn source(&self) -> String {
@@ -166,16 +174,16 @@ impl Found {
 }
 
 fn find(fd: BorrowedFd<'_>) -> io::Result<Found> {
-    let magic = sys::magic(fd)?;
     // Kernels before 4.11 have no statx; only the mount point is missing then.
     let extended = sys::extended(fd).unwrap_or_default();
-    let mount = mounts::with_number(extended.mount, magic);
+    let Mounted { magic, mount } = mounts::of_file(fd, &extended)?;
     let kind = mount.as_ref().map_or("", |mount| &mount.kind);
     let alignment = u64::from(extended.direct_memory.max(extended.direct_offset));
     Ok(Found {
         file_system: kind::classify(magic, kind),
         mount,
         block_size: extended.block_size,
+        device: extended.device,
         // Whole pages, so that a direct transfer never shares a page of the
         // cache with a neighbour's buffered one.
         direct_alignment: (alignment > 0).then(|| alignment.max(sys::page_size())),

@@ -1,16 +1,28 @@
-//! The mount table, `/proc/self/mountinfo`.
+//! The mount table, `/proc/self/mountinfo`, and what is known about its file systems.
+//!
+//! Asking for the kind of a file system is a request to the server of many. So the answers are
+//! kept until the kernel reports that the table has changed: then a mount number may stand for
+//! another file system.
 
 use std::{
     collections::HashMap,
     ffi::OsString,
     fs::File,
-    io::Read,
-    os::unix::ffi::OsStringExt,
+    io::{self, Read},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::ffi::OsStringExt,
+    },
     path::PathBuf,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::per_process::PerProcess;
+use crate::{
+    per_process::PerProcess,
+    posix::sys::{self, Extended},
+};
+
+const TABLE: &str = "/proc/self/mountinfo";
 
 /// The length of a usual table.
 const TABLE_BYTES: usize = 32 << 10;
@@ -44,28 +56,68 @@ impl Mount {
     }
 }
 
-/// Mounts looked up so far, by mount number and magic number: mount numbers are
-/// reused after an unmount.
-static KNOWN: PerProcess<Mutex<HashMap<(u64, u32), Mount>>> = PerProcess::new();
+/// A mounted file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mounted {
+    pub(super) magic: u32,
+    /// Its line of the table, if it has one.
+    pub(super) mount: Option<Mount>,
+}
 
-/// The mount with this number and a file system with this magic number, if the
-/// table has it. The table is read once per mount, since it is long on large
-/// machines and files are opened often.
-pub(super) fn with_number(number: u64, magic: u32) -> Option<Mount> {
-    let known = KNOWN.get_or_make(Mutex::default);
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(mount) = known.get(&(number, magic)) {
-        return Some(mount.clone());
+/// The file systems looked up since the table last changed.
+#[derive(Debug)]
+struct Known {
+    /// Open to learn of changes; nothing is kept without it.
+    table: Option<File>,
+    /// By mount number and device.
+    mounted: HashMap<(u64, u64), Mounted>,
+}
+
+static KNOWN: PerProcess<Mutex<Known>> = PerProcess::new();
+
+impl Known {
+    fn lock() -> MutexGuard<'static, Known> {
+        let known = KNOWN.get_or_make(|| {
+            Mutex::new(Known {
+                table: File::open(TABLE).ok(),
+                mounted: HashMap::new(),
+            })
+        });
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_current = known.table.as_ref().is_some_and(|table| {
+            // The kernel reports a change once.
+            matches!(sys::has_exception(table.as_fd()), Ok(false))
+        });
+        if !is_current {
+            known.mounted.clear();
+        }
+        known
     }
-    let mount = look_up(number)?;
-    known.insert((number, magic), mount.clone());
-    Some(mount)
+}
+
+/// The mounted file system of an open file.
+pub(super) fn of_file(fd: BorrowedFd<'_>, extended: &Extended) -> io::Result<Mounted> {
+    let key = (extended.mount, extended.device);
+    if let Some(mounted) = Known::lock().mounted.get(&key) {
+        return Ok(mounted.clone());
+    }
+    // Not under the lock: a server may not respond. While the file is open, no other mount gets
+    // the number.
+    let mounted = Mounted {
+        magic: sys::magic(fd)?,
+        mount: look_up(extended.mount),
+    };
+    let mut known = Known::lock();
+    if known.table.is_some() && mounted.mount.is_some() {
+        known.mounted.insert(key, mounted.clone());
+    }
+    Ok(mounted)
 }
 
 fn look_up(number: u64) -> Option<Mount> {
     // Files of /proc have no length: with space for all of a usual table, one call reads it.
     let mut table = Vec::with_capacity(TABLE_BYTES);
-    File::open("/proc/self/mountinfo")
+    File::open(TABLE)
         .and_then(|mut file| file.read_to_end(&mut table))
         .ok()?;
     table
@@ -114,7 +166,60 @@ fn octal(digits: &[u8]) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::{path::Path, process::Command};
+
     use super::*;
+
+    fn mounted_at(path: &Path) -> ((u64, u64), Mounted) {
+        let file = File::open(path).unwrap();
+        let extended = sys::extended(file.as_fd()).unwrap();
+        let mounted = of_file(file.as_fd(), &extended).unwrap();
+        ((extended.mount, extended.device), mounted)
+    }
+
+    #[test]
+    fn file_systems_are_looked_up_once() {
+        let (key, root) = mounted_at(Path::new("/"));
+        assert_eq!(Known::lock().mounted.get(&key), Some(&root));
+        assert_eq!(mounted_at(Path::new("/")), (key, root));
+    }
+
+    fn run(program: &str, arguments: &[&str]) -> bool {
+        let status = Command::new(program).args(arguments).status();
+        status.is_ok_and(|status| status.success())
+    }
+
+    /// In a mount namespace of its own, which takes privileges.
+    #[test]
+    fn another_file_system_in_the_same_place_is_found() {
+        let private = ["--mount", "--propagation", "private"];
+        if !run("unshare", &[&private[..], &["true"]].concat()) {
+            eprintln!("skipped: no mount namespace can be made");
+            return;
+        }
+        let test = std::env::current_exe().unwrap();
+        let name = concat!(module_path!(), "::remounted");
+        let name = name.split_once("::").unwrap().1;
+        let inner = [test.to_str().unwrap(), "--exact", "--ignored", name];
+        assert!(run("unshare", &[&private[..], &inner].concat()));
+    }
+
+    #[test]
+    #[ignore = "run by the test above"]
+    fn remounted() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let place = path.to_str().unwrap();
+        let kind_of = |mounted: Mounted| mounted.mount.unwrap().kind;
+        for kind in ["tmpfs", "ramfs", "tmpfs"] {
+            assert!(run("mount", &["-t", kind, kind, place]));
+            let (key, first) = mounted_at(path);
+            assert!(Known::lock().mounted.contains_key(&key), "kept");
+            assert_eq!(mounted_at(path), (key, first.clone()));
+            assert_eq!(kind_of(first), kind);
+            assert!(run("umount", &[place]));
+        }
+    }
 
     #[test]
     fn lines_with_and_without_optional_fields() {

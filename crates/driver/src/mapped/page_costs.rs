@@ -60,16 +60,22 @@ impl PageCosts {
     }
 }
 
-/// The number of pieces per page from which this process stores lists, measured when it is first
-/// needed. Processes that measure at the same time may get different numbers, which is harmless.
+/// The number of pieces per page from which this process stores lists. Processes that measure at
+/// the same time may get different numbers, which is harmless.
 pub fn stored_pieces() -> u64 {
-    static MEASURED: PerProcess<u64> = PerProcess::new();
-    // Kernels before Linux 5.14 cannot make pages of a mapping resident.
-    *MEASURED.get_or_make(|| page_costs().map_or(STORED_PIECES, |costs| costs.stored_pieces()))
+    let costs = page_costs().as_ref();
+    costs.map_or(STORED_PIECES, PageCosts::stored_pieces)
 }
 
-/// Measures the times, which takes about 150 us.
-pub fn page_costs() -> io::Result<PageCosts> {
+/// The times in this process, measured when they are first needed. Kernels before Linux 5.14
+/// cannot make pages of a mapping resident.
+pub fn page_costs() -> &'static io::Result<PageCosts> {
+    static MEASURED: PerProcess<io::Result<PageCosts>> = PerProcess::new();
+    MEASURED.get_or_make(measure)
+}
+
+/// Takes about 150 us.
+fn measure() -> io::Result<PageCosts> {
     let file = File::from(sys::memory_file(c"pario-pages")?);
     let bytes = PAGES * sys::page_size();
     file.set_len(2 * REPEATS * bytes)?;
@@ -106,10 +112,11 @@ mod tests {
 
     #[test]
     fn every_part_takes_time() {
-        let costs = page_costs().unwrap();
+        let costs = page_costs().as_ref().unwrap();
         let all = [costs.stored, costs.first_call, costs.next_call];
         assert!(all.iter().all(|time| !time.is_zero()), "{costs:?}");
-        assert_eq!(stored_pieces(), stored_pieces(), "measured once");
+        assert!(std::ptr::eq(page_costs(), page_costs()), "measured once");
+        assert_eq!(stored_pieces(), costs.stored_pieces());
     }
 
     #[test]

@@ -65,16 +65,33 @@ impl Pattern {
 enum Reason {
     OnePiece,
     Asked(&'static str),
-    ExtentBelow { extent: u64, limit: u64 },
-    ExtentAbove { extent: u64, limit: u64 },
-    TooSparse { percent: u64, limit: u64 },
+    ExtentBelow {
+        extent: u64,
+        limit: u64,
+    },
+    ExtentAbove {
+        extent: u64,
+        limit: u64,
+    },
+    TooSparse {
+        percent: u64,
+        limit: u64,
+    },
     WholeBlocks,
     NotIncreasing,
     Unsafe(&'static str),
     Disabled(&'static str),
-    FewerCalls { pieces: u64 },
-    Stored { pieces: u64, extent: u64 },
-    MoreCalls { pieces: u64 },
+    FewerCalls {
+        pieces: u64,
+    },
+    Stored {
+        pieces: u64,
+        extent: u64,
+        limit: u64,
+    },
+    MoreCalls {
+        pieces: u64,
+    },
     AnotherAsked,
     NothingToGather,
 }
@@ -103,9 +120,14 @@ impl fmt::Display for Reason {
             Reason::Unsafe(why) => write!(f, "bytes in the holes could be lost: {why}"),
             Reason::Disabled(hint) => write!(f, "the hint {hint} disables it"),
             Reason::FewerCalls { pieces } => write!(f, "{pieces} pieces go in fewer calls"),
-            Reason::Stored { pieces, extent } => write!(
+            Reason::Stored {
+                pieces,
+                extent,
+                limit,
+            } => write!(
                 f,
-                "{pieces} pieces, one per {extent} bytes on average, are copied by the kernel into a mapping of the file, many per call"
+                "{pieces} pieces, one per {extent} bytes on average, are copied by the kernel into a mapping of the file, many per call: \
+                 that is faster from {limit} pieces per page on (pario_stored_pieces)"
             ),
             Reason::MoreCalls { pieces } => write!(f, "it would take {pieces} calls"),
             Reason::AnotherAsked => write!(f, "a hint asks for another method"),
@@ -195,7 +217,7 @@ pub(super) fn method(pattern: &Pattern, hints: &Hints) -> AccessMethod {
 }
 
 fn select(pattern: &Pattern, hints: &Hints) -> (AccessMethod, Reason) {
-    let list = (AccessMethod::List, list_reason(pattern));
+    let list = (AccessMethod::List, list_reason(pattern, hints));
     match asked(pattern.direction, hints) {
         Some((AccessMethod::Sieve, hint)) => match sieving_forbidden(pattern) {
             None => (AccessMethod::Sieve, Reason::Asked(hint)),
@@ -296,12 +318,15 @@ fn limit(each_piece_is_a_request: bool, direction: Direction, hints: &Hints) -> 
 }
 
 /// Why a list is better than one call per piece.
-fn list_reason(pattern: &Pattern) -> Reason {
+fn list_reason(pattern: &Pattern, hints: &Hints) -> Reason {
     let pieces = pattern.pieces;
     match pattern.stored {
         true => Reason::Stored {
             pieces,
             extent: pattern.extent(),
+            limit: hints
+                .pario_stored_pieces
+                .unwrap_or_else(pario_driver::stored_pieces),
         },
         false => Reason::FewerCalls { pieces },
     }

@@ -6,16 +6,22 @@
 //! exclusive use of the file or by locks that every writer takes (semantics
 //! rule 1).
 
-use std::io;
+use std::{io, ops::Range};
 
-use pario_driver::{Batch, Direction, Latency, Lease, Outcome};
+use pario_driver::{Batch, Direction, Latency, Lease, Outcome, RangeLock};
 
 use super::{
     Job, Method,
     batches::lock_for_write,
     list::List,
+    select::each_piece_is_a_request,
     span::{FileSpan, MemorySpan, WindowBuffer},
 };
+
+/// How many windows are written under one lock where a lock is a request to a server, too. Ranks
+/// whose data is interleaved follow each other through the file at this distance, so it should
+/// be a small part of the access.
+const WINDOWS_PER_LOCK: u64 = 4;
 
 /// The part of a window that is looked for in the page cache: several pieces with their gaps.
 const SAMPLE_BYTES: u64 = 32 << 10;
@@ -27,11 +33,12 @@ impl Method for Sieve {
         let mut moved = 0;
         // Looking for a range in the cache makes the kernel read ahead, so it is not done in vain again.
         let mut rewrites = true;
+        let mut lock = WindowLock::new(job, buffer.len() as u64);
         while moved < job.file.len {
             let window = Window::new(job, moved, buffer.len() as u64);
             let outcome = match job.direction {
                 Direction::Read => window.read(job, buffer),
-                Direction::Write => window.write(job, buffer, &mut rewrites),
+                Direction::Write => window.write(job, buffer, &mut rewrites, &mut lock),
             };
             moved += outcome.bytes;
             if outcome.error.is_some() || outcome.bytes < window.file.len {
@@ -99,22 +106,28 @@ impl<'a> Window<'a> {
 
     /// `rewrites` says whether holes are to be rewritten if they may be, and becomes false if they are not
     /// cached but should be.
-    fn write(&self, job: &Job<'_>, buffer: &mut [u8], rewrites: &mut bool) -> Outcome {
+    fn write(
+        &self,
+        job: &Job<'_>,
+        buffer: &mut [u8],
+        rewrites: &mut bool,
+        lock: &mut WindowLock,
+    ) -> Outcome {
         // Other ranks may write under the same lease.
         let _lock = job.lease.and_then(|lease| lease.lock(self.start..self.end));
         if self.has_holes() {
             *rewrites = *rewrites && self.may_rewrite(job, buffer);
             if !*rewrites || !is_alone(job) {
-                return self.write_pieces(job);
+                return self.write_pieces(job, lock);
             }
         }
         let bytes = &mut buffer[..self.bytes()];
-        match self.write_locked(job, bytes) {
+        match self.write_locked(job, bytes, lock) {
             Ok(Some(outcome)) => Outcome {
                 bytes: self.file.bytes_below(self.start + outcome.bytes),
                 error: outcome.error,
             },
-            Ok(None) => self.write_pieces(job),
+            Ok(None) => self.write_pieces(job, lock),
             Err(error) => Outcome {
                 bytes: 0,
                 error: Some(error),
@@ -144,8 +157,9 @@ impl<'a> Window<'a> {
         job.handle.transfer_cached(&sample).is_some()
     }
 
-    /// Writes nothing but the data.
-    fn write_pieces(&self, job: &Job<'_>) -> Outcome {
+    /// Writes nothing but the data, under locks of its own.
+    fn write_pieces(&self, job: &Job<'_>, lock: &mut WindowLock) -> Outcome {
+        lock.release();
         let part = Job {
             file: self.file.slice(0, self.file.len),
             memory: self.memory.slice(0, self.file.len),
@@ -155,8 +169,13 @@ impl<'a> Window<'a> {
     }
 
     /// `None` if others may have written to the holes since they were read.
-    fn write_locked(&self, job: &Job<'_>, bytes: &mut [u8]) -> io::Result<Option<Outcome>> {
-        let _lock = lock_for_write(job, self.start..self.end)?;
+    fn write_locked(
+        &self,
+        job: &Job<'_>,
+        bytes: &mut [u8],
+        lock: &mut WindowLock,
+    ) -> io::Result<Option<Outcome>> {
+        lock.cover(job, self.start..self.end)?;
         if self.has_holes() {
             let Outcome { bytes: got, error } =
                 job.handle.transfer(&Batch::read(self.start, bytes));
@@ -176,6 +195,49 @@ impl<'a> Window<'a> {
             return Ok(None);
         }
         Ok(Some(job.handle.transfer(&Batch::write(self.start, bytes))))
+    }
+}
+
+/// The lock under which windows are written, if writes lock.
+struct WindowLock {
+    held: Option<RangeLock>,
+    /// What it covers.
+    range: Range<u64>,
+    /// The length of a lock.
+    bytes: u64,
+}
+
+impl WindowLock {
+    fn new(job: &Job<'_>, window_bytes: u64) -> WindowLock {
+        let windows = match each_piece_is_a_request(job.handle, job.direction) {
+            true => WINDOWS_PER_LOCK,
+            false => 1,
+        };
+        WindowLock {
+            held: None,
+            range: 0..0,
+            bytes: windows * window_bytes,
+        }
+    }
+
+    /// Locks a window, and those after it that are covered by a lock of this length.
+    fn cover(&mut self, job: &Job<'_>, window: Range<u64>) -> io::Result<()> {
+        if self.range.start <= window.start && window.end <= self.range.end {
+            return Ok(());
+        }
+        // Ranks that held one lock and waited for another could wait for each other.
+        self.release();
+        let last = job.file.file_byte(job.file.len - 1) + 1;
+        let end = window.start.saturating_add(self.bytes).min(last);
+        let range = window.start..end.max(window.end);
+        self.held = lock_for_write(job, range.clone())?;
+        self.range = range;
+        Ok(())
+    }
+
+    fn release(&mut self) {
+        self.held = None;
+        self.range = 0..0;
     }
 }
 

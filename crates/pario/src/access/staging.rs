@@ -73,12 +73,22 @@ impl Buffers {
         self.state().has_room(bytes)
     }
 
+    /// As [`take`](Self::take), but does not wait: `None` if others use too much memory.
+    pub(crate) fn try_take(&self, bytes: u64) -> Option<io::Result<Staging<'_>>> {
+        let state = self.state();
+        state.has_room(bytes).then(|| self.take_from(state, bytes))
+    }
+
     /// A buffer of at least this many bytes, with unspecified contents.
     pub(crate) fn take(&self, bytes: u64) -> io::Result<Staging<'_>> {
-        let len = usize::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let mut state = self
+        let state = self
             .returned
             .wait_while(self.state(), |state| !state.has_room(bytes));
+        self.take_from(state, bytes)
+    }
+
+    fn take_from(&self, mut state: MutexGuard<'_, State>, bytes: u64) -> io::Result<Staging<'_>> {
+        let len = usize::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let fitting = state.idle.iter().position(|idle| idle.len() >= len + SLACK);
         let idle = fitting.map(|index| state.idle.swap_remove(index));
         let memory = match idle {

@@ -1,7 +1,7 @@
 //! Collective writes in atomic mode (semantics rule 5): all bytes of the call are locked from
 //! before the first write until after the last, and ranks that overlap write in rank order.
 
-use pario_driver::LockMode;
+use pario_driver::{LockMode, RangeLock};
 use pario_plan::{
     Access,
     coverage::{self, Proof},
@@ -28,6 +28,23 @@ pub(super) fn write(
     operation: &Operation,
     accesses: &[Access],
 ) -> Result<Status> {
+    let _lock = lock_for_all(comm, buffers, operation, accesses)?;
+    let result = match coverage::disjoint(accesses) {
+        Proof::Disjoint if !operation.rewrites_in_turn() => operation.run_unlocked(Others::Write),
+        Proof::Disjoint | Proof::Unknown => in_rank_order(comm, operation),
+    };
+    // The lock is held until all ranks are done.
+    entry::finish_individual(comm, buffers, result)
+}
+
+/// Locks everything that the ranks access, until the result is dropped. *Collective*; no rank
+/// may lock any of it meanwhile.
+pub(super) fn lock_for_all(
+    comm: &dyn Transport,
+    buffers: &mut GatherBuffers,
+    operation: &Operation,
+    accesses: &[Access],
+) -> Result<Option<RangeLock>> {
     let spans = || {
         accesses
             .iter()
@@ -43,13 +60,7 @@ pub(super) fn write(
             .map(Some),
         _ => Ok(None),
     };
-    let _lock = buffers.agree(comm, lock.map_err(Error::from))?;
-    let result = match coverage::disjoint(accesses) {
-        Proof::Disjoint if !operation.rewrites_in_turn() => operation.run_unlocked(Others::Write),
-        Proof::Disjoint | Proof::Unknown => in_rank_order(comm, operation),
-    };
-    // The lock is held until all ranks are done.
-    entry::finish_individual(comm, buffers, result)
+    buffers.agree(comm, lock.map_err(Error::from))
 }
 
 fn in_rank_order(comm: &dyn Transport, operation: &Operation) -> Result<Status> {

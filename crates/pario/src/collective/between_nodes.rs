@@ -160,6 +160,7 @@ impl Planner<'_> {
                         proof: call.proof,
                         holes: guard.holes,
                         lease: None,
+                        is_locked: false,
                         is_suspended: false,
                     };
                     let result = all_to_all::run(&work)?;

@@ -98,6 +98,8 @@ struct Work<'a> {
     holes: Holes,
     /// What shows that holes may be written back, where it can be lost.
     lease: Option<&'a CallLease>,
+    /// Whether one rank has locked everything for all.
+    is_locked: bool,
     /// Whether this rank has closed the file for the duration of the call.
     is_suspended: bool,
 }
@@ -248,6 +250,7 @@ fn execute(
                 None => CollectiveWriteGuard::of_windows(comm, operation, &call, rounds)?,
                 Some(_) => CollectiveWriteGuard::of_shared_windows(
                     comm,
+                    buffers,
                     operation,
                     &call,
                     rounds,
@@ -271,6 +274,7 @@ fn execute(
                 proof: call.proof,
                 holes: guard.holes,
                 lease: guard.lease.as_ref(),
+                is_locked: guard.is_locked,
                 is_suspended: guard.is_suspended(),
             };
             let plan_result = shared::run(&work, windows)?;
@@ -303,6 +307,7 @@ fn move_own(comm: &dyn Transport, operation: &Operation, call: &CallPlan<'_>) ->
                 proof: call.proof,
                 holes: Holes::Leave,
                 lease: None,
+                is_locked: false,
                 is_suspended: false,
             };
             prefetch::run(&work, call.number)

@@ -30,6 +30,8 @@ pub(super) struct WindowIo<'a> {
     holes: Holes,
     /// What shows that holes may be written back, where it can be lost.
     lease: Option<&'a CallLease>,
+    /// Whether one rank holds a lock for all.
+    is_locked: bool,
     /// Whether byte sums prove coverage; computed on first use.
     proof: &'a OnceLock<Proof>,
 }
@@ -51,6 +53,7 @@ impl<'a> WindowIo<'a> {
     pub(super) fn new(work: &Work<'a>) -> Self {
         WindowIo {
             lease: work.lease,
+            is_locked: work.is_locked,
             ..Self::of_call(work.operation, work.accesses, work.holes, work.proof)
         }
     }
@@ -66,6 +69,7 @@ impl<'a> WindowIo<'a> {
             accesses,
             holes,
             lease: None,
+            is_locked: false,
             proof,
         }
     }
@@ -214,7 +218,12 @@ impl<'a> WindowIo<'a> {
             return false;
         };
         let rewrites = || self.rewrites(runs, &(first.start..last.end));
-        self.operation.locks_writes() || self.holes != Holes::Leave && self.is_alone() && rewrites()
+        self.locks() || self.holes != Holes::Leave && self.is_alone() && rewrites()
+    }
+
+    /// Whether this rank locks what it writes.
+    fn locks(&self) -> bool {
+        self.operation.locks_writes() && !self.is_locked
     }
 
     fn write_runs(
@@ -229,13 +238,19 @@ impl<'a> WindowIo<'a> {
         };
         let span = first.start..last.end;
         let rewrites = self.holes != Holes::Leave && self.rewrites(runs, &span);
-        let staging = match rewrites {
-            true => Some(self.operation.buffers().take(span.end - span.start)),
-            false => None,
+        let (buffers, bytes) = (self.operation.buffers(), span.end - span.start);
+        // Staging memory first, then the lock: see `access::Locking`. Under a lock, none is waited
+        // for, and without it the runs are written by themselves.
+        let staging = match (rewrites, self.is_locked) {
+            (false, _) => None,
+            (true, false) => Some(buffers.take(bytes)),
+            (true, true) => buffers.try_take(bytes),
         };
         let staging = staging.transpose().map_err(|error| (span.start, error))?;
-        // Staging memory first, then the lock: see `access::Locking`.
-        let lock = self.operation.lock_range(span.clone());
+        let lock = match self.locks() {
+            true => self.operation.lock_range(span.clone()),
+            false => Ok(None),
+        };
         let _lock = lock.map_err(|error| (span.start, error))?;
         match staging {
             Some(mut staging) => {

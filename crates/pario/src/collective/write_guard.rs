@@ -6,17 +6,18 @@
 //! for each other, each holding the guard of one rank, and a rank's independent write would
 //! wait for ranks that have not made the collective call yet.
 
-use pario_driver::{Direction, Suspension};
+use pario_driver::{Direction, RangeLock, Suspension};
 use pario_plan::Rounds;
 use pario_transport::Transport;
 
 use super::{
     access_range::AccessRange,
+    atomic,
     holes::{self, Holes},
     leased::{CallLease, LeaseAttempts, SoleUse},
     planning::CallPlan,
 };
-use crate::{Result, operation::Operation, writer_lock::WriteGuard};
+use crate::{Result, agree::GatherBuffers, operation::Operation, writer_lock::WriteGuard};
 
 /// The guard of a call, and what the call may do under it.
 pub(super) struct CollectiveWriteGuard<'a> {
@@ -25,6 +26,10 @@ pub(super) struct CollectiveWriteGuard<'a> {
     /// Reads need none, unless other calls use group locks.
     _guard: Option<WriteGuard>,
     _range: Option<AccessRange>,
+    /// On the rank that locks for all.
+    _lock: Option<RangeLock>,
+    /// Whether one rank has locked everything for all.
+    pub(super) is_locked: bool,
     pub(super) holes: Holes,
     /// What shows that the holes may be written back, unless that is known for the whole call.
     pub(super) lease: Option<CallLease>,
@@ -45,6 +50,8 @@ impl<'a> CollectiveWriteGuard<'a> {
             suspension: None,
             _guard: guard,
             _range: None,
+            _lock: None,
+            is_locked: false,
             holes,
             lease: None,
         }
@@ -69,9 +76,12 @@ impl<'a> CollectiveWriteGuard<'a> {
         Ok(guard)
     }
 
-    /// The same for windows in shared memory, which rank 0 can write for all if it has a lease.
+    /// The same for windows in shared memory, which rank 0 can write for all if it has a lease,
+    /// and lock for all: where locks are requests to a server, one per window would take as long
+    /// as writing it.
     pub(super) fn of_shared_windows(
         comm: &dyn Transport,
+        buffers: &mut GatherBuffers,
         operation: &'a Operation,
         call: &CallPlan<'_>,
         rounds: &Rounds,
@@ -82,7 +92,12 @@ impl<'a> CollectiveWriteGuard<'a> {
             && holes == Holes::RewriteLeased
             && call.is_worth_lease;
         if !wants_lease || !attempts.is_due() {
-            return Self::of_windows(comm, operation, call, rounds);
+            let mut guard = Self::of_windows(comm, operation, call, rounds)?;
+            if operation.locks_writes() && operation.locks_by_requests() {
+                guard._lock = atomic::lock_for_all(comm, buffers, operation, call.accesses)?;
+                guard.is_locked = true;
+            }
+            return Ok(guard);
         }
         let sole_use = SoleUse::try_take(comm, operation)?;
         attempts.note(sole_use.is_some());

@@ -15,8 +15,10 @@ const LARGE_PIECE_PART: u64 = 2;
 /// wait for each other at every piece.
 const LARGE_WRITE_CALLS: u64 = 2;
 /// The same on other file systems, which hold their lock for longer: they also reserve
-/// space, and allocate larger pages for longer writes.
+/// space, and allocate larger pages for longer writes. In memory, it is the same for more
+/// than [`FEW_WRITERS`].
 const LARGE_STORED_WRITE_CALLS: u64 = 8;
+const FEW_WRITERS: u32 = 4;
 /// The same for reads on one node that need nearly all of the region.
 const LARGE_READ_CALLS: u64 = 1;
 /// The same for reads from a local file system of ranks that exchange messages
@@ -128,7 +130,9 @@ fn large_piece(case: &Case<'_>) -> u64 {
         };
     }
     match (pattern.is_interleaved, case.direction) {
-        (true, Direction::Write) if case.facts.in_memory => LARGE_WRITE_CALLS * call_bytes,
+        (true, Direction::Write) if case.facts.in_memory && case.ranks() <= FEW_WRITERS => {
+            LARGE_WRITE_CALLS * call_bytes
+        }
         (true, Direction::Write) => LARGE_STORED_WRITE_CALLS * call_bytes,
         (true, Direction::Read) if pattern.nodes == 1 && is_mostly_data(case) => {
             LARGE_READ_CALLS * call_bytes

@@ -50,7 +50,7 @@ pub(crate) fn is_directory(fd: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(status(fd)?.st_mode & libc::S_IFMT == libc::S_IFDIR)
 }
 
-/// Magic number of the file system.
+/// Magic number of the file system, for which many file systems ask a server.
 pub(crate) fn magic(fd: BorrowedFd<'_>) -> io::Result<u32> {
     let mut status = MaybeUninit::<libc::statfs64>::uninit();
     // SAFETY: the target is large enough.
@@ -62,6 +62,18 @@ pub(crate) fn magic(fd: BorrowedFd<'_>) -> io::Result<u32> {
     Ok(status.f_type as u32)
 }
 
+/// Whether the kernel has an exceptional event to report. It does so once.
+pub(crate) fn has_exception(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut polled = libc::pollfd {
+        fd: fd.as_raw_fd(),
+        events: libc::POLLPRI,
+        revents: 0,
+    };
+    // SAFETY: one entry, which the call fills in.
+    repeated(|| unsafe { libc::poll(&raw mut polled, 1, 0) })?;
+    Ok(polled.revents != 0)
+}
+
 /// Fields of `statx` about a file system; zero where the kernel does not report
 /// them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,6 +82,8 @@ pub(crate) struct Extended {
     pub(crate) block_size: u64,
     /// Mount number in the mount table.
     pub(crate) mount: u64,
+    /// Device number of the file system, as in `stat`.
+    pub(crate) device: u64,
     /// Memory alignment for direct transfers.
     pub(crate) direct_memory: u32,
     /// Offset and length alignment for direct transfers.
@@ -93,10 +107,11 @@ fn extended_status(fd: BorrowedFd<'_>, mask: u32, sync: c_int) -> io::Result<lib
     Ok(unsafe { status.assume_init() })
 }
 
-/// Queries what `statx` knows about a file system.
+/// Queries what `statx` knows about a file system. None of it changes while the file is open, so
+/// no server is asked.
 pub(crate) fn extended(fd: BorrowedFd<'_>) -> io::Result<Extended> {
     let mask = libc::STATX_MNT_ID | libc::STATX_DIOALIGN;
-    let status = extended_status(fd, mask, libc::AT_STATX_SYNC_AS_STAT)?;
+    let status = extended_status(fd, mask, libc::AT_STATX_DONT_SYNC)?;
     let reported = |bit: u32, value| if status.stx_mask & bit != 0 { value } else { 0 };
     Ok(Extended {
         block_size: u64::from(status.stx_blksize),
@@ -105,6 +120,7 @@ pub(crate) fn extended(fd: BorrowedFd<'_>) -> io::Result<Extended> {
         } else {
             0
         },
+        device: libc::makedev(status.stx_dev_major, status.stx_dev_minor),
         direct_memory: reported(libc::STATX_DIOALIGN, status.stx_dio_mem_align),
         direct_offset: reported(libc::STATX_DIOALIGN, status.stx_dio_offset_align),
     })
