@@ -64,6 +64,32 @@ fn byte_of(comm: &Arc<dyn Transport>) -> u8 {
     comm.rank().0 as u8 + 1
 }
 
+/// The rank that reads for all may find the slot of the next window still in use by the others.
+#[test]
+fn one_rank_reads_many_windows_for_all() {
+    const PIECE: u64 = 64;
+    const PIECES: u64 = 1000;
+    let directory = directory();
+    let path = directory.path().join("data");
+    let ranks = ONE_NODE.len() as u64;
+    let hints = [DEFERRED, &[("pario_slice_bytes", "1024")]].concat();
+    let traced = Traced::new(Posix::new());
+    run(ONE_NODE, |comm| {
+        let rank = u64::from(comm.rank().0);
+        let file = traced.open(&comm, &path, &hints)?;
+        file.set_view(&every((PIECE * ranks) as i64, PIECE, PIECE * rank))?;
+        let mine = vec![byte_of(&comm); (PIECES * PIECE) as usize];
+        file.write_at_all(0, &mine)?;
+        for _ in 0..10 {
+            let mut back = vec![0u8; mine.len()];
+            file.read_at_all(0, &mut back)?;
+            assert_eq!(back, mine);
+        }
+        traced.check(&comm, Operation::Open, 1)?;
+        file.close()
+    });
+}
+
 #[test]
 fn collective_accesses_are_made_by_the_ranks_that_opened_the_file() {
     for (nodes, openers) in [(NODES, 2), (ONE_NODE, 1)] {

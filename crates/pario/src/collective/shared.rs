@@ -140,12 +140,11 @@ impl Ranks<'_> {
         loop {
             let wanted = self.windows.slots() as usize - upcoming.len();
             upcoming.extend(schedule.by_ref().take(wanted));
-            self.fill_ahead(number, &upcoming);
             if upcoming.is_empty() {
                 return Ok(number);
             }
+            self.await_filled(number, &upcoming)?;
             let item = upcoming.remove(0);
-            self.windows.wait_filled(self.work.comm, number)?;
             self.copy(&item, number, self.windows.end(number));
             if self.windows.arrive(number) == Arrival::Last {
                 self.windows.complete(number);
@@ -154,12 +153,24 @@ impl Ranks<'_> {
         }
     }
 
+    /// Waits until the next window is filled, and fills windows in the meantime. Ranks that have
+    /// not opened the file fill none, so one that has must fill this one as soon as its slot is free.
+    fn await_filled(&mut self, number: u64, upcoming: &[ScheduledWindow]) -> Result<()> {
+        let can_fill = self.work.operation.has_opened();
+        loop {
+            if can_fill {
+                self.fill_ahead(number, upcoming);
+            }
+            let comm = self.work.comm;
+            if self.windows.wait_filled(comm, number, can_fill)? {
+                return Ok(());
+            }
+        }
+    }
+
     /// While the next window is not filled, fills later ones that are free and not claimed by
     /// another rank.
     fn fill_ahead(&mut self, number: u64, upcoming: &[ScheduledWindow]) {
-        if !self.work.operation.has_opened() {
-            return;
-        }
         for (item, number_ahead) in upcoming.iter().zip(number..) {
             if self.windows.is_filled(number) {
                 return;

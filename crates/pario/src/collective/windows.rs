@@ -242,17 +242,27 @@ impl Windows {
         Ok(found?)
     }
 
-    /// Waits until this window has been read from the file.
-    pub(crate) fn wait_filled(&self, comm: &dyn Transport, number: u64) -> Result<()> {
-        self.wait(comm, number, || self.is_filled(number))
+    /// Waits until this window has been read from the file, and returns whether it has: a rank
+    /// that can fill it also stops waiting when the window can be claimed.
+    pub(crate) fn wait_filled(
+        &self,
+        comm: &dyn Transport,
+        number: u64,
+        can_fill: bool,
+    ) -> Result<bool> {
+        let progress = || comm.progress();
+        let filled = Waiter::new(&progress)
+            .backoff(backoff(comm))
+            .wait(self.event(number), || match self.is_filled(number) {
+                true => Ok(Some(true)),
+                false => Ok((can_fill && self.is_unclaimed(number)).then_some(false)),
+            });
+        Ok(filled?)
     }
 
-    fn wait(&self, comm: &dyn Transport, number: u64, ready: impl Fn() -> bool) -> Result<()> {
-        let progress = || comm.progress();
-        Waiter::new(&progress)
-            .backoff(backoff(comm))
-            .wait(self.event(number), || Ok(ready().then_some(())))?;
-        Ok(())
+    /// Whether a window's slot is free and no rank has claimed the window.
+    fn is_unclaimed(&self, number: u64) -> bool {
+        self.is_free(number) && self.load(number, word::CLAIMED) == self.generation(number)
     }
 
     /// Claims a free window to fill; `false` if another rank has.

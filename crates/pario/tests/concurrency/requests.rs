@@ -4,7 +4,7 @@
 use std::{path::Path, sync::Arc};
 
 use pario::{AccessMethod, Datatype, File, Info, Result, View};
-use pario_driver::{Driver, FileSystem, Posix};
+use pario_driver::{Driver, FileSystem, Log, Operation, Posix, WrappedDriver};
 use pario_transport::{Transport, threads};
 
 use crate::{
@@ -101,4 +101,63 @@ fn handles_know_whether_the_other_rewrites() {
         let expected = [29, 0, 129][index % 3];
         assert!(piece.iter().all(|byte| *byte == expected), "piece {index}");
     }
+}
+
+/// The ranges that two ranks lock when each writes every third piece, in windows of so many pieces.
+fn locked(is_collective: bool, pieces_per_window: u64) -> Vec<(u64, u64)> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let log = Log::new();
+    let driver = Arc::new(WrappedDriver::new(Arc::new(gluster()), log.clone()));
+    let mut info = Info::new();
+    for window in ["pario_slice_bytes", "cb_buffer_size", "ind_wr_buffer_size"] {
+        let bytes = pieces_per_window * PIECE;
+        info.set(window, &bytes.to_string()).unwrap();
+    }
+    let work = |comm: Arc<dyn Transport>| -> Result<()> {
+        let rank = comm.rank().0;
+        let file = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;
+        file.set_view(&third(rank.into())?)?;
+        log.take();
+        comm.barrier()?;
+        let data = [1 + rank as u8; PIECE as usize * PIECES];
+        match is_collective {
+            true => drop(file.write_at_all(0, &data)?),
+            false => drop(file.write_at(0, &data)?),
+        }
+        comm.barrier()?;
+        assert!(log.count(Operation::Read) > 0, "the gaps are rewritten");
+        comm.barrier()?;
+        file.close()
+    };
+    for result in threads::run(2, work) {
+        result.expect("no rank fails").unwrap();
+    }
+    let found = std::fs::read(&path).unwrap();
+    for (index, piece) in found.chunks(PIECE as usize).enumerate() {
+        let expected = [1, 2, 0][index % 3];
+        assert!(piece.iter().all(|byte| *byte == expected), "piece {index}");
+    }
+    let mut events = log.take();
+    events.retain(|event| event.operation == Operation::Lock);
+    events.into_iter().flat_map(|event| event.places).collect()
+}
+
+/// A lock takes as long as writing a window.
+#[test]
+fn several_windows_are_written_under_one_lock() {
+    let _watchdog = Watchdog::new(STEP_MAX);
+    let end = (3 * PIECES as u64 - 1) * PIECE;
+    assert_eq!(locked(true, 30), [(0, end)], "one rank locks for all");
+    // 20 windows per rank, four of them under one lock; the last lock is shorter.
+    let mut locks = locked(false, 30);
+    locks.sort_unstable();
+    let lens: Vec<_> = locks.iter().map(|(_, len)| *len).collect();
+    assert_eq!(lens.len(), 10, "{locks:?}");
+    let window = 30 * PIECE;
+    assert!(
+        lens.iter()
+            .all(|len| *len > 3 * window && *len <= 4 * window),
+        "{locks:?}"
+    );
 }
