@@ -105,8 +105,9 @@ hints! {
     ind_rd_buffer_size: u64 = 4 * MIB, Bytes(1..=BUFFER_MAX);
     Noncontiguous, Rank, Always;
 
-    /// Buffer size for sieved writes (read, modify, write back). It is also
-    /// the longest range that is locked at once.
+    /// Buffer size for sieved writes (read, modify, write back). It is also the
+    /// range that is locked at once; where a lock is a request to a server, up to
+    /// four times as much is.
     ind_wr_buffer_size: u64 = 512 * KIB, Bytes(1..=BUFFER_MAX);
     Noncontiguous, Rank, Always;
 
@@ -154,7 +155,8 @@ hints! {
     /// Whether writes may read, modify and write back a range. `never`
     /// restricts this to files opened with `UNIQUE_OPEN`, which have no other
     /// writers. `locked` allows it everywhere; in return every write on the
-    /// handle, contiguous ones included, locks its range: a lock that only
+    /// handle, contiguous ones included, locks its range, or is part of a
+    /// collective call that has locked it: a lock that only
     /// one side takes would protect nothing. `automatic` is `never`, except that
     /// on NFS seen through several clients, on GlusterFS and on CephFS through
     /// FUSE it is `locked` while the view of any rank has small pieces with gaps:

@@ -335,8 +335,9 @@ impl Operation {
         self.call.direction == Direction::Write && self.settings.locks_writes()
     }
 
-    /// Whether a lock is a request to a server. The same on all ranks.
-    pub(crate) fn locks_by_requests(&self) -> bool {
+    /// Whether gaps are rewritten because each piece would be a request to a server, as locks are
+    /// there. The same on all ranks.
+    pub(crate) fn rewrites_by_requests(&self) -> bool {
         self.file.sharing.bypasses_caches
             || self.handle().facts().file_system.rewrites_under_locks()
     }

@@ -115,10 +115,12 @@ fn profile() -> Vec<Finding> {
     let mut hints = facts::hints(&[]).map_or_else(|_| Hints::default(), |(hints, _)| hints);
     profile.set(&mut hints);
     let source = |name: &str| facts::source(&hints, name);
-    let of_machine = |name: &str, is_set: bool| match is_set {
-        true => source(name),
-        false => "measured".to_owned(),
+    let of_machine = |name: &str, is_set: bool, is_measured: bool| match (is_set, is_measured) {
+        (true, _) => source(name),
+        (false, true) => "measured".to_owned(),
+        (false, false) => "default".to_owned(),
     };
+    let copies = AliasedCopies::of_process();
     let look = pario_transport::look_time();
     let looks = Backoff::DEFAULT.among(1).looks;
     vec![
@@ -159,7 +161,11 @@ fn profile() -> Vec<Finding> {
                 hints
                     .pario_stored_pieces
                     .unwrap_or_else(pario_driver::stored_pieces),
-                of_machine("pario_stored_pieces", hints.pario_stored_pieces.is_some()),
+                of_machine(
+                    "pario_stored_pieces",
+                    hints.pario_stored_pieces.is_some(),
+                    pario_driver::page_costs().is_ok()
+                ),
             ),
         )
         .remark(page_costs()),
@@ -173,17 +179,18 @@ fn profile() -> Vec<Finding> {
                 },
                 of_machine(
                     "pario_staged_copies",
-                    hints.pario_staged_copies != StagedCopies::Automatic
+                    hints.pario_staged_copies != StagedCopies::Automatic,
+                    copies != AliasedCopies::default()
                 ),
             ),
         )
-        .remark(AliasedCopies::of_process().to_string()),
+        .remark(copies.to_string()),
         Finding::good(
             "waiting",
             format!(
                 "{} looks before a yield if every rank has a core (pario_wait_looks, {})",
                 hints.pario_wait_looks.unwrap_or_else(|| looks.into()),
-                of_machine("pario_wait_looks", hints.pario_wait_looks.is_some()),
+                of_machine("pario_wait_looks", hints.pario_wait_looks.is_some(), true),
             ),
         )
         .remark(format!("a look takes {} ns", look.as_nanos())),

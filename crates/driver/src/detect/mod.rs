@@ -88,8 +88,12 @@ pub(crate) fn of_path(path: &Path) -> io::Result<(FileSystem, Option<PathBuf>)> 
 
 /// How this process sees the file system of a path; see [`of_path`].
 pub(crate) fn view_of_path(path: &Path) -> io::Result<MountView> {
+    nearest_view(path, 0)
+}
+
+fn nearest_view(path: &Path, flags: libc::c_int) -> io::Result<MountView> {
     nearest(path, |path| {
-        let fd = sys::open(path, libc::O_PATH, 0)?;
+        let fd = sys::open(path, libc::O_PATH | flags, 0)?;
         find(fd.as_fd())?.into_view(fd.as_fd())
     })
 }
@@ -97,7 +101,8 @@ pub(crate) fn view_of_path(path: &Path) -> io::Result<MountView> {
 /// How this process sees the file system of a path's directory; see [`of_path`]. The
 /// last component is not looked up.
 pub(crate) fn view_of_directory(path: &Path) -> io::Result<MountView> {
-    view_of_path(path.parent().unwrap_or(path))
+    // With the flag, a file system that is mounted on demand is mounted.
+    nearest_view(path.parent().unwrap_or(path), libc::O_DIRECTORY)
 }
 
 /// How this process sees the file system of an open file, whatever it is assumed

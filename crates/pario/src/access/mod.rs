@@ -29,9 +29,9 @@ use pario_driver::{Direction, Handle, Lease, Outcome};
 use pario_hints::Hints;
 pub(crate) use span::{FileSpan, MemorySpan, Pieces, Shared, WindowBuffer};
 
-/// The bytes that an access locks. Staging memory is always acquired before the
-/// lock: in mixed order, two accesses could deadlock, each holding what the
-/// other waits for.
+/// The bytes that an access locks. Staging memory is waited for before the
+/// lock, never under it: in mixed order, two accesses could deadlock, each
+/// holding what the other waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Locking {
     /// None: this file is not subject to read-modify-write.

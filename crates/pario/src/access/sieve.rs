@@ -18,10 +18,11 @@ use super::{
     span::{FileSpan, MemorySpan, WindowBuffer},
 };
 
-/// How many windows are written under one lock where a lock is a request to a server, too. Ranks
-/// whose data is interleaved follow each other through the file at this distance, so it should
-/// be a small part of the access.
+/// At most how many windows are written under one lock where a lock is a request to a server, too.
 const WINDOWS_PER_LOCK: u64 = 4;
+/// Ranks whose data is interleaved follow each other through the file at the length of a lock, so
+/// an access takes at least so many of them, if it has as many windows.
+const LOCKS_MIN: u64 = 4;
 
 /// The part of a window that is looked for in the page cache: several pieces with their gaps.
 const SAMPLE_BYTES: u64 = 32 << 10;
@@ -209,14 +210,17 @@ struct WindowLock {
 
 impl WindowLock {
     fn new(job: &Job<'_>, window_bytes: u64) -> WindowLock {
-        let windows = match each_piece_is_a_request(job.handle, job.direction) {
-            true => WINDOWS_PER_LOCK,
-            false => 1,
+        let (first, last) = (job.file.file_byte(0), job.file.file_byte(job.file.len - 1));
+        let bytes = match each_piece_is_a_request(job.handle, job.direction) {
+            true => ((last - first) / LOCKS_MIN)
+                .min(WINDOWS_PER_LOCK * window_bytes)
+                .max(window_bytes),
+            false => window_bytes,
         };
         WindowLock {
             held: None,
             range: 0..0,
-            bytes: windows * window_bytes,
+            bytes,
         }
     }
 

@@ -1,5 +1,7 @@
-//! Collective writes in atomic mode (semantics rule 5): all bytes of the call are locked from
-//! before the first write until after the last, and ranks that overlap write in rank order.
+//! Collective writes under one lock. In atomic mode (semantics rule 5), all bytes of the call are locked
+//! from before the first write until after the last, and ranks that overlap write in rank order.
+
+use std::ops::Range;
 
 use pario_driver::{LockMode, RangeLock};
 use pario_plan::{
@@ -28,7 +30,7 @@ pub(super) fn write(
     operation: &Operation,
     accesses: &[Access],
 ) -> Result<Status> {
-    let _lock = lock_for_all(comm, buffers, operation, accesses)?;
+    let _lock = lock_for_all(comm, buffers, operation, region(accesses))?;
     let result = match coverage::disjoint(accesses) {
         Proof::Disjoint if !operation.rewrites_in_turn() => operation.run_unlocked(Others::Write),
         Proof::Disjoint | Proof::Unknown => in_rank_order(comm, operation),
@@ -37,14 +39,8 @@ pub(super) fn write(
     entry::finish_individual(comm, buffers, result)
 }
 
-/// Locks everything that the ranks access, until the result is dropped. *Collective*; no rank
-/// may lock any of it meanwhile.
-pub(super) fn lock_for_all(
-    comm: &dyn Transport,
-    buffers: &mut GatherBuffers,
-    operation: &Operation,
-    accesses: &[Access],
-) -> Result<Option<RangeLock>> {
+/// From the first byte that any rank accesses to the end of the last.
+pub(super) fn region(accesses: &[Access]) -> Range<u64> {
     let spans = || {
         accesses
             .iter()
@@ -52,11 +48,21 @@ pub(super) fn lock_for_all(
             .map(Access::span)
     };
     let start = spans().map(|span| span.start).min().unwrap_or(0);
-    let end = spans().map(|span| span.end).max().unwrap_or(0);
+    start..spans().map(|span| span.end).max().unwrap_or(0)
+}
+
+/// Locks a range for all ranks, until the result is dropped. *Collective*; all have made the call,
+/// and none locks any of it meanwhile.
+pub(super) fn lock_for_all(
+    comm: &dyn Transport,
+    buffers: &mut GatherBuffers,
+    operation: &Operation,
+    range: Range<u64>,
+) -> Result<Option<RangeLock>> {
     let lock = match comm.rank() {
         LOCK_HOLDER => operation
             .handle()
-            .lock(start..end, LockMode::Exclusive)
+            .lock(range, LockMode::Exclusive)
             .map(Some),
         _ => Ok(None),
     };

@@ -23,16 +23,20 @@ impl Holes {
     /// What may be done by several aggregators: unless each has its range of the
     /// file to itself, one could write back what another has overwritten.
     pub(super) fn between(self, rounds: &Rounds) -> Holes {
-        let alone = rounds.aggregators.len() == 1
-            || rounds
-                .aggregators
-                .iter()
-                .all(|aggregator| aggregator.members == Members::All);
         match self {
-            Holes::Rewrite | Holes::RewriteLeased if !alone => Holes::Leave,
+            Holes::Rewrite | Holes::RewriteLeased if !have_own_ranges(rounds) => Holes::Leave,
             holes => holes,
         }
     }
+}
+
+/// Whether each aggregator has its range of the file to itself.
+pub(super) fn have_own_ranges(rounds: &Rounds) -> bool {
+    rounds.aggregators.len() == 1
+        || rounds
+            .aggregators
+            .iter()
+            .all(|aggregator| aggregator.members == Members::All)
 }
 
 /// Whether hints request that gaps between the ranks' data are moved along with it, however

@@ -5,8 +5,9 @@
 //! rank (`entry.rs`); independent calls (`independent.rs`) need only the second.
 //! Between nodes, the exchange protocol does both (`between_nodes.rs`). No other
 //! collective takes place, except for a write that may rewrite holes, which first
-//! checks that it is the only write (`write_guard.rs`): ranks compute everything
-//! else from the views, which they exchanged when they were set.
+//! checks that it is the only write, or agrees that one rank has locked for all
+//! (`write_guard.rs`): ranks compute everything else from the views, which they
+//! exchanged when they were set.
 
 mod access_range;
 mod all_to_all;

@@ -19,6 +19,10 @@ use super::{
 };
 use crate::{Result, agree::GatherBuffers, operation::Operation, writer_lock::WriteGuard};
 
+/// The longest range that one rank locks for all. Others wait until the call ends, and give up
+/// after minutes.
+const LOCKED_BYTES_MAX: u64 = 1 << 30;
+
 /// The guard of a call, and what the call may do under it.
 pub(super) struct CollectiveWriteGuard<'a> {
     /// Before the write guard is released, the file is open again.
@@ -78,7 +82,7 @@ impl<'a> CollectiveWriteGuard<'a> {
 
     /// The same for windows in shared memory, which rank 0 can write for all if it has a lease,
     /// and lock for all: where locks are requests to a server, one per window would take as long
-    /// as writing it.
+    /// as writing it. Windows of aggregators that share a range still exclude each other by locks.
     pub(super) fn of_shared_windows(
         comm: &dyn Transport,
         buffers: &mut GatherBuffers,
@@ -93,8 +97,13 @@ impl<'a> CollectiveWriteGuard<'a> {
             && call.is_worth_lease;
         if !wants_lease || !attempts.is_due() {
             let mut guard = Self::of_windows(comm, operation, call, rounds)?;
-            if operation.locks_writes() && operation.locks_by_requests() {
-                guard._lock = atomic::lock_for_all(comm, buffers, operation, call.accesses)?;
+            let region = atomic::region(call.accesses);
+            if operation.locks_writes()
+                && operation.rewrites_by_requests()
+                && holes::have_own_ranges(rounds)
+                && region.end - region.start <= LOCKED_BYTES_MAX
+            {
+                guard._lock = atomic::lock_for_all(comm, buffers, operation, region)?;
                 guard.is_locked = true;
             }
             return Ok(guard);

@@ -45,7 +45,7 @@ pub fn stages_aliases(hints: &Hints) -> bool {
 impl fmt::Display for AliasedCopies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == AliasedCopies::default() {
-            return f.write_str("not measured: this machine has no files in memory");
+            return f.write_str("not measured: no file in memory could be made");
         }
         let (aliased, staged) = (micros(self.aliased_ns), micros(self.staged_ns));
         write!(

@@ -123,7 +123,7 @@ impl MachineProfile {
     /// What was measured about calls.
     pub fn calls(&self) -> String {
         if self.call_bytes().is_none() {
-            return "not measured: this machine has no files in memory".to_owned();
+            return "not measured: no file in memory could be made".to_owned();
         }
         let (call, copy) = (micros(self.call_ns), micros(self.copy_ns));
         format!("a call takes {call} us, copying 32 KiB {copy} us")

@@ -29,7 +29,7 @@ const PIECES: u64 = 20;
 const ROUNDS: u8 = 4;
 const STRIDE: u64 = (PIECE + HOLE) * RANKS as u64;
 
-const ALGORITHMS: [&str; 7] = [
+pub(crate) const ALGORITHMS: [&str; 7] = [
     "individual",
     "two-phase",
     "static-segmentation",

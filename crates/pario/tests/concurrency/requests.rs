@@ -10,7 +10,7 @@ use pario_transport::{Transport, threads};
 use crate::{
     NEW, STEP_MAX,
     careless::{Careless, Locks},
-    complaint, disjoint,
+    complaint, disjoint, holes,
     seeds::seeds,
     watchdog::Watchdog,
 };
@@ -160,4 +160,56 @@ fn several_windows_are_written_under_one_lock() {
             .all(|len| *len > 3 * window && *len <= 4 * window),
         "{locks:?}"
     );
+}
+
+/// Three ranks write their pieces again and again by one algorithm; returns the first piece that
+/// does not hold what was written to it last.
+fn lost_by(algorithm: &str) -> Option<usize> {
+    const RANKS: u32 = 3;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    let driver = Careless::over(gluster(), Locks::Kept);
+    let info = Info::from_pairs([
+        ("pario_algorithm", algorithm),
+        ("pario_exchange", "shared"),
+        ("cb_nodes", "2"),
+        ("cb_buffer_size", "300"),
+        ("pario_slice_bytes", "300"),
+    ])
+    .unwrap();
+    let byte = Datatype::of::<u8>();
+    let piece = Datatype::contiguous(PIECE, &byte).unwrap();
+    let tile = Datatype::resized(&piece, 0, 4 * PIECE as i64).unwrap();
+    let work = |comm: Arc<dyn Transport>| -> Result<Option<usize>> {
+        let rank = comm.rank().0;
+        let file = File::open_with(&comm, driver.clone(), &path, NEW, &info)?;
+        file.set_view(&View::new(u64::from(rank) * PIECE, &byte, &tile))?;
+        let mut lost = None;
+        for round in 1..=10u8 {
+            let of = |rank: u8| 10 * round + rank;
+            file.write_at_all(0, &[of(rank as u8); PIECE as usize * PIECES])?;
+            let found = std::fs::read(&path).unwrap();
+            let mut pieces = found.chunks(PIECE as usize).enumerate();
+            let expected = |index: usize| [of(0), of(1), of(2), 0][index % 4];
+            let wrong = pieces.find(|(at, piece)| piece.iter().any(|it| *it != expected(*at)));
+            lost = lost.or(wrong.map(|(at, _)| at));
+            comm.barrier()?;
+        }
+        file.close()?;
+        Ok(lost)
+    };
+    let results = threads::run(RANKS, work);
+    results
+        .into_iter()
+        .find_map(|result| result.expect("no rank fails").unwrap())
+}
+
+/// Some algorithms have several aggregators write to the same part of the file.
+#[test]
+fn aggregators_that_share_a_range_lose_nothing() {
+    let watchdog = Watchdog::new(STEP_MAX);
+    for algorithm in holes::ALGORITHMS {
+        watchdog.step(algorithm.to_owned());
+        assert_eq!(lost_by(algorithm), None, "{algorithm}");
+    }
 }

@@ -15,10 +15,10 @@ const LARGE_PIECE_PART: u64 = 2;
 /// wait for each other at every piece.
 const LARGE_WRITE_CALLS: u64 = 2;
 /// The same on other file systems, which hold their lock for longer: they also reserve
-/// space, and allocate larger pages for longer writes. In memory, it is the same for more
-/// than [`FEW_WRITERS`].
+/// space, and allocate larger pages for longer writes. It also applies to files in memory
+/// that more than [`FEW_WRITERS`] write.
 const LARGE_STORED_WRITE_CALLS: u64 = 8;
-const FEW_WRITERS: u32 = 4;
+const FEW_WRITERS: usize = 4;
 /// The same for reads on one node that need nearly all of the region.
 const LARGE_READ_CALLS: u64 = 1;
 /// The same for reads from a local file system of ranks that exchange messages
@@ -130,7 +130,7 @@ fn large_piece(case: &Case<'_>) -> u64 {
         };
     }
     match (pattern.is_interleaved, case.direction) {
-        (true, Direction::Write) if case.facts.in_memory && case.ranks() <= FEW_WRITERS => {
+        (true, Direction::Write) if case.facts.in_memory && has_few_writers(case) => {
             LARGE_WRITE_CALLS * call_bytes
         }
         (true, Direction::Write) => LARGE_STORED_WRITE_CALLS * call_bytes,
@@ -139,6 +139,11 @@ fn large_piece(case: &Case<'_>) -> u64 {
         }
         _ => usual,
     }
+}
+
+fn has_few_writers(case: &Case<'_>) -> bool {
+    let writers = case.accesses.iter().filter(|access| !access.is_empty());
+    writers.take(FEW_WRITERS + 1).count() <= FEW_WRITERS
 }
 
 /// Whether one rank reads nearly all of the data on a node from a file in memory,

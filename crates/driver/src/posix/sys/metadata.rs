@@ -107,8 +107,8 @@ fn extended_status(fd: BorrowedFd<'_>, mask: u32, sync: c_int) -> io::Result<lib
     Ok(unsafe { status.assume_init() })
 }
 
-/// Queries what `statx` knows about a file system. None of it changes while the file is open, so
-/// no server is asked.
+/// Queries what `statx` knows about a file system, without asking a server. An old preferred size
+/// does no harm.
 pub(crate) fn extended(fd: BorrowedFd<'_>) -> io::Result<Extended> {
     let mask = libc::STATX_MNT_ID | libc::STATX_DIOALIGN;
     let status = extended_status(fd, mask, libc::AT_STATX_DONT_SYNC)?;
