@@ -97,12 +97,14 @@ impl<'a> CollectiveWriteGuard<'a> {
             && call.is_worth_lease;
         if !wants_lease || !attempts.is_due() {
             let mut guard = Self::of_windows(comm, operation, call, rounds)?;
-            let region = atomic::region(call.accesses);
-            if operation.locks_writes()
-                && operation.rewrites_by_requests()
-                && holes::have_own_ranges(rounds)
-                && region.end - region.start <= LOCKED_BYTES_MAX
+            if !operation.locks_writes()
+                || !operation.rewrites_by_requests()
+                || !holes::have_own_ranges(rounds)
             {
+                return Ok(guard);
+            }
+            let region = atomic::region(call.accesses);
+            if region.end - region.start <= LOCKED_BYTES_MAX {
                 guard._lock = atomic::lock_for_all(comm, buffers, operation, region)?;
                 guard.is_locked = true;
             }
