@@ -3,13 +3,15 @@
 #![allow(unsafe_code)] // Values of attributes are boxes behind C's pointers.
 
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pario_layout::{Datatype as Layout, TypeError};
 
+use super::known_sizes::KnownSizes;
 use super::predefined::PredefinedTypes;
 use crate::error::MpiError;
 use crate::handles::Datatype;
+use crate::host::abi::Flavour;
 use crate::host::{Attribute, Host};
 
 /// What is known about a datatype.
@@ -67,6 +69,8 @@ pub(crate) struct Decoded {
     key: Mutex<Option<c_int>>,
     /// The same key, for those who only look at the attribute itself.
     made_key: OnceLock<c_int>,
+    /// The attributes that are sizes. The callback that deletes attributes has a reference, too.
+    sizes: Arc<KnownSizes>,
     /// The last repetition: programs often make the same type again.
     repeated: Mutex<Option<Repeated>>,
 }
@@ -76,6 +80,12 @@ struct Repeated {
     count: u64,
     of: Layout,
     made: Layout,
+}
+
+/// What the callbacks of the key get.
+struct Extra {
+    flavour: Flavour,
+    sizes: Arc<KnownSizes>,
 }
 
 impl Decoded {
@@ -106,12 +116,18 @@ impl Decoded {
     /// What is kept with a derived type that is used for data.
     #[inline]
     pub(super) fn kept(&self, host: &Host, datatype: Datatype) -> Result<Kept, MpiError> {
+        if let Some(bytes) = self.sizes.get(datatype) {
+            return Ok(Kept::Contiguous(bytes));
+        }
         let Some(key) = self.made_key.get() else {
             return Ok(Kept::Nothing);
         };
         let value = host.type_get_attr(datatype, *key)?.map(Value::of);
         Ok(match value {
-            Some(Value::Contiguous(bytes)) => Kept::Contiguous(bytes),
+            Some(Value::Contiguous(bytes)) => {
+                self.sizes.insert(datatype, bytes);
+                Kept::Contiguous(bytes)
+            }
             Some(Value::Known(_)) => Kept::Layout,
             None => Kept::Nothing,
         })
@@ -166,10 +182,12 @@ impl Decoded {
         datatype: Datatype,
         bytes: u64,
     ) -> Result<bool, MpiError> {
-        match Value::contiguous(bytes) {
-            Some(value) => self.set(host, datatype, value).map(|()| true),
-            None => Ok(false),
-        }
+        let Some(value) = Value::contiguous(bytes) else {
+            return Ok(false);
+        };
+        self.set(host, datatype, value)?;
+        self.sizes.insert(datatype, bytes);
+        Ok(true)
     }
 
     fn set(&self, host: &Host, datatype: Datatype, value: Attribute) -> Result<(), MpiError> {
@@ -177,9 +195,13 @@ impl Decoded {
         let key = match *key {
             Some(key) => key,
             None => {
-                // SAFETY: the callbacks know both kinds of values that are set under this key.
-                let made =
-                    unsafe { host.type_create_keyval(Some(copy), delete, std::ptr::null_mut())? };
+                let extra = Box::into_raw(Box::new(Extra {
+                    flavour: host.flavour(),
+                    sizes: self.sizes.clone(),
+                }));
+                // SAFETY: the callbacks know both kinds of values that are set under this key, and
+                // `extra` lives as long as the process, as the key does.
+                let made = unsafe { host.type_create_keyval(Some(copy), delete, extra.cast())? };
                 *key.insert(*self.made_key.get_or_init(|| made))
             }
         };
@@ -208,15 +230,22 @@ unsafe extern "C" fn copy(
     0
 }
 
+/// The type is freed, or gets another value.
 unsafe extern "C" fn delete(
-    _datatype: u64,
+    datatype: u64,
     _key: c_int,
     value: Attribute,
-    _extra: *mut c_void,
+    extra: *mut c_void,
 ) -> c_int {
-    if let Value::Known(known) = Value::of(value) {
+    match Value::of(value) {
         // SAFETY: the host passes a value that was set under our key, for the last time.
-        drop(unsafe { Box::from_raw(known) });
+        Value::Known(known) => drop(unsafe { Box::from_raw(known) }),
+        Value::Contiguous(_) => {
+            // SAFETY: the host passes what the key was made with, which is never freed.
+            let extra = unsafe { &*extra.cast::<Extra>() };
+            let handle = extra.flavour.from_register(datatype);
+            extra.sizes.forget(Datatype(handle));
+        }
     }
     0
 }

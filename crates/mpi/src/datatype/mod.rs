@@ -6,6 +6,7 @@ mod constructor;
 mod contents;
 mod contiguous;
 mod encode;
+mod known_sizes;
 mod named;
 mod predefined;
 

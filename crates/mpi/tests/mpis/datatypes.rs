@@ -1,5 +1,6 @@
 //! Decoded datatypes against what the host says of them.
 
+use std::collections::HashSet;
 use std::ffi::{c_int, c_void};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use pario_layout::Basic;
 use pario_mpi::host::named_types::NamedType;
-use pario_mpi::{Datatype, DecodeError, Flavour, Host, Runtime};
+use pario_mpi::{DataLayout, Datatype, DecodeError, Flavour, Host, Runtime};
 
 use crate::maker::{DarrayArguments, Maker, host_call};
 use crate::oracle::compare;
@@ -533,4 +534,47 @@ pub(crate) fn kept(runtime: &Runtime) {
         }
     });
     host.type_free(datatype).unwrap();
+}
+
+/// The sizes of contiguous types are also kept by handle, outside the host. Types are freed, and
+/// others made whose handles are the same: by another constructor, as a duplicate, as a type that
+/// is used as a whole layout as well.
+pub(crate) fn sizes(runtime: &Runtime) {
+    let (host, maker) = (runtime.host(), Maker(runtime.host()));
+    let int = host.predefined().int;
+    let contiguous = |datatype| match host.decode_data(datatype).unwrap() {
+        DataLayout::Contiguous(bytes) => Some(bytes),
+        DataLayout::Other(_) => None,
+    };
+    let mut handles = HashSet::new();
+    let mut reused = 0;
+    for round in 1..200 {
+        let bytes = 4 * round as u64;
+        let single = host.type_contiguous(round, int).unwrap();
+        // Not committed: no size is kept.
+        host.decode_data(single).unwrap_err();
+        host.type_commit(single).unwrap();
+        let copy = host.type_dup(single).unwrap();
+        for datatype in [single, copy, single] {
+            assert_eq!(contiguous(datatype), Some(bytes));
+        }
+        if round % 3 == 0 {
+            // Its layout takes the place of its size.
+            assert_eq!(host.decode_committed(copy).unwrap().size(), bytes);
+            assert_eq!(contiguous(copy), Some(bytes));
+        }
+        host.type_free(single).unwrap();
+        assert_eq!(contiguous(copy), Some(bytes));
+        let scattered = maker.vector(round + 1, 1, 2, int);
+        host.type_commit(scattered).unwrap();
+        assert_eq!(contiguous(scattered), None);
+        reused += [single, copy, scattered]
+            .map(|it| u32::from(!handles.insert(it)))
+            .iter()
+            .sum::<u32>();
+        for datatype in [copy, scattered] {
+            host.type_free(datatype).unwrap();
+        }
+    }
+    assert!(reused > 200, "handles are rarely used again ({reused})");
 }

@@ -49,6 +49,10 @@ const TESTS: &[(&str, Body)] = &[
     ("datatypes of other constructors", datatypes::others),
     ("large datatypes", datatypes::large),
     ("decoded datatypes are kept and dropped", datatypes::kept),
+    (
+        "sizes are kept until their types are freed",
+        datatypes::sizes,
+    ),
     ("our datatypes made with the host", encoded::random),
     ("limits of making datatypes", encoded::limits),
 ];
