@@ -148,7 +148,7 @@ impl Endpoint {
     ) -> Result<bool> {
         let operation = self.contribute(slots, mine)?;
         if let [byte] = mine
-            && slots.have_all_given(&self.engine.world, *byte, operation)
+            && slots.have_all_given(&self.engine, *byte, operation)
         {
             all.clear();
             return Ok(true);

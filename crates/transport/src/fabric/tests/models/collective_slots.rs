@@ -22,6 +22,7 @@ struct Place {
 }
 
 struct World {
+    counts_arrivals: bool,
     arrivals: AtomicU64,
     departures: AtomicU64,
     places: Vec<Place>,
@@ -40,6 +41,10 @@ impl Slots for SlotsOfRank<'_> {
         self.1
     }
 
+    fn counts_arrivals(&self) -> bool {
+        self.0.counts_arrivals
+    }
+
     fn arrivals(&self) -> &AtomicU64 {
         &self.0.arrivals
     }
@@ -51,6 +56,11 @@ impl Slots for SlotsOfRank<'_> {
     fn write(&self, operation: u64, bytes: &[u8]) {
         let slot = &self.0.places[self.1.index()].slots[operations::slot(operation)];
         slot.store(u64::from(bytes[0]), Ordering::Relaxed);
+    }
+
+    fn holds(&self, rank: Rank, operation: u64, byte: u8) -> bool {
+        let slot = &self.0.places[rank.index()].slots[operations::slot(operation)];
+        slot.load(Ordering::Relaxed) == u64::from(byte)
     }
 
     fn has_departures(&self) -> bool {
@@ -93,6 +103,13 @@ impl SlotsOfRank<'_> {
         Ok(())
     }
 
+    /// All ranks give the same byte, which differs from that of the operations before and after.
+    fn agree(&self, operation: u64, byte: u8) -> Result<bool> {
+        operations::enter(self, operation, &[byte], Wakes::Last)?;
+        operations::await_all(self, operation)?;
+        Ok(operations::have_all_given(self, operation, byte))
+    }
+
     fn broadcast(&self, root: Rank, operation: u64) -> Result<()> {
         self.enter(
             operation,
@@ -119,13 +136,21 @@ fn contribution(rank: Rank, operation: u64) -> u8 {
     16 * (rank.0 as u8 + 1) + operation as u8
 }
 
-/// Every rank runs the body; the last in the thread of the model.
+/// Every rank runs the body; the last in the thread of the model. Once as few ranks do, and once as
+/// many.
 fn ranks(ranks: u32, preemptions: usize, body: fn(&SlotsOfRank<'_>)) {
+    for counts_arrivals in [false, true] {
+        model(ranks, preemptions, counts_arrivals, body);
+    }
+}
+
+fn model(ranks: u32, preemptions: usize, counts_arrivals: bool, body: fn(&SlotsOfRank<'_>)) {
     check(preemptions, move || {
         let places = (0..ranks).map(|_| Place::default()).collect();
         let arrivals = AtomicU64::default();
         let departures = AtomicU64::new(0);
         let world = Arc::new(World {
+            counts_arrivals,
             arrivals,
             departures,
             places,
@@ -152,6 +177,25 @@ fn gathers_follow_each_other() {
 fn three_ranks_gather() {
     ranks(3, 1, |slots| {
         (1..=2).for_each(|operation| slots.all_gather(operation).unwrap());
+    });
+}
+
+/// A rank that is an operation ahead has another entry, and its contribution is in its slot.
+#[test]
+fn agreements_follow_each_other() {
+    ranks(2, 2, |slots| {
+        assert_eq!(slots.agree(1, 7), Ok(true));
+        assert_eq!(slots.agree(2, 8), Ok(true));
+        // They disagree.
+        assert_eq!(slots.agree(3, slots.own_rank().0 as u8), Ok(false));
+    });
+}
+
+#[test]
+fn three_ranks_agree() {
+    ranks(3, 1, |slots| {
+        assert_eq!(slots.agree(1, 7), Ok(true));
+        assert_eq!(slots.agree(2, 8), Ok(true));
     });
 }
 
