@@ -27,6 +27,8 @@ pub(crate) struct Detected {
     pub(crate) facts: Facts,
     /// Whether its data may be moved through io_uring, whatever the file system is assumed to be.
     pub(crate) may_use_ring: bool,
+    /// How this process sees the file system, whatever it is assumed to be.
+    pub(crate) view: MountView,
 }
 
 /// Facts about an open file; `assumed` overrides the detected kind.
@@ -47,6 +49,7 @@ pub(crate) fn facts(
     let placement = placement::find(fd, &file_system, control);
     let striping = placement.as_ref().map(Placement::striping);
     let guarantees = found.guarantees(&file_system, fd, control);
+    let view = found.view(fd)?;
     let facts = Facts {
         locks: guarantees.locks,
         source: found.source(),
@@ -67,6 +70,7 @@ pub(crate) fn facts(
     Ok(Detected {
         facts,
         may_use_ring,
+        view,
     })
 }
 
@@ -94,7 +98,7 @@ pub(crate) fn view_of_path(path: &Path) -> io::Result<MountView> {
 fn nearest_view(path: &Path, flags: libc::c_int) -> io::Result<MountView> {
     nearest(path, |path| {
         let fd = sys::open(path, libc::O_PATH | flags, 0)?;
-        find(fd.as_fd())?.into_view(fd.as_fd())
+        find(fd.as_fd())?.view(fd.as_fd())
     })
 }
 
@@ -103,12 +107,6 @@ fn nearest_view(path: &Path, flags: libc::c_int) -> io::Result<MountView> {
 pub(crate) fn view_of_directory(path: &Path) -> io::Result<MountView> {
     // With the flag, a file system that is mounted on demand is mounted.
     nearest_view(path.parent().unwrap_or(path), libc::O_DIRECTORY)
-}
-
-/// How this process sees the file system of an open file, whatever it is assumed
-/// to be.
-pub(crate) fn view(fd: BorrowedFd<'_>) -> io::Result<MountView> {
-    find(fd)?.into_view(fd)
 }
 
 /// The first result for a path or one of its parents that exists. An NFS client
@@ -148,7 +146,8 @@ struct Found {
 }
 
 impl Found {
-    fn into_view(self, fd: BorrowedFd<'_>) -> io::Result<MountView> {
+    /// How this process sees the file system.
+    fn view(&self, fd: BorrowedFd<'_>) -> io::Result<MountView> {
         let control: Control = Arc::new(KernelControl);
         let guarantees = self.guarantees(&self.file_system, fd, &control);
         let source = self.source();

@@ -44,6 +44,7 @@ pub(crate) struct PosixHandle {
     calls: Calls,
     pub(super) locks: Locks,
     facts: Facts,
+    view: MountView,
     creation: Option<Creation>,
     control: Control,
     group_lock: GroupLock,
@@ -81,6 +82,7 @@ impl PosixHandle {
         let Detected {
             facts,
             may_use_ring,
+            view,
         } = detect::facts(file.buffered(), assumed.as_ref(), &control)?;
         let file = match may_use_ring {
             true => file,
@@ -105,6 +107,7 @@ impl PosixHandle {
             locks: Locks::new(how.access, calls.clone()),
             calls,
             facts,
+            view,
             creation,
             control,
             group_lock: GroupLock::default(),
@@ -520,7 +523,7 @@ impl Handle for PosixHandle {
     }
 
     fn mount(&self) -> io::Result<Option<MountView>> {
-        detect::view(self.file.enter()?.buffered()).map(Some)
+        Ok(Some(self.view.clone()))
     }
 
     fn node_path(&self) -> Option<PathBuf> {
