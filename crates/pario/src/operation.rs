@@ -335,11 +335,9 @@ impl Operation {
         self.call.direction == Direction::Write && self.settings.locks_writes()
     }
 
-    /// Whether gaps are rewritten because each piece would be a request to a server, as locks are
-    /// there. The same on all ranks.
-    pub(crate) fn rewrites_by_requests(&self) -> bool {
-        self.file.sharing.bypasses_caches
-            || self.handle().facts().file_system.rewrites_under_locks()
+    /// Whether each piece of a write is a request to a server.
+    pub(crate) fn writes_by_requests(&self) -> bool {
+        self.file.sharing.writes_by_requests(self.handle().facts())
     }
 
     /// The lock that moving data of a range needs, if any.

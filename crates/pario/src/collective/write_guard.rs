@@ -98,7 +98,7 @@ impl<'a> CollectiveWriteGuard<'a> {
         if !wants_lease || !attempts.is_due() {
             let mut guard = Self::of_windows(comm, operation, call, rounds)?;
             if !operation.locks_writes()
-                || !operation.rewrites_by_requests()
+                || !operation.writes_by_requests()
                 || !holes::have_own_ranges(rounds)
             {
                 return Ok(guard);

@@ -7,7 +7,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use pario_driver::{Access, Handle, LockReach, MountView, Nfs, Resolved, Sharing};
+use pario_driver::{Access, Facts, Handle, LockReach, MountView, Nfs, Resolved, Sharing};
 use pario_hints::Hints;
 use pario_transport::{Rank, Transport};
 
@@ -66,6 +66,12 @@ impl FileSharing {
     /// Whether all ranks see the same contents, whichever of them opened the file.
     pub(super) fn is_coherent(&self) -> bool {
         !matches!(self.sharing, Sharing::Nfs | Sharing::Incoherent(_))
+    }
+
+    /// Whether each piece of a write is a request to a server, as locks are there: gaps are rewritten
+    /// under locks then. The same on all ranks.
+    pub(crate) fn writes_by_requests(&self, facts: &Facts) -> bool {
+        self.bypasses_caches || facts.file_system.rewrites_under_locks()
     }
 
     /// The driver for the file: the resolved one, unless the ranks share the file through NFS

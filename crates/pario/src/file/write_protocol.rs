@@ -80,9 +80,9 @@ impl Writers {
         sharing: &FileSharing,
         hints: &Hints,
     ) -> Result<(Writers, WriteProtocol)> {
-        let are_requests = comm.size() > 1 && sharing.bypasses_caches
-            || handle.facts().file_system.rewrites_under_locks();
-        let is_concerned = are_requests && mode.can_write() && sharing.require_locks("").is_ok();
+        let is_concerned = sharing.writes_by_requests(handle.facts())
+            && mode.can_write()
+            && sharing.require_locks("").is_ok();
         if !is_concerned {
             let writers = Writers::without_flag(handle, mode, hints);
             return Ok((writers, WriteProtocol::Unlocked));
