@@ -38,7 +38,8 @@ pub struct PageCosts {
 
 impl PageCosts {
     /// The number of pieces per page from which storing them through a mapping is faster than
-    /// calls: the power of two that is nearest by ratio.
+    /// calls: the power of two that is nearest by ratio, but the usual number if the ratio is less
+    /// than two. Measurements vary, and writes should not be carried out differently in every run.
     pub fn stored_pieces(&self) -> u64 {
         // Calls would allocate the page, too.
         let page = (self.stored + self.next_call).saturating_sub(self.first_call);
@@ -46,6 +47,9 @@ impl PageCosts {
         let Some(percent) = percent else {
             return STORED_PIECES;
         };
+        if 2 * percent > PAGE_PERCENT.into() && percent < (2 * PAGE_PERCENT).into() {
+            return STORED_PIECES;
+        }
         let mut pieces = STORED_PIECES_MIN;
         // The geometric mean of two neighbours is √2 times the lower one.
         let exceeds = |pieces: u64| {
@@ -130,9 +134,11 @@ mod tests {
             };
             costs.stored_pieces()
         };
-        // The machine on which the percentage was found, and noise of a sixth.
-        let stored = [3500, 3000, 4000].map(|stored| of([stored, 2500, 770]));
+        // The machine on which the percentage was found, and noise of a fifth.
+        let stored = [3500, 2800, 4200].map(|stored| of([stored, 2500, 770]));
         assert_eq!(stored, [STORED_PIECES; 3]);
+        // An Intel processor, on which the nearest power was 4 in some runs and 8 in others.
+        assert_eq!(of([2060, 1000, 410]), STORED_PIECES);
         assert_eq!(of([5500, 2500, 770]), 8);
         assert_eq!(of([1, 2500, 770]), STORED_PIECES_MIN);
         assert_eq!(of([u64::MAX, 2500, 770]), STORED_PIECES_MAX);
