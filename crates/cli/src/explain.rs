@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use pario::internal::MachineProfile;
+use pario::internal::{MachineProfile, rewriting};
+use pario_driver::FileSystem;
 use pario_hints::{Hints, Source};
-use pario_plan::{Access, Case, Explanation, Facts, History, Tuning, picture};
+use pario_plan::{Access, Case, Client, Explanation, Facts, History, Rewriting, Tuning, picture};
 
 use crate::bench::options::{Subject, Target};
 use crate::facts;
@@ -61,14 +62,24 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
     let profile = MachineProfile::of_node();
     profile.set(&mut hints);
     let nodes = subject.nodes().map_err(Failure::Arguments)?;
-    let facts = match &arguments.dir {
-        None => Facts {
-            nodes: nodes.clone(),
-            ..Facts::one_node(nodes.len())
-        },
+    let (facts, file_system) = match &arguments.dir {
+        None => {
+            let facts = Facts {
+                nodes: nodes.clone(),
+                ..Facts::one_node(nodes.len())
+            };
+            (facts, FileSystem::Ext)
+        }
         Some(directory) => facts::of_directory(directory, &nodes)?,
     };
+    let is_local = facts.client == Client::Local;
     let facts = facts.with_assumptions(&hints);
+    // A client of servers may be assumed in its place.
+    let file_system = match is_local && facts.client != Client::Local {
+        true => FileSystem::Other("assumed".to_owned()),
+        false => file_system,
+    };
+    let gaps = rewriting(&hints, &file_system, facts.node_count());
     let directory = arguments.svg.as_deref();
     directory.map_or(Ok(()), |directory| check_directory(directory, &[]))?;
     let call = arguments.call;
@@ -76,14 +87,18 @@ pub(crate) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<(), Fai
         let (sizes, accesses) = accesses(&target, call).map_err(Failure::Arguments)?;
         let name = target.workload.name;
         for direction in arguments.direction.all() {
-            let tuning = Tuning::from_hints(&hints, *direction);
+            let mut tuning = Tuning::from_hints(&hints, *direction);
+            let mut circumstances = machine(&hints, &profile);
+            if *direction == Direction::Write {
+                tuning.rewriting = gaps;
+                circumstances += &format!("\n{}", treatment(gaps, &hints, &file_system));
+            }
             let history = History::default();
             let case = Case::new(*direction, &accesses, &facts, &tuning, &history);
             let explanation = Explanation::of(&case);
-            let machine = machine(&hints, &profile);
             writeln!(
                 out,
-                "{name}, call {call}: {sizes}\n{machine}\n{explanation}\n"
+                "{name}, call {call}: {sizes}\n{circumstances}\n{explanation}\n"
             )
             .map_err(Failure::Output)?;
             if let Some(directory) = &arguments.svg {
@@ -118,6 +133,36 @@ fn machine(hints: &Hints, profile: &MachineProfile) -> String {
         "machine: a call takes as long as copying {} bytes (pario_call_bytes, {}{measured}); windows of {window}",
         hints.call_bytes(),
         source("pario_call_bytes"),
+    )
+}
+
+/// What is done with the gaps between pieces that are written.
+fn treatment(gaps: Rewriting, hints: &Hints, file_system: &FileSystem) -> String {
+    let rewritten = match gaps {
+        Rewriting::Allowed => "rewritten along with the pieces, under locks",
+        Rewriting::WithLease => {
+            "rewritten along with the pieces if the kernel grants a lease, that is, if nobody else \
+             has the file open"
+        }
+        Rewriting::Forbidden => "not written",
+    };
+    let stored = match file_system.refuses_stores() {
+        true => format!(
+            "; otherwise the kernel stores pieces through a mapping from {} per page on \
+             (pario_stored_pieces, {})",
+            hints
+                .pario_stored_pieces
+                .unwrap_or_else(pario_driver::stored_pieces),
+            match hints.pario_stored_pieces {
+                Some(_) => facts::source(hints, "pario_stored_pieces"),
+                None => "measured".to_owned(),
+            },
+        ),
+        false => String::new(),
+    };
+    format!(
+        "gaps: {rewritten} (pario_rmw, {}; file open for reading and writing){stored}",
+        facts::source(hints, "pario_rmw")
     )
 }
 

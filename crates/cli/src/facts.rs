@@ -2,16 +2,22 @@
 
 use std::path::Path;
 
+use pario_driver::FileSystem;
 use pario_hints::{Hints, Info, Sources};
 use pario_plan::Facts;
 
 use crate::failure::Failure;
 use crate::measure::Scratch;
 
-/// Facts about the files of a directory for ranks on these nodes.
-pub(crate) fn of_directory(directory: &Path, nodes: &[u32]) -> Result<Facts, Failure> {
+/// Facts about the files of a directory for ranks on these nodes, and its file system.
+pub(crate) fn of_directory(
+    directory: &Path,
+    nodes: &[u32],
+) -> Result<(Facts, FileSystem), Failure> {
     let scratch = Scratch::unguarded(Some(directory))?;
-    Ok(pario::internal::plan_facts(scratch.facts(), nodes.to_vec()))
+    let found = scratch.facts();
+    let facts = pario::internal::plan_facts(found, nodes.to_vec());
+    Ok((facts, found.file_system.clone()))
 }
 
 /// The hints in force if these are passed at open, and a warning for each that cannot be used.

@@ -286,6 +286,25 @@ fn explain_shows_what_was_chosen_and_what_not() {
         "{}",
         stdout(&forced)
     );
+    // Pieces with gaps between them: as a real call would be carried out.
+    let gaps = |hints: &[&str]| {
+        let base = ["explain", "-w", "hpio", "--direction", "write"];
+        stdout(&pario(&[&base[..], hints].concat()))
+    };
+    let leased = gaps(&[]);
+    assert!(leased.contains("algorithm two-phase"), "{leased}");
+    assert!(leased.contains("if the kernel grants a lease"), "{leased}");
+    assert!(
+        leased.contains("(pario_stored_pieces, measured)"),
+        "{leased}"
+    );
+    let never = gaps(&["--hint", "pario_rmw=never"]);
+    assert!(never.contains("algorithm individual"), "{never}");
+    assert!(never.contains("gaps: not written"), "{never}");
+    let elsewhere = gaps(&["--hint", "pario_assume_client=kernel"]);
+    assert!(elsewhere.contains("gaps: not written"), "{elsewhere}");
+    assert!(!elsewhere.contains("pario_stored_pieces"), "{elsewhere}");
+
     let directory = tempfile::tempdir().unwrap();
     let pictures = directory.path().join("pictures");
     let drawn = pario(&["explain", "--svg", pictures.to_str().unwrap()]);

@@ -127,7 +127,7 @@ pub mod internal {
     pub use crate::{
         collective::{
             exchange::limits::{EAGER_BYTES, limits},
-            plan_facts,
+            plan_facts, rewriting,
         },
         job::{Environment, Job, Process},
         machine::{AliasedCopies, MachineProfile, stages_aliases},

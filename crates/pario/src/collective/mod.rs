@@ -60,6 +60,7 @@ use crate::{
 use entry::Entry;
 use exchange::Planning;
 use holes::Holes;
+pub use holes::rewriting;
 use leased::CallLease;
 pub(crate) use planning::have_persistent_realms;
 pub use planning::plan_facts;

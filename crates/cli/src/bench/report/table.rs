@@ -84,30 +84,30 @@ fn unavailable(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> 
     Ok(())
 }
 
-/// How pario's automatic choice compares with the best that it could have chosen.
+/// How pario's automatic choice compares with the best that it could have chosen, and whether it is
+/// clear which is the best.
 fn choice(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
-    let mut rows = comparison.rows.iter();
-    let Some(chosen) = rows.find(|it| it.method.name == "automatic") else {
-        return Ok(());
-    };
     let candidates = || comparison.rows.iter().filter(|it| it.method.is_choosable());
     if candidates().count() < 2 {
         return Ok(());
     }
-    let best = |direction| {
-        let samples = |row| &Row::side(row, direction).samples;
-        let best = candidates()
-            .filter(|row| samples(row).best().is_some())
-            .min_by_key(|row| samples(row).best())?;
-        let fraction = samples(chosen).speed_over(samples(best))?;
-        let doubts = [chosen, best].map(|row| samples(row).doubt());
-        let mark = doubts.into_iter().flatten().next().map(Doubt::mark);
-        let mark = mark.map_or_else(String::new, String::from);
-        let name = &best.method.name;
-        Some(format!("{fraction:.2}{mark} of the best ({name})"))
-    };
-    let [write, read] = DIRECTIONS.map(|direction| or_dash(best(direction)));
-    writeln!(out, "automatic: write {write}, read {read}")?;
+    let mut rows = comparison.rows.iter();
+    if let Some(chosen) = rows.find(|it| it.method.name == "automatic") {
+        let best = |direction| {
+            let samples = |row| &Row::side(row, direction).samples;
+            let best = candidates()
+                .filter(|row| samples(row).best().is_some())
+                .min_by_key(|row| samples(row).best())?;
+            let fraction = samples(chosen).speed_over(samples(best))?;
+            let doubts = [chosen, best].map(|row| samples(row).doubt());
+            let mark = doubts.into_iter().flatten().next().map(Doubt::mark);
+            let mark = mark.map_or_else(String::new, String::from);
+            let name = &best.method.name;
+            Some(format!("{fraction:.2}{mark} of the best ({name})"))
+        };
+        let [write, read] = DIRECTIONS.map(|direction| or_dash(best(direction)));
+        writeln!(out, "automatic: write {write}, read {read}")?;
+    }
     let unclear = DIRECTIONS
         .into_iter()
         .filter(|it| !ranking::is_settled(&comparison.rows, *it));
@@ -152,8 +152,11 @@ fn latency(comparison: &Comparison, out: &mut impl Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::testing::comparison;
     use super::*;
+    use crate::bench::method::Method;
 
     fn printed(comparison: &Comparison) -> String {
         let mut text = Vec::new();
@@ -178,6 +181,26 @@ mod tests {
             "{text}"
         );
         assert_eq!(lines[4], "not applicable: resonant: no servers", "{text}");
+    }
+
+    #[test]
+    fn methods_that_are_not_settled_are_named_without_an_automatic_choice() {
+        let row = |name: &str, millis: [u64; 2]| {
+            let mut row = Row::new(Method::parse(name).unwrap());
+            for millis in millis {
+                let samples = &mut row.side_mut(Direction::Write).samples;
+                samples.push(Duration::from_millis(millis));
+            }
+            row
+        };
+        let mut comparison = comparison();
+        comparison.rows = vec![row("two-phase", [10, 12]), row("individual", [11, 11])];
+        let text = printed(&comparison);
+        assert!(text.contains("\nnot settled: write: "), "{text}");
+        assert!(!text.contains("automatic"), "{text}");
+        comparison.rows[0] = row("two-phase", [10, 10]);
+        let text = printed(&comparison);
+        assert!(!text.contains("not settled"), "{text}");
     }
 
     #[test]
