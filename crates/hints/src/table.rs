@@ -107,7 +107,7 @@ hints! {
 
     /// Buffer size for sieved writes (read, modify, write back). It is also the
     /// range that is locked at once; where a lock is a request to a server, up to
-    /// four times as much is.
+    /// four times that range is locked at once.
     ind_wr_buffer_size: u64 = 512 * KIB, Bytes(1..=BUFFER_MAX);
     Noncontiguous, Rank, Always;
 
@@ -160,20 +160,21 @@ hints! {
     /// one side takes would protect nothing. `automatic` is `never`, except that
     /// on NFS seen through several clients, on GlusterFS and on CephFS through
     /// FUSE it is `locked` while the view of any rank has small pieces with gaps:
-    /// every piece would be a request to a server otherwise; and that writes of ranks on one node to local file
-    /// systems do so if the kernel grants a lease, because nobody else has the
-    /// file open. Whoever opens the file at that moment waits for a few
-    /// milliseconds. Independent writes of several ranks then use one open
-    /// description of the file.
+    /// every piece would be a request to a server otherwise. On local file
+    /// systems, it also lets ranks on one node write back gaps under a lease of
+    /// the kernel, which shows that nobody else has the file open. Whoever opens
+    /// the file at that moment waits for a few milliseconds. Independent writes
+    /// of several ranks then use one open description of the file.
     pario_rmw: Rmw = Rmw::Automatic, Words::<Rmw>::ANY;
     Noncontiguous, File, Open;
 
-    /// How many small pieces with gaps between them are written where sieving
-    /// is not possible. `automatic`: on local file systems, the kernel copies up
-    /// to 1024 pieces per call into a mapping of the file if there are at least
-    /// `pario_stored_pieces` per page; nothing but the pieces is written. `calls`: one call per
-    /// contiguous run, for libraries that intercept file calls and have to see
-    /// all of them; `pario_async=pool` implies it.
+    /// How a large number of small pieces with gaps between them is written
+    /// where sieving is not possible. `automatic`: on local file systems, the
+    /// kernel copies up to 1024 pieces per call into a mapping of the file if
+    /// there are at least `pario_stored_pieces` per page; nothing but the pieces
+    /// is written. `calls`: one call per contiguous run, for libraries that
+    /// intercept file calls and have to see all of them; `pario_async=pool`
+    /// implies it.
     pario_scattered_writes: ScatteredWrites = ScatteredWrites::Automatic, Words::<ScatteredWrites>::ANY;
     Noncontiguous, Rank, Open;
 
@@ -188,9 +189,9 @@ hints! {
 
     /// Number of bytes that are copied in the time of a system call. Pieces of
     /// half this size and more are moved by a call each where ranks do not
-    /// interleave; interleaved ones from this size on if they are read, and from
-    /// twice this size on if they are written, eight times on file systems other
-    /// than tmpfs. It also decides
+    /// interleave; interleaved ones from this size on if they are read, from
+    /// twice this size on if at most four ranks write them to a file on tmpfs,
+    /// and from eight times this size on in all other writes. It also decides
     /// about `pario_sieve_extent` and `pario_slice_bytes`. `automatic` measures
     /// it on rank 0's node, to the nearest power of two from 4 KiB to 32 KiB.
     pario_call_bytes: Option<u64> = None, Automatic(Bytes(64..=MIB));

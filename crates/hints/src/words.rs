@@ -53,8 +53,9 @@ words! {
     }
     /// When a write may read, modify and write back bytes other than its own.
     Rmw {
-        /// Between NFS clients, through views with small pieces and gaps, and on local file
-        /// systems where a lease shows that nobody else has the file open; elsewhere as `Never`.
+        /// Between NFS clients, on GlusterFS and on CephFS through FUSE, through views with small
+        /// pieces and gaps; on local file systems where a lease shows that nobody else has the file
+        /// open; elsewhere as `Never`.
         Automatic = "automatic" | "auto",
         /// Only where there can be no other writer (`UNIQUE_OPEN`).
         Never = "never",
@@ -70,7 +71,7 @@ words! {
         /// I/O threads.
         Pool = "pool" | "threads",
     }
-    /// How many small pieces with gaps between them are written.
+    /// How a large number of small pieces with gaps between them is written.
     ScatteredWrites {
         /// Through a mapping of the file where that is safe and faster.
         Automatic = "automatic" | "auto",
