@@ -130,7 +130,7 @@ fn machine(hints: &Hints, profile: &MachineProfile) -> String {
         ),
     };
     format!(
-        "machine: a call takes as long as copying {} bytes (pario_call_bytes, {}{measured}); windows of {window}",
+        "machine: a call counts as much as copying {} bytes (pario_call_bytes, {}{measured}); windows of {window}",
         hints.call_bytes(),
         source("pario_call_bytes"),
     )

@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use pario::internal::{AliasedCopies, MachineProfile, stages_aliases};
 use pario_driver::{Access, Create, Driver, OpenHow, Uring};
-use pario_hints::{Hints, StagedCopies};
+use pario_hints::{Hints, Source, StagedCopies};
 use pario_transport::Backoff;
 use rustix::process::{Resource, getrlimit};
 
@@ -120,6 +120,10 @@ fn profile() -> Vec<Finding> {
         (false, true) => "measured".to_owned(),
         (false, false) => "default".to_owned(),
     };
+    let derived = |name: &str, from: &str| match hints.source(name) {
+        None | Some(Source::Default) => from.to_owned(),
+        Some(other) => other.to_string(),
+    };
     let copies = AliasedCopies::of_process();
     let look = pario_transport::look_time();
     let looks = Backoff::DEFAULT.among(1).looks;
@@ -127,7 +131,7 @@ fn profile() -> Vec<Finding> {
         Finding::good(
             "calls and copies",
             format!(
-                "a call takes as long as copying {} bytes (pario_call_bytes, {})",
+                "a call counts as much as copying {} bytes (pario_call_bytes, {})",
                 hints.call_bytes(),
                 source("pario_call_bytes"),
             ),
@@ -136,15 +140,19 @@ fn profile() -> Vec<Finding> {
         .remark(format!(
             "pieces and gaps are sieved up to {} bytes (pario_sieve_extent, {})",
             hints.sieve_extent(),
-            source("pario_sieve_extent"),
+            derived("pario_sieve_extent", "twice pario_call_bytes"),
         )),
         Finding::good(
             "windows",
             format!(
-                "of {} bytes for few ranks (pario_slice_bytes)",
+                "of {} bytes for few ranks (pario_slice_bytes, {})",
                 hints
                     .pario_slice_bytes
                     .unwrap_or_else(|| hints.cached_window_bytes()),
+                derived(
+                    "pario_slice_bytes",
+                    "32 times pario_call_bytes, at most half of a core's cache"
+                ),
             ),
         )
         .remark(match hints.pario_cache_bytes {
@@ -157,7 +165,7 @@ fn profile() -> Vec<Finding> {
         Finding::good(
             "stores",
             format!(
-                "instead of calls from {} pieces per page on (pario_stored_pieces, {})",
+                "used instead of calls from {} pieces per page on (pario_stored_pieces, {})",
                 hints
                     .pario_stored_pieces
                     .unwrap_or_else(pario_driver::stored_pieces),
