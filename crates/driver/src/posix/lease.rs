@@ -156,19 +156,16 @@ pub(super) fn way_back(file: &Descriptor) -> io::Result<OwnedFd> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::test_directories::with_leases, *};
     use crate::{Access, Batch, Create, Driver, Handle, LockMode, OpenHow, Posix};
     use std::{fs, path::PathBuf, sync::Arc};
 
     struct Directory(tempfile::TempDir);
 
     impl Directory {
-        /// `None` if files here cannot be leased.
-        fn new() -> Option<Directory> {
-            let directory = Directory(tempfile::tempdir().unwrap());
-            let file = directory.open();
-            let is_leasable = file.facts().file_system.grants_leases();
-            (is_leasable && last_long_enough()).then_some(directory)
+        /// All in which files can be leased.
+        fn all() -> impl Iterator<Item = Directory> {
+            with_leases().into_iter().map(Directory)
         }
 
         fn path(&self) -> PathBuf {
@@ -183,106 +180,101 @@ mod tests {
 
     #[test]
     fn a_lease_needs_the_only_description() {
-        let Some(directory) = Directory::new() else {
-            return;
-        };
-        let (one, other) = (directory.open(), directory.open());
-        assert!(one.lease().is_none());
-        let suspension = other.suspend().unwrap();
-        let lease = one.lease().unwrap();
-        assert!(lease.is_intact());
-        drop((lease, suspension));
-        assert!(one.lease().is_none(), "the other handle is open again");
-        other.close().unwrap();
-        let reader = fs::File::open(directory.path()).unwrap();
-        assert!(one.lease().is_none());
-        drop(reader);
-        assert!(one.lease().is_some());
+        for directory in Directory::all() {
+            let (one, other) = (directory.open(), directory.open());
+            assert!(one.lease().is_none());
+            let suspension = other.suspend().unwrap();
+            let lease = one.lease().unwrap();
+            assert!(lease.is_intact());
+            drop((lease, suspension));
+            assert!(one.lease().is_none(), "the other handle is open again");
+            other.close().unwrap();
+            let reader = fs::File::open(directory.path()).unwrap();
+            assert!(one.lease().is_none());
+            drop(reader);
+            assert!(one.lease().is_some());
+        }
     }
 
     /// The kernel's usual signal would end this process.
     #[test]
     fn whoever_opens_the_file_waits_until_the_lease_ends() {
-        let Some(directory) = Directory::new() else {
-            return;
-        };
-        let handle = directory.open();
-        for _ in 0..3 {
-            let lease = handle.lease().unwrap();
-            thread::scope(|scope| {
-                let opener = scope.spawn(|| fs::read(directory.path()).unwrap());
-                while lease.is_intact() {
-                    thread::yield_now();
-                }
-                assert!(!opener.is_finished());
-                handle
-                    .transfer(&Batch::write(0, b"last"))
-                    .into_result()
-                    .unwrap();
-                drop(lease);
-                assert_eq!(opener.join().unwrap(), b"last");
-            });
-            handle.set_size(0).unwrap();
+        for directory in Directory::all() {
+            let handle = directory.open();
+            for _ in 0..3 {
+                let lease = handle.lease().unwrap();
+                thread::scope(|scope| {
+                    let opener = scope.spawn(|| fs::read(directory.path()).unwrap());
+                    while lease.is_intact() {
+                        thread::yield_now();
+                    }
+                    assert!(!opener.is_finished());
+                    handle
+                        .transfer(&Batch::write(0, b"last"))
+                        .into_result()
+                        .unwrap();
+                    drop(lease);
+                    assert_eq!(opener.join().unwrap(), b"last");
+                });
+                handle.set_size(0).unwrap();
+            }
         }
     }
 
     /// Even if it has lost its name.
     #[test]
     fn a_suspended_handle_continues_with_the_same_file() {
-        let Some(directory) = Directory::new() else {
-            return;
-        };
-        let handle = directory.open();
-        handle
-            .transfer(&Batch::write(0, b"before"))
-            .into_result()
-            .unwrap();
-        let suspension = handle.suspend().unwrap();
-        fs::remove_file(directory.path()).unwrap();
-        fs::write(directory.path(), "another file").unwrap();
-        thread::scope(|scope| {
-            let caller = scope.spawn(|| handle.size().unwrap());
-            thread::sleep(Duration::from_millis(5));
-            assert!(!caller.is_finished(), "calls wait");
-            drop(suspension);
-            assert_eq!(caller.join().unwrap(), 6);
-        });
-        handle.close().unwrap();
+        for directory in Directory::all() {
+            let handle = directory.open();
+            handle
+                .transfer(&Batch::write(0, b"before"))
+                .into_result()
+                .unwrap();
+            let suspension = handle.suspend().unwrap();
+            fs::remove_file(directory.path()).unwrap();
+            fs::write(directory.path(), "another file").unwrap();
+            thread::scope(|scope| {
+                let caller = scope.spawn(|| handle.size().unwrap());
+                thread::sleep(Duration::from_millis(5));
+                assert!(!caller.is_finished(), "calls wait");
+                drop(suspension);
+                assert_eq!(caller.join().unwrap(), 6);
+            });
+            handle.close().unwrap();
+        }
     }
 
     #[test]
     fn a_handle_with_locks_stays_open() {
-        let Some(directory) = Directory::new() else {
-            return;
-        };
-        let handle = directory.open();
-        let held = handle.lock(0..10, LockMode::Shared).unwrap();
-        assert!(handle.suspend().is_none());
-        drop(held);
-        assert!(handle.suspend().is_some());
-        handle.close().unwrap();
+        for directory in Directory::all() {
+            let handle = directory.open();
+            let held = handle.lock(0..10, LockMode::Shared).unwrap();
+            assert!(handle.suspend().is_none());
+            drop(held);
+            assert!(handle.suspend().is_some());
+            handle.close().unwrap();
+        }
     }
 
     /// The process may not open it again: others than its owner, and the owner itself without
     /// privileges.
     #[test]
     fn a_file_that_could_not_be_opened_again_stays_open() {
-        let Some(directory) = Directory::new() else {
-            return;
-        };
-        let handle = directory.open();
-        let mut permissions = fs::metadata(directory.path()).unwrap().permissions();
-        permissions.set_readonly(true);
-        fs::set_permissions(directory.path(), permissions).unwrap();
-        let is_privileged = fs::OpenOptions::new()
-            .write(true)
-            .open(directory.path())
-            .is_ok();
-        assert_eq!(handle.suspend().is_some(), is_privileged);
-        handle
-            .transfer(&Batch::write(0, b"still open"))
-            .into_result()
-            .unwrap();
-        handle.close().unwrap();
+        for directory in Directory::all() {
+            let handle = directory.open();
+            let mut permissions = fs::metadata(directory.path()).unwrap().permissions();
+            permissions.set_readonly(true);
+            fs::set_permissions(directory.path(), permissions).unwrap();
+            let is_privileged = fs::OpenOptions::new()
+                .write(true)
+                .open(directory.path())
+                .is_ok();
+            assert_eq!(handle.suspend().is_some(), is_privileged);
+            handle
+                .transfer(&Batch::write(0, b"still open"))
+                .into_result()
+                .unwrap();
+            handle.close().unwrap();
+        }
     }
 }

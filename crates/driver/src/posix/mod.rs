@@ -11,6 +11,8 @@ mod locks;
 mod passing;
 mod preallocate;
 pub(crate) mod sys;
+#[cfg(test)]
+mod test_directories;
 mod transfer;
 mod writer_group;
 

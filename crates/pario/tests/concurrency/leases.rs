@@ -13,32 +13,46 @@ use std::{
 
 use pario::{Atomicity, File, Info, Result, View};
 use pario_driver::{
-    Access, Create, Direction, Driver, Latency, Log, Mapped, OpenHow, Operation, Posix, Uring,
-    WrappedDriver,
+    Direction, Driver, Latency, Log, Mapped, Operation, Posix, Uring, WrappedDriver,
 };
 use pario_transport::{Transport, threads};
+use tempfile::TempDir;
 
 use crate::{
     NEW, STEP_MAX,
     careless::{Careless, Locks},
-    neighbour::{self, Grid, write_holes, write_pieces},
+    directories::{directories, with_leases},
+    neighbour::{self, Expected, Grid, StoreCount, Work, write_holes, write_pieces},
     watchdog::Watchdog,
+    ways::{Mapping, Way},
 };
 
 /// Ranks that write pieces while another program writes into the holes; what that one lost.
-fn lost(driver: &Arc<dyn Driver>, ranks: u32, grid: &Grid) -> Option<u64> {
-    let directory = tempfile::tempdir().unwrap();
+fn lost(directory: &TempDir, driver: &Arc<dyn Driver>, ranks: u32, work: &Work) -> Option<u64> {
+    let directory = tempfile::tempdir_in(directory).unwrap();
     let path = directory.path().join("file");
-    let stop = AtomicBool::new(false);
+    let (begun, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
-        let writer = scope.spawn(|| write_holes(&path, grid, || stop.load(Ordering::Acquire)));
+        let writer = scope.spawn(|| {
+            let open = || -> std::io::Result<Box<dyn Way>> {
+                let file = fs::File::options().read(true).write(true).open(&path)?;
+                Ok(Box::new(file))
+            };
+            let begin = || begun.store(true, Ordering::Release);
+            write_holes(open, (&work.grid, 0), begin, || {
+                stop.load(Ordering::Acquire)
+            })
+        });
         let open = |comm: &Arc<dyn Transport>, info: &Info| {
             File::open_with(comm, driver.clone(), &path, NEW, info)
         };
-        let results = threads::run(ranks, |comm| write_pieces(&comm, &open, grid).unwrap());
+        let has_begun = || begun.load(Ordering::Acquire);
+        let results = threads::run(ranks, |comm| {
+            write_pieces(&comm, &open, work, &has_begun).unwrap()
+        });
         stop.store(true, Ordering::Release);
         for wrong in results {
-            assert_eq!(wrong.unwrap(), None, "a rank lost its own data");
+            assert_eq!(wrong.unwrap(), None, "a rank");
         }
         writer.join().unwrap()
     })
@@ -53,44 +67,57 @@ fn other_programs_lose_nothing_that_they_write_into_holes() {
         ("mapped", Arc::new(Mapped)),
         ("careless", Careless::over(Posix::new(), Locks::Kept)),
     ];
-    for (name, driver) in &drivers {
-        for ranks in [1, 3] {
-            for grid in [Grid::records(ranks), Grid::blocks(ranks)] {
-                watchdog.step(format!("{name}, {grid:?}"));
-                assert_eq!(lost(driver, ranks, &grid), None, "{name}, {grid:?}");
+    for directory in directories() {
+        for (name, driver) in &drivers {
+            for ranks in [1, 3] {
+                for grid in [Grid::records(ranks), Grid::blocks(ranks)] {
+                    let case = format!("{name}, {grid:?}, {directory:?}");
+                    watchdog.step(case.clone());
+                    let work = Work::new(grid, neighbour::info());
+                    assert_eq!(lost(&directory, driver, ranks, &work), None, "{case}");
+                }
             }
         }
     }
 }
 
-/// Whether files of this directory can be leased at all.
-fn has_leases(path: &Path) -> bool {
-    let how = OpenHow::new(Access::ReadWrite).create(Create::IfMissing);
-    let file = Posix::new().open(path, &how).unwrap();
-    let is_granted = file.lease().is_some();
-    file.close().unwrap();
-    is_granted
+#[test]
+fn other_programs_lose_nothing_beside_stores() {
+    let watchdog = Watchdog::new(STEP_MAX);
+    for directory in directories() {
+        for ranks in [1, 3] {
+            let case = format!("{ranks} ranks, {directory:?}");
+            watchdog.step(case.clone());
+            let stores = Arc::new(StoreCount::default());
+            let driver: Arc<dyn Driver> = Arc::new(Posix::new().with_interference(stores.clone()));
+            let work = Work {
+                expected: Expected::Stores(stores),
+                ..Work::new(Grid::records(ranks), neighbour::storing())
+            };
+            assert_eq!(lost(&directory, &driver, ranks, &work), None, "{case}");
+        }
+    }
 }
 
 #[test]
 fn the_test_of_leases_can_fail() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("file");
-    if !has_leases(&path) {
-        return;
-    }
-    let _watchdog = Watchdog::new(STEP_MAX);
+    let watchdog = Watchdog::new(STEP_MAX);
     let forging = Careless::over(Posix::new(), Locks::Ignored);
-    let mut grids = vec![(1, Grid::records(1)), (3, Grid::records(3))];
-    if is_on_storage(&path) {
-        grids.push((1, Grid::blocks(1)));
-    }
-    for (ranks, grid) in grids {
-        let losing = (0..20).any(|_| lost(&forging, ranks, &grid).is_some());
-        assert!(
-            losing,
-            "without leases, read-modify-write must lose bytes: {grid:?}"
-        );
+    for directory in with_leases() {
+        let mut grids = vec![(1, Grid::records(1)), (3, Grid::records(3))];
+        if is_on_storage(directory.path()) {
+            grids.push((1, Grid::blocks(1)));
+        }
+        for (ranks, grid) in grids {
+            let case = format!("{grid:?}, {directory:?}");
+            watchdog.step(case.clone());
+            let work = Work::new(grid, neighbour::info());
+            let losing = (0..20).any(|_| lost(&directory, &forging, ranks, &work).is_some());
+            assert!(
+                losing,
+                "without leases, read-modify-write must lose bytes: {case}"
+            );
+        }
     }
 }
 
@@ -100,14 +127,21 @@ fn is_on_storage(path: &Path) -> bool {
     file_system.latency(Direction::Read) == Latency::WhereCached
 }
 
-/// Reads that writes of all ranks made.
-fn reads_of(
+/// What writes of all ranks made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Made {
+    reads: usize,
+    stores: usize,
+}
+
+fn made_by(
     path: &Path,
     (ranks, grid): (u32, Grid),
     write: impl Fn(&File, &[u8]) -> Result<()> + Sync,
-) -> usize {
-    let log = Log::new();
-    let driver: Arc<dyn Driver> = Arc::new(WrappedDriver::new(Arc::new(Posix::new()), log.clone()));
+) -> Made {
+    let (log, stores) = (Log::new(), Arc::new(StoreCount::default()));
+    let posix = Posix::new().with_interference(stores.clone());
+    let driver: Arc<dyn Driver> = Arc::new(WrappedDriver::new(Arc::new(posix), log.clone()));
     let results = threads::run(ranks, |comm| -> Result<()> {
         let file = File::open_with(&comm, driver.clone(), path, NEW, &neighbour::info())?;
         file.set_view(&grid.view(&*comm)?)?;
@@ -117,16 +151,15 @@ fn reads_of(
     results
         .into_iter()
         .for_each(|result| result.unwrap().unwrap());
-    log.count(Operation::Read)
+    Made {
+        reads: log.count(Operation::Read),
+        stores: stores.get(),
+    }
 }
 
+/// Otherwise the pieces are stored.
 #[test]
 fn holes_are_written_back_only_if_nobody_else_has_the_file_open() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("file");
-    if !has_leases(&path) {
-        return;
-    }
     type Write = fn(&File, &[u8]) -> Result<()>;
     let writes: [(&str, Write); 2] = [
         ("collective", |file, data| {
@@ -134,53 +167,66 @@ fn holes_are_written_back_only_if_nobody_else_has_the_file_open() {
         }),
         ("independent", |file, data| file.write_at(0, data).map(drop)),
     ];
-    for (kind, write) in writes {
-        for ranks in [1, 2, 4] {
-            let case = format!("{kind}, {ranks} ranks");
-            let records = (ranks, Grid::records(ranks));
-            assert!(reads_of(&path, records, write) > 0, "{case}");
-            let other = fs::File::open(&path).unwrap();
-            assert_eq!(reads_of(&path, records, write), 0, "{case}");
-            drop(other);
+    for directory in with_leases() {
+        let path = directory.path().join("file");
+        for (kind, write) in writes {
+            for ranks in [1, 2, 4] {
+                let case = format!("{kind}, {ranks} ranks, {directory:?}");
+                let records = (ranks, Grid::records(ranks));
+                let alone = made_by(&path, records, write);
+                assert!(alone.reads > 0 && alone.stores == 0, "{case}: {alone:?}");
+                let other = fs::File::open(&path).unwrap();
+                let beside = made_by(&path, records, write);
+                assert!(beside.reads == 0 && beside.stores > 0, "{case}: {beside:?}");
+                drop(other);
+                let other = Mapping::new(&path, records.1.end()).unwrap();
+                let beside = made_by(&path, records, write);
+                assert!(beside.reads == 0 && beside.stores > 0, "{case}: {beside:?}");
+                drop(other);
+            }
         }
     }
 }
 
 /// Ranks that fill the gaps between each other's blocks rewrite them, unless they would have to
-/// be read from storage.
+/// be read from storage. In memory, pieces are as fast.
 #[test]
 fn whole_blocks_are_written_back_if_the_gaps_are_cached() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("file");
-    if !has_leases(&path) || !is_on_storage(&path) {
-        return;
-    }
     let grid = Grid::blocks(3);
     let write = |file: &File, data: &[u8]| file.write_at(0, data).map(drop);
-    assert!(reads_of(&path, (3, grid), write) > 0, "a new file");
-    // Two ranks leave too much.
-    let path = directory.path().join("sparse");
-    assert_eq!(reads_of(&path, (2, grid), write), 0);
-    // This driver finds nothing in the cache.
-    let path = directory.path().join("stored");
-    fs::write(&path, vec![7; 8 << 20]).unwrap();
-    assert_eq!(reads_of(&path, (3, grid), write), 0);
+    let reads_of = |path: &Path, ranks| made_by(path, (ranks, grid), write).reads;
+    for directory in with_leases() {
+        let path = directory.path().join("file");
+        if !is_on_storage(directory.path()) {
+            assert_eq!(reads_of(&path, 3), 0, "{directory:?}");
+            continue;
+        }
+        assert!(reads_of(&path, 3) > 0, "a new file");
+        // Two ranks leave too much.
+        let path = directory.path().join("sparse");
+        assert_eq!(reads_of(&path, 2), 0);
+        // This driver finds nothing in the cache.
+        let path = directory.path().join("stored");
+        fs::write(&path, vec![7; 8 << 20]).unwrap();
+        assert_eq!(reads_of(&path, 3), 0);
+    }
 }
 
 /// Atomic mode needs a description per rank; afterwards the ranks share one again.
 #[test]
 fn ranks_share_a_lease_before_and_after_atomic_mode() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("file");
-    if !has_leases(&path) {
-        return;
-    }
     let _watchdog = Watchdog::new(STEP_MAX);
+    for directory in with_leases() {
+        share_before_and_after_atomic_mode(&directory.path().join("file"));
+    }
+}
+
+fn share_before_and_after_atomic_mode(path: &Path) {
     let log = Log::new();
     let grid = Grid::records(3);
     let driver: Arc<dyn Driver> = Arc::new(WrappedDriver::new(Arc::new(Posix::new()), log.clone()));
     let results = threads::run(3, |comm| -> Result<Vec<usize>> {
-        let file = File::open_with(&comm, driver.clone(), &path, NEW, &neighbour::info())?;
+        let file = File::open_with(&comm, driver.clone(), path, NEW, &neighbour::info())?;
         file.set_view(&grid.view(&*comm)?)?;
         let mut reads = Vec::new();
         let mut write = |round: u8| -> Result<()> {
@@ -210,7 +256,7 @@ fn ranks_share_a_lease_before_and_after_atomic_mode() {
     for result in results {
         let rewrites: Vec<_> = result.unwrap().unwrap();
         let rewrites: Vec<_> = rewrites.iter().map(|reads| *reads > 0).collect();
-        assert_eq!(rewrites, [true, false, false, true]);
+        assert_eq!(rewrites, [true, false, false, true], "{path:?}");
     }
 }
 
@@ -218,36 +264,46 @@ fn ranks_share_a_lease_before_and_after_atomic_mode() {
 #[test]
 fn writes_through_the_next_view_are_not_lost() {
     let watchdog = Watchdog::new(STEP_MAX);
-    for ranks in [1, 2] {
-        let grid = Grid::records(ranks);
-        let hole_at = grid.holes().next().unwrap();
-        for round in 0..20u8 {
-            watchdog.step(format!("{ranks} ranks, round {round}"));
-            let directory = tempfile::tempdir().unwrap();
-            let path = directory.path().join("file");
-            let driver = Careless::over(Posix::new(), Locks::Kept);
-            let results = threads::run(ranks, |comm| -> Result<Vec<u8>> {
-                let file = File::open_with(&comm, driver.clone(), &path, NEW, &neighbour::info())?;
-                file.set_view(&grid.view(&*comm)?)?;
-                let request = file.iwrite_at(0, vec![1u8; grid.bytes()])?;
-                file.set_view(&View::bytes())?;
-                let at = hole_at + u64::from(comm.rank().0) * 8;
-                let mut found = vec![0; 8];
-                for value in 1..200u8 {
-                    file.write_at(at, &[value; 8])?;
-                    file.read_at(at, &mut found)?;
-                    if found != [value; 8] {
-                        break;
-                    }
+    for directory in directories() {
+        for ranks in [1, 2] {
+            for round in 0..20 {
+                let case = format!("{ranks} ranks, round {round}, {directory:?}");
+                watchdog.step(case.clone());
+                let path = directory.path().join(format!("{ranks} {round}"));
+                for found in write_through_the_next_view(&path, ranks) {
+                    assert_eq!(found, [199; 8], "{case}");
                 }
-                request.wait()?;
-                file.read_at(at, &mut found)?;
-                file.close()?;
-                Ok(found)
-            });
-            for found in results {
-                assert_eq!(found.unwrap().unwrap(), [199; 8], "{ranks} ranks");
             }
         }
     }
+}
+
+/// What each rank finds at last where it has written 199.
+fn write_through_the_next_view(path: &Path, ranks: u32) -> Vec<[u8; 8]> {
+    let grid = Grid::records(ranks);
+    let hole_at = grid.holes().next().unwrap();
+    let driver = Careless::over(Posix::new(), Locks::Kept);
+    let results = threads::run(ranks, |comm| -> Result<[u8; 8]> {
+        let file = File::open_with(&comm, driver.clone(), path, NEW, &neighbour::info())?;
+        file.set_view(&grid.view(&*comm)?)?;
+        let request = file.iwrite_at(0, vec![1u8; grid.bytes()])?;
+        file.set_view(&View::bytes())?;
+        let at = hole_at + u64::from(comm.rank().0) * 8;
+        let mut found = [0; 8];
+        for value in 1..200u8 {
+            file.write_at(at, &[value; 8])?;
+            file.read_at(at, &mut found)?;
+            if found != [value; 8] {
+                break;
+            }
+        }
+        request.wait()?;
+        file.read_at(at, &mut found)?;
+        file.close()?;
+        Ok(found)
+    });
+    results
+        .into_iter()
+        .map(|found| found.unwrap().unwrap())
+        .collect()
 }

@@ -6,6 +6,7 @@
 mod atomic;
 mod careless;
 mod checker;
+mod directories;
 mod disjoint;
 mod holes;
 mod leases;
@@ -17,6 +18,7 @@ mod serial;
 mod several_threads;
 #[path = "../common/watchdog.rs"]
 mod watchdog;
+mod ways;
 
 use std::{
     path::Path,
@@ -25,10 +27,12 @@ use std::{
 };
 
 use careless::{Careless, Locks};
+use directories::directories;
 use pario::{Atomicity, File, Info, Mode};
 use pario_driver::{Driver, FileSystem, Mapped, Memory, Posix, Uring};
 use pario_transport::{Transport, threads};
 use seeds::seeds;
+use tempfile::TempDir;
 use watchdog::Watchdog;
 
 pub(crate) const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
@@ -55,7 +59,18 @@ fn complaint(
     mode: Mode,
     work: impl Fn(&Arc<dyn Transport>, disjoint::Open<'_>) -> pario::Result<Option<String>> + Sync,
 ) -> Option<String> {
-    let directory = tempfile::tempdir().unwrap();
+    complaint_in(&tempfile::tempdir().unwrap(), ranks, driver, mode, work)
+}
+
+/// The same with a fresh file in a directory.
+fn complaint_in(
+    directory: &TempDir,
+    ranks: u32,
+    driver: &Arc<dyn Driver>,
+    mode: Mode,
+    work: impl Fn(&Arc<dyn Transport>, disjoint::Open<'_>) -> pario::Result<Option<String>> + Sync,
+) -> Option<String> {
+    let directory = tempfile::tempdir_in(directory).unwrap();
     let path = directory.path().join("file");
     let open = |comm: &Arc<dyn Transport>, info: &Info| {
         File::open_with(comm, driver.clone(), Path::new(&path), mode, info)
@@ -167,18 +182,21 @@ fn ranks_that_share_a_lease_lose_nothing() {
         ("mapped", Arc::new(Mapped)),
         ("careless", Careless::over(Posix::new(), Locks::Kept)),
     ];
-    for seed in seeds(20) {
-        for (name, driver) in &drivers {
-            let case = format!("seed {seed}: {name}");
-            watchdog.step(case.clone());
-            let lost = complaint(2 + seed as u32 % 3, driver, NEW, |comm, open| {
-                disjoint::work(comm, open, &hints, seed)
-            });
-            assert_eq!(lost, None, "{case}");
-            let lost = complaint(2 + seed as u32 % 3, driver, NEW, |comm, open| {
-                disjoint::work_at_once(comm, open, &sieving, seed)
-            });
-            assert_eq!(lost, None, "{case}, all of them rewrite");
+    for directory in directories() {
+        for seed in seeds(20) {
+            for (name, driver) in &drivers {
+                let case = format!("seed {seed}: {name}, {directory:?}");
+                watchdog.step(case.clone());
+                let ranks = 2 + seed as u32 % 3;
+                let lost = complaint_in(&directory, ranks, driver, NEW, |comm, open| {
+                    disjoint::work(comm, open, &hints, seed)
+                });
+                assert_eq!(lost, None, "{case}");
+                let lost = complaint_in(&directory, ranks, driver, NEW, |comm, open| {
+                    disjoint::work_at_once(comm, open, &sieving, seed)
+                });
+                assert_eq!(lost, None, "{case}, all of them rewrite");
+            }
         }
     }
 }

@@ -5,54 +5,66 @@
 #![allow(unsafe_code)] // alarm has no wrapper in the standard library
 
 mod atomic;
+mod beside;
+mod careless;
+mod directories;
 mod disjoint;
+mod jobs;
 mod neighbour;
 #[path = "../common/seeds.rs"]
 mod seeds;
 mod serial;
+mod ways;
 
-use std::{
-    ffi::OsStr,
-    io,
-    path::Path,
-    process::{Command, ExitCode, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{process::ExitCode, sync::Arc};
 
+use directories::directories;
 use neighbour::Grid;
 use pario::{Atomicity, File, Info, Mode, Result};
 use pario_transport::{Transport, processes};
+use tempfile::TempDir;
 
 const NEW: Mode = Mode::CREATE.union(Mode::READ_WRITE);
 /// Past this time a case hangs; the signal ends the program and its ranks.
 const CASE_SECONDS_MAX: u32 = 60;
 
+/// Ends the program if the case that begins now hangs.
+fn begin_case() {
+    // SAFETY: replaces the alarm of the case before; no handler is involved.
+    unsafe { libc::alarm(CASE_SECONDS_MAX) };
+}
+
 /// Runs `work` on forked ranks with a fresh file; returns what went wrong
 /// with any of them.
 fn complaints(
+    directory: &TempDir,
     ranks: u32,
     prefix: &str,
     work: impl Fn(&Arc<dyn Transport>, disjoint::Open<'_>) -> Result<Option<String>>,
 ) -> Vec<String> {
-    // SAFETY: replaces the alarm of the case before; no handler is involved.
-    unsafe { libc::alarm(CASE_SECONDS_MAX) };
-    let directory = tempfile::tempdir().unwrap();
+    begin_case();
+    let directory = tempfile::tempdir_in(directory).unwrap();
     let name = format!("{prefix}{}", directory.path().join("file").display());
     let open = |comm: &Arc<dyn Transport>, info: &Info| File::open(comm, &name, NEW, info);
-    let results = processes::run(ranks, |comm| match work(&comm, &open) {
-        Ok(None) => Vec::new(),
-        Ok(Some(complaint)) => complaint.into_bytes(),
-        Err(error) => error.to_string().into_bytes(),
-    });
-    let mut complaints = said(results);
+    let mut complaints = run(ranks, |comm| work(comm, &open));
     let left = std::fs::read_dir(directory.path()).unwrap().count();
     if left != 1 {
         complaints.push(format!("{left} files are in the directory"));
     }
     complaints
+}
+
+/// Runs `work` on forked ranks; returns what went wrong with any of them.
+fn run(ranks: u32, work: impl Fn(&Arc<dyn Transport>) -> Result<Option<String>>) -> Vec<String> {
+    said(processes::run(ranks, |comm| said_by(work(&comm))))
+}
+
+/// What a rank complains about.
+fn said_by(result: Result<Option<String>>) -> Vec<u8> {
+    match result {
+        Ok(complaint) => complaint.unwrap_or_default().into_bytes(),
+        Err(error) => error.to_string().into_bytes(),
+    }
 }
 
 /// What ranks complained about, or how they failed.
@@ -68,6 +80,13 @@ fn said(results: Vec<std::result::Result<Vec<u8>, impl ToString>>) -> Vec<String
 }
 
 fn disjoint_writes(seed: u64, prefix: &str) -> Vec<String> {
+    let directories = directories();
+    let all = directories.iter();
+    all.flat_map(|directory| disjoint_writes_in(directory, seed, prefix))
+        .collect()
+}
+
+fn disjoint_writes_in(directory: &TempDir, seed: u64, prefix: &str) -> Vec<String> {
     let mut complaints_of_all = Vec::new();
     for rmw in ["never", "locked", "automatic"] {
         for asynchronous in ["pool", "uring"] {
@@ -75,7 +94,7 @@ fn disjoint_writes(seed: u64, prefix: &str) -> Vec<String> {
                 ("pario_rmw", rmw.to_owned()),
                 ("pario_async", asynchronous.to_owned()),
             ];
-            complaints_of_all.extend(complaints(3, prefix, |comm, open| {
+            complaints_of_all.extend(complaints(directory, 3, prefix, |comm, open| {
                 disjoint::work(comm, open, &hints, seed)
             }));
         }
@@ -84,7 +103,7 @@ fn disjoint_writes(seed: u64, prefix: &str) -> Vec<String> {
         ("pario_rmw", "automatic".to_owned()),
         ("pario_write_method", "sieve".to_owned()),
     ];
-    complaints_of_all.extend(complaints(3, prefix, |comm, open| {
+    complaints_of_all.extend(complaints(directory, 3, prefix, |comm, open| {
         disjoint::work_at_once(comm, open, &sieving, seed)
     }));
     complaints_of_all
@@ -99,81 +118,26 @@ fn atomic_mode(seed: u64, prefix: &str) -> Vec<String> {
         ("pario_rmw", ["locked", "never"][seed as usize % 2]),
     ]);
     let info = info.unwrap();
-    complaints(4, prefix, |comm, open| {
+    let directory = tempfile::tempdir().unwrap();
+    complaints(&directory, 4, prefix, |comm, open| {
         atomic::work(comm, open, &info, Atomicity::Atomic, (seed, ROUNDS))
     })
-}
-
-/// The argument with which this program is a neighbour: the file and the number of ranks
-/// follow.
-const NEIGHBOUR: &str = "neighbour";
-
-const GRIDS: [fn(u32) -> Grid; 2] = [Grid::records, Grid::blocks];
-
-/// Another process writes into the holes between the ranks' pieces.
-fn holes_beside_a_neighbour(seed: u64, prefix: &str) -> Vec<String> {
-    let ranks = 1 + seed as u32 % 3;
-    let grids = GRIDS.iter().enumerate();
-    grids
-        .flat_map(|(index, grid)| holes_of(ranks, index, &grid(ranks), prefix))
-        .collect()
-}
-
-fn holes_of(ranks: u32, index: usize, grid: &Grid, prefix: &str) -> Vec<String> {
-    // SAFETY: replaces the alarm of the case before; no handler is involved.
-    unsafe { libc::alarm(CASE_SECONDS_MAX) };
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("file");
-    let mut neighbour = Command::new(std::env::current_exe().unwrap())
-        .args([
-            NEIGHBOUR.as_ref(),
-            path.as_os_str(),
-            ranks.to_string().as_ref(),
-            index.to_string().as_ref(),
-        ])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let name = format!("{prefix}{}", path.display());
-    let open = |comm: &Arc<dyn Transport>, info: &Info| File::open(comm, &name, NEW, info);
-    let results = processes::run(ranks, |comm| {
-        match neighbour::write_pieces(&comm, &open, grid) {
-            Ok(None) => Vec::new(),
-            Ok(Some(complaint)) => complaint.into_bytes(),
-            Err(error) => error.to_string().into_bytes(),
-        }
-    });
-    drop(neighbour.stdin.take());
-    let mut complaints = said(results);
-    if !neighbour.wait().unwrap().success() {
-        complaints.push("the neighbour lost bytes".to_owned());
-    }
-    complaints
-}
-
-/// What a neighbour does until its standard input ends.
-fn be_neighbour(path: &OsStr, grid: &Grid) -> ExitCode {
-    let stop = Arc::new(AtomicBool::new(false));
-    let is_over = stop.clone();
-    std::thread::spawn(move || {
-        let _ = io::copy(&mut io::stdin(), &mut io::sink());
-        stop.store(true, Ordering::Release);
-    });
-    match neighbour::write_holes(Path::new(path), grid, || is_over.load(Ordering::Acquire)) {
-        None => ExitCode::SUCCESS,
-        Some(_) => ExitCode::FAILURE,
-    }
 }
 
 /// A rank is killed at some moment of its independent writes; the others go on with theirs, lose
 /// nothing and do not wait for it.
 fn killed_rank(seed: u64, prefix: &str) -> Vec<String> {
+    let directories = directories();
+    let all = directories.iter();
+    all.flat_map(|directory| killed_rank_in(directory, seed, prefix))
+        .collect()
+}
+
+fn killed_rank_in(directory: &TempDir, seed: u64, prefix: &str) -> Vec<String> {
     const RANKS: u32 = 3;
     const KILLED: u32 = RANKS - 1;
     const ROUNDS: u8 = 40;
-    // SAFETY: replaces the alarm of the case before; no handler is involved.
-    unsafe { libc::alarm(CASE_SECONDS_MAX) };
-    let directory = tempfile::tempdir().unwrap();
+    begin_case();
     let name = format!("{prefix}{}", directory.path().join("file").display());
     let grid = match seed % 2 {
         0 => Grid::records(RANKS),
@@ -205,41 +169,97 @@ fn killed_rank(seed: u64, prefix: &str) -> Vec<String> {
         }
         Ok(None)
     };
-    let results = processes::run(RANKS, |comm| match work(&comm) {
-        Ok(None) => Vec::new(),
-        Ok(Some(complaint)) => complaint.into_bytes(),
-        Err(error) => error.to_string().into_bytes(),
-    });
+    let results = processes::run(RANKS, |comm| said_by(work(&comm)));
     said(results.into_iter().take(KILLED as usize).collect())
 }
 
-type Test = fn(u64, &str) -> Vec<String>;
+/// A test, and what it varies besides the seed.
+struct Test {
+    name: &'static str,
+    run: fn(u64, &str) -> Vec<String>,
+    variants: &'static [&'static str],
+    cases: u64,
+}
+
+const PREFIXES: &[&str] = &["ufs:", "uring:", "mapped:"];
+const ONE_VARIANT: &[&str] = &["automatic"];
+
+const TESTS: [Test; 9] = [
+    Test {
+        name: "disjoint writes lose nothing",
+        run: disjoint_writes,
+        variants: PREFIXES,
+        cases: 4,
+    },
+    Test {
+        name: "atomic mode has a serial order",
+        run: atomic_mode,
+        variants: PREFIXES,
+        cases: 9,
+    },
+    Test {
+        name: "neighbours lose nothing",
+        run: beside::neighbours,
+        variants: PREFIXES,
+        cases: 3,
+    },
+    Test {
+        name: "neighbours lose nothing beside stores",
+        run: beside::stores,
+        variants: ONE_VARIANT,
+        cases: 3,
+    },
+    Test {
+        name: "neighbours that lock lose nothing where gaps are rewritten under locks",
+        run: beside::rewriting_under_locks,
+        variants: beside::FILE_SYSTEMS,
+        cases: 3,
+    },
+    Test {
+        name: "the tests of neighbours can fail",
+        run: beside::can_fail,
+        variants: ONE_VARIANT,
+        cases: 1,
+    },
+    Test {
+        name: "two jobs lose nothing",
+        run: jobs::lose_nothing,
+        variants: PREFIXES,
+        cases: 3,
+    },
+    Test {
+        name: "the test of two jobs can fail",
+        run: jobs::can_fail,
+        variants: ONE_VARIANT,
+        cases: 1,
+    },
+    Test {
+        name: "a killed rank keeps nobody waiting",
+        run: killed_rank,
+        variants: PREFIXES,
+        cases: 4,
+    },
+];
 
 fn main() -> ExitCode {
-    let arguments: Vec<_> = std::env::args_os().collect();
-    if let [_, role, path, ranks, index] = &arguments[..]
-        && role == NEIGHBOUR
-    {
-        let number = |argument: &OsStr| argument.to_str().unwrap().parse::<u32>().unwrap();
-        let grid = GRIDS[number(index) as usize](number(ranks));
-        return be_neighbour(path, &grid);
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let words: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match &words[..] {
+        [beside::ROLE, role @ ..] => return beside::be_neighbour(role),
+        [jobs::ROLE, role @ ..] => return jobs::be_job(role),
+        _ => {}
     }
-    let tests: [(&str, Test, u64); 4] = [
-        ("disjoint writes lose nothing", disjoint_writes, 4),
-        ("atomic mode has a serial order", atomic_mode, 9),
-        ("a neighbour loses nothing", holes_beside_a_neighbour, 3),
-        ("a killed rank keeps nobody waiting", killed_rank, 4),
-    ];
     let mut code = ExitCode::SUCCESS;
-    for (name, test, cases) in tests {
-        for prefix in ["ufs:", "uring:", "mapped:"] {
-            for seed in seeds::seeds(cases) {
-                for complaint in test(seed, prefix) {
-                    println!("{name}, {prefix}, seed {seed}: {complaint}");
+    for test in TESTS {
+        let name = test.name;
+        for variant in test.variants {
+            for seed in seeds::seeds(test.cases) {
+                for complaint in (test.run)(seed, variant) {
+                    println!("{name}, {variant}, seed {seed}: {complaint}");
                     code = ExitCode::FAILURE;
                 }
             }
-            println!("test processes: {name}, {prefix} ... done");
+            println!("test processes: {name}, {variant} ... done");
         }
     }
     code
