@@ -217,11 +217,24 @@ fn whole_blocks_are_written_back_if_the_gaps_are_cached() {
 fn ranks_share_a_lease_before_and_after_atomic_mode() {
     let _watchdog = Watchdog::new(STEP_MAX);
     for directory in with_leases() {
-        share_before_and_after_atomic_mode(&directory.path().join("file"));
+        // A rank that is not scheduled for long enough gives way, and nobody rewrites: seen once in
+        // some 200 runs.
+        let attempts = (0..3).map(|attempt| {
+            let path = directory.path().join(attempt.to_string());
+            rewritten_before_and_after_atomic_mode(&path)
+        });
+        let mut seen = Vec::new();
+        let expected = [true, false, false, true];
+        let is_expected = |found: &Vec<[bool; 4]>| found.iter().all(|rank| *rank == expected);
+        let found = attempts
+            .inspect(|found| seen.push(found.clone()))
+            .find(is_expected);
+        assert!(found.is_some(), "{directory:?}: {seen:?}");
     }
 }
 
-fn share_before_and_after_atomic_mode(path: &Path) {
+/// By rank, in which of four writes of all ranks gaps were rewritten; the second is atomic.
+fn rewritten_before_and_after_atomic_mode(path: &Path) -> Vec<[bool; 4]> {
     let log = Log::new();
     let grid = Grid::records(3);
     let driver: Arc<dyn Driver> = Arc::new(WrappedDriver::new(Arc::new(Posix::new()), log.clone()));
@@ -253,11 +266,10 @@ fn share_before_and_after_atomic_mode(path: &Path) {
         file.close()?;
         Ok(reads)
     });
-    for result in results {
-        let rewrites: Vec<_> = result.unwrap().unwrap();
-        let rewrites: Vec<_> = rewrites.iter().map(|reads| *reads > 0).collect();
-        assert_eq!(rewrites, [true, false, false, true], "{path:?}");
-    }
+    let reads = results.into_iter().map(|result| result.unwrap().unwrap());
+    reads
+        .map(|reads| [0, 1, 2, 3].map(|write| reads[write] > 0))
+        .collect()
 }
 
 /// A write in the background may have a lease, under the view that it began with.
