@@ -218,7 +218,9 @@ fn interrupted_runs_leave_no_files() {
                 std::thread::sleep(Duration::from_millis(20));
             }
         };
-        let mut run = Command::new(env!("CARGO_BIN_EXE_pario"))
+        // Whatever a shell runs in the background ignores interrupts, these tests included.
+        let mut run = Command::new("env")
+            .args(["--default-signal=INT", env!("CARGO_BIN_EXE_pario")])
             .args(arguments)
             .arg("--dir")
             .arg(directory.path())

@@ -9,9 +9,8 @@
 //! programs never do.
 //!
 //! Thresholds are those that were found best on the machine that the constants here describe,
-//! multiplied or divided by how much this machine differs: by powers of two, within bounds, and not
-//! at all if it differs by less than a factor of two. Measurements vary, and plans that change from
-//! run to run are worse than a threshold that is not quite the best.
+//! multiplied or divided by how much this machine differs. They are rounded to powers of two,
+//! so that measurements which differ by a few percent lead to the same plans, and bounded.
 
 mod aliased_copies;
 mod measure;
@@ -28,9 +27,7 @@ const COPY_BYTES: usize = 32 << 10;
 /// The measured copies are in the cache, those of programs are often not, and take longer.
 const COPIED_PERCENT: u64 = 80;
 
-/// The bytes that are copied in the time of a call on the machine of the constants.
-const CALL_BYTES_USUAL: u64 = 8 << 10;
-/// They are at least and at most this.
+/// The bytes that are copied in the time of a call are at least and at most this.
 const CALL_BYTES_MIN: u64 = 4 << 10;
 const CALL_BYTES_MAX: u64 = 32 << 10;
 
@@ -115,11 +112,7 @@ impl MachineProfile {
             .checked_div(self.copy_ns.into())
             .filter(|_| self.call_ns > 0)?;
         let bytes = bytes * COPIED_PERCENT / 100;
-        let is_usual = (CALL_BYTES_USUAL / 2 + 1..2 * CALL_BYTES_USUAL).contains(&bytes);
-        Some(match is_usual {
-            true => CALL_BYTES_USUAL,
-            false => nearest_power(bytes).clamp(CALL_BYTES_MIN, CALL_BYTES_MAX),
-        })
+        Some(nearest_power(bytes).clamp(CALL_BYTES_MIN, CALL_BYTES_MAX))
     }
 
     /// The size of the cache that each core has, if it is known.
