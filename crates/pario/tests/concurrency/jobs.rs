@@ -74,12 +74,7 @@ impl Job<'_> {
         let file = self.open(comm)?;
         file.set_view(&self.view(comm.rank().0)?)?;
         let data = vec![round; BYTES];
-        match round % 4 {
-            0 => drop(file.write_at(0, &data)?),
-            1 => drop(file.iwrite_at(0, data)?.wait()?),
-            2 => drop(file.iwrite_at_all(0, data)?.wait()?),
-            _ => drop(file.write_at_all(0, &data)?),
-        }
+        neighbour::write_by_turns(&file, round, data)?;
         comm.barrier()?;
         let mut found = vec![0; BYTES];
         file.read_at(0, &mut found)?;

@@ -238,12 +238,7 @@ pub(crate) fn write_pieces(
         } else {
             wrong = wrong.or(work.objection(&file, &data)?);
         }
-        match round % 4 {
-            0 => drop(file.write_at(0, &data)?),
-            1 => drop(file.iwrite_at(0, data)?.wait()?),
-            2 => drop(file.iwrite_at_all(0, data)?.wait()?),
-            _ => drop(file.write_at_all(0, &data)?),
-        }
+        write_by_turns(&file, round, data)?;
         comm.barrier()?;
         file.read_at(0, &mut found)?;
         let own = found.iter().position(|byte| *byte != round);
@@ -255,4 +250,15 @@ pub(crate) fn write_pieces(
     }
     file.close()?;
     Ok(wrong.or(work.last_objection()))
+}
+
+/// Writes in one of four ways, which rounds use in turn.
+pub(crate) fn write_by_turns(file: &File, round: u8, data: Vec<u8>) -> Result<()> {
+    match round % 4 {
+        0 => drop(file.write_at(0, &data)?),
+        1 => drop(file.iwrite_at(0, data)?.wait()?),
+        2 => drop(file.iwrite_at_all(0, data)?.wait()?),
+        _ => drop(file.write_at_all(0, &data)?),
+    }
+    Ok(())
 }
