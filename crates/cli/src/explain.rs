@@ -148,15 +148,8 @@ fn treatment(gaps: Rewriting, hints: &Hints, file_system: &FileSystem) -> String
     };
     let stored = match file_system.refuses_stores() {
         true => format!(
-            "; otherwise the kernel stores pieces through a mapping from {} per page on \
-             (pario_stored_pieces, {})",
-            hints
-                .pario_stored_pieces
-                .unwrap_or_else(pario_driver::stored_pieces),
-            match hints.pario_stored_pieces {
-                Some(_) => facts::source(hints, "pario_stored_pieces"),
-                None => "measured".to_owned(),
-            },
+            "; pieces that are written by themselves are stored through a mapping {}",
+            facts::stored_pieces(hints)
         ),
         false => String::new(),
     };

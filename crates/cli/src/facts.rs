@@ -38,6 +38,19 @@ pub(crate) fn source(hints: &Hints, name: &str) -> String {
         .map_or_else(String::new, ToString::to_string)
 }
 
+/// From how many pieces per page on they are stored through a mapping, and how that is known.
+pub(crate) fn stored_pieces(hints: &Hints) -> String {
+    let (pieces, source) = match hints.pario_stored_pieces {
+        Some(pieces) => (pieces, source(hints, "pario_stored_pieces")),
+        None => {
+            let is_measured = pario_driver::page_costs().is_ok();
+            let source = if is_measured { "measured" } else { "default" };
+            (pario_driver::stored_pieces(), source.to_owned())
+        }
+    };
+    format!("from {pieces} pieces per page on (pario_stored_pieces, {source})")
+}
+
 /// Whether a hint of that name exists.
 pub(crate) fn is_hint(name: &str) -> bool {
     Hints::definition(name).is_some()

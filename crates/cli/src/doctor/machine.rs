@@ -164,17 +164,7 @@ fn profile() -> Vec<Finding> {
         }),
         Finding::good(
             "stores",
-            format!(
-                "used instead of calls from {} pieces per page on (pario_stored_pieces, {})",
-                hints
-                    .pario_stored_pieces
-                    .unwrap_or_else(pario_driver::stored_pieces),
-                of_machine(
-                    "pario_stored_pieces",
-                    hints.pario_stored_pieces.is_some(),
-                    pario_driver::page_costs().is_ok()
-                ),
-            ),
+            format!("used instead of calls {}", facts::stored_pieces(&hints)),
         )
         .remark(page_costs()),
         Finding::good(
