@@ -1,11 +1,12 @@
 //! Blocking accesses of one piece: contiguous in memory and in the file, neither converted nor
 //! locked. Most small accesses are of this kind, and selecting a method, or collecting what the
 //! selection depends on, would take as long as the access itself. So they borrow what an
-//! operation owns and go straight to the driver.
+//! operation owns and go straight to the driver, or through one staging buffer.
 
 use std::io;
 
-use pario_driver::Direction;
+use pario_driver::{Direction, Outcome};
+use pario_layout::Layout;
 
 use crate::{
     Error, Mode, Result, Status,
@@ -56,7 +57,7 @@ fn run_at(
         }
         Position::Shared | Position::Ordered(_) => return None,
     };
-    Some(transfer(file, call, memory, piece.start))
+    Some(transfer(file, call, memory, &piece))
 }
 
 /// An access that has passed all checks.
@@ -64,6 +65,8 @@ struct OnePiece {
     /// Where it is in the file.
     start: u64,
     etypes: u64,
+    /// Whether a copy through a staging buffer is faster than the kernel's own.
+    is_staged: bool,
 }
 
 #[inline]
@@ -90,22 +93,62 @@ fn find(
         memory.origin() as usize,
         bytes,
     );
-    (!is_staged).then_some(OnePiece { start, etypes })
+    // More than a buffer is staged in several steps.
+    let is_one_step = !is_staged || bytes <= settings.hints.cached_window_bytes();
+    is_one_step.then_some(OnePiece {
+        start,
+        etypes,
+        is_staged,
+    })
 }
 
 #[inline]
-fn transfer(file: &Inner, call: Call, memory: &Memory, start: u64) -> Result<Status> {
+fn transfer(file: &Inner, call: Call, memory: &Memory, piece: &OnePiece) -> Result<Status> {
     // Other files are not subject to writes that must be alone.
     let is_guarded = call.direction == Direction::Write
         && (file.mode.contains(Mode::UNIQUE_OPEN) || file.writers.may_have_lease);
     let _guard = is_guarded.then(|| file.writer_lock.shared());
-    let piece = MemorySpan::of(memory).at(start);
-    let piece = piece.expect("only contiguous memory gets here");
-    let outcome = file.handle.transfer_one(&piece.one(call.direction));
+    let (span, start) = (MemorySpan::of(memory), piece.start);
+    let staged = match piece.is_staged {
+        true => transfer_staged(file, call.direction, &span, start),
+        false => None,
+    };
+    let outcome = staged.unwrap_or_else(|| transfer_span(file, call.direction, &span, start));
     match outcome.error {
         None => Ok(Status::new(outcome.bytes)),
         Some(error) => Err(failed(file, call, start, outcome.bytes, error)),
     }
+}
+
+#[inline]
+fn transfer_span(
+    file: &Inner,
+    direction: Direction,
+    span: &MemorySpan<'_>,
+    start: u64,
+) -> Outcome {
+    let piece = span.at(start).expect("only contiguous memory gets here");
+    file.handle.transfer_one(&piece.one(direction))
+}
+
+/// `None` if no staging memory is to be had at once: without it, the transfer just takes longer.
+fn transfer_staged(
+    file: &Inner,
+    direction: Direction,
+    span: &MemorySpan<'_>,
+    start: u64,
+) -> Option<Outcome> {
+    let mut buffer = file.buffers.try_take(span.len())?.ok()?;
+    let staged = &mut buffer[..span.len() as usize];
+    if direction == Direction::Write {
+        span.pack_into(staged);
+    }
+    let dense = Layout::dense(1);
+    let outcome = transfer_span(file, direction, &MemorySpan::dense(staged, &dense), start);
+    if direction == Direction::Read {
+        span.unpack_from(&staged[..outcome.bytes as usize]);
+    }
+    Some(outcome)
 }
 
 #[cold]
