@@ -121,12 +121,7 @@ fn transfer(file: &Inner, call: Call, memory: &Memory, piece: &OnePiece) -> Resu
 }
 
 #[inline]
-fn transfer_span(
-    file: &Inner,
-    direction: Direction,
-    span: &MemorySpan<'_>,
-    start: u64,
-) -> Outcome {
+fn transfer_span(file: &Inner, direction: Direction, span: &MemorySpan<'_>, start: u64) -> Outcome {
     let piece = span.at(start).expect("only contiguous memory gets here");
     file.handle.transfer_one(&piece.one(direction))
 }
