@@ -37,12 +37,16 @@ enum Reason {
     None = 0,
     /// The file system is not known to be coherent; the ranks have to find out whether they see
     /// it through one cache.
-    Doubtful = 1,
+    Doubtful = 2,
     /// The user requests it, also by a name with the prefix of one of the host's drivers.
-    Wish = 2,
+    Wish = 4,
     /// The program has loaded a library for graphics processors.
-    Device = 3,
+    Device = 6,
 }
+
+/// Rank 0 adds it to its reason if the name leads to another mount than its directory. The greatest of
+/// the ranks' sums has it if no rank has a reason.
+const ELSEWHERE: u64 = 1;
 
 impl Reason {
     const ALL: [Reason; 4] = [Reason::None, Reason::Doubtful, Reason::Wish, Reason::Device];
@@ -109,107 +113,140 @@ pub(crate) fn is_excluded(path: &Path) -> bool {
     patterns.any(|pattern| pattern == "1" || pattern::matches(pattern, &path))
 }
 
-/// The ranks agree on who handles a file. Returns its transports if pario does, and nothing if
-/// any rank has a reason to leave the file to the host. *Collective*.
+/// What the ranks of a file that pario handles have found out before it is opened.
+pub(crate) struct Meeting {
+    pub(crate) transports: [Arc<MpiTransport>; 2],
+    /// How this rank sees the file system of the file, if it is known.
+    pub(crate) seen: Option<MountView>,
+}
+
+/// The ranks agree on who handles a file. Returns nothing if any rank has a reason to leave the file
+/// to the host. *Collective*.
 pub(crate) fn meet(
     host: &'static Host,
     comm: Comm,
     path: &Path,
     hints: &Info,
-) -> Result<Option<[Arc<MpiTransport>; 2]>, Failure> {
+) -> Result<Option<Meeting>, Failure> {
     if company::needs_host(host, comm)? {
         return Ok(None);
     }
     // A rank on its own has one cache.
     let is_alone = host.comm_size(comm)? == 1;
     let is_root = host.comm_rank(comm)? == ROOT.index();
-    let seen = match is_alone {
-        true => None,
-        false => mount_seen_before_open(path, is_root),
+    let sight = match is_alone {
+        true => Sight::default(),
+        false => Sight::before_open(path, is_root),
     };
-    let is_coherent = seen.as_ref().is_some_and(MountView::is_coherent);
-    let doubt = !is_alone && !is_coherent;
-    let met = MpiTransport::meet(host, comm, |_| reason(doubt, path, hints) as u64);
-    let Some(met) = met.map_err(engine::Error::from)? else {
+    let doubt = !is_alone && !sight.is_coherent();
+    let brought = |_| match sight.leads_elsewhere() {
+        true => reason(doubt, path, hints) as u64 | ELSEWHERE,
+        false => reason(doubt, path, hints) as u64,
+    };
+    let Some(met) = MpiTransport::meet(host, comm, brought).map_err(engine::Error::from)? else {
         return Ok(None);
     };
-    let transport = &met.transports[0];
     let reason = Reason::ALL
         .into_iter()
-        .find(|it| *it as u64 == met.greatest);
+        .find(|it| *it as u64 == met.greatest & !ELSEWHERE);
     let reason = reason.unwrap_or(Reason::None);
-    let warning = match reason {
-        Reason::Doubtful => incoherence(&**transport, path, hints, seen)?.map(|why| {
-            let path = path.display();
-            format!("{path}: {why}: the file is left to the MPI's own MPI-IO")
-        }),
-        reason => reason.warning(path),
+    let (seen, warning) = match reason {
+        Reason::None => (sight.view(met.greatest & ELSEWHERE != 0, path), None),
+        Reason::Doubtful => {
+            let (seen, incoherence) = examine(&*met.transports[0], path, hints, sight)?;
+            let warning = incoherence.map(|why| {
+                let path = path.display();
+                format!("{path}: {why}: the file is left to the MPI's own MPI-IO")
+            });
+            (seen, warning)
+        }
+        reason => (None, reason.warning(path)),
     };
-    if let (0, Some(warning)) = (transport.rank().0, &warning) {
+    if let (0, Some(warning)) = (met.transports[0].rank().0, &warning) {
         engine::internal::warn_of(&format!("{reason:?}"), warning);
     }
     match (reason, warning) {
-        (Reason::None, _) | (Reason::Doubtful, None) => Ok(Some(met.transports)),
+        (Reason::None, _) | (Reason::Doubtful, None) => Ok(Some(Meeting {
+            transports: met.transports,
+            seen,
+        })),
         _ => Ok(None),
     }
 }
 
-/// How a rank sees the file before anyone opens it. Only rank 0, which creates new files in every
-/// MPI-IO, looks up the name. The others look at its directory: their clients could remember
-/// for a minute that there is no such file, and the MPI's own MPI-IO would not find it.
-fn mount_seen_before_open(path: &Path, is_root: bool) -> Option<MountView> {
-    let seen = match is_root {
-        true => mount_of(path),
-        false => mount_of_directory(path),
-    };
-    seen.ok()
+/// How a rank sees the file before anyone opens it.
+#[derive(Default)]
+struct Sight {
+    /// By its name, which only rank 0 looks up: it creates new files in every MPI-IO. The clients of the
+    /// others could remember for a minute that there is no such file, and each look-up may be a request
+    /// to a server.
+    name: Option<MountView>,
+    directory: Option<MountView>,
 }
 
-/// Why what one rank writes could be lost or hidden from others, if it could. `seen` is how this
-/// rank sees the file before it is opened. *Collective*; what rank 0 asks for counts, and where
-/// the name leads on rank 0.
-fn incoherence(
+impl Sight {
+    fn before_open(path: &Path, is_root: bool) -> Sight {
+        let name = is_root.then(|| mount_of(path).ok());
+        Sight {
+            name: name.flatten(),
+            directory: mount_of_directory(path).ok(),
+        }
+    }
+
+    fn is_coherent(&self) -> bool {
+        let seen = self.name.as_ref().or(self.directory.as_ref());
+        seen.is_some_and(MountView::is_coherent)
+    }
+
+    /// Whether the name is that of an existing file on another mount than its directory, as far as this
+    /// rank knows.
+    fn leads_elsewhere(&self) -> bool {
+        self.name.is_some() && self.directory.is_some() && self.name != self.directory
+    }
+
+    /// How this rank sees the file, once it knows where the name leads on rank 0.
+    fn view(self, leads_elsewhere: bool, path: &Path) -> Option<MountView> {
+        match leads_elsewhere {
+            true => self.name.or_else(|| mount_of(path).ok()),
+            false => self.directory,
+        }
+    }
+}
+
+/// How this rank sees the file before it is opened, and why what one rank writes could be lost or
+/// hidden from others, if it could. *Collective*; what rank 0 asks for counts, and where the name leads on
+/// rank 0.
+fn examine(
     transport: &dyn Transport,
     path: &Path,
     hints: &Info,
-    seen: Option<MountView>,
-) -> Result<Option<String>, Failure> {
-    let is_root = transport.rank() == ROOT;
-    let (file, directory) = match is_root {
-        true => (seen, mount_of_directory(path).ok()),
-        false => (None, seen),
-    };
-    let told = match is_root {
-        true => {
-            // Whether it is an existing file on another mount than its directory.
-            let leads_elsewhere = file.is_some() && directory.is_some() && file != directory;
-            vec![
-                u8::from(leads_elsewhere),
-                u8::from(needs_no_mount(path, hints)),
-            ]
-        }
+    sight: Sight,
+) -> Result<(Option<MountView>, Option<String>), Failure> {
+    let told = match transport.rank() == ROOT {
+        true => vec![
+            u8::from(sight.leads_elsewhere()),
+            u8::from(needs_no_mount(path, hints)),
+        ],
         false => Vec::new(),
     };
     let told = transport.broadcast(ROOT, told);
     let told = told.map_err(engine::Error::from)?;
     let [leads_elsewhere, needs_no_mount] = [0, 1].map(|at| told.get(at) == Some(&1));
     if needs_no_mount {
-        return Ok(None);
+        return Ok((None, None));
     }
-    let mine = match leads_elsewhere {
-        true => file.or_else(|| mount_of(path).ok()),
-        false => directory,
-    };
-    let mine = mine.map_or_else(Vec::new, |view| view.to_wire());
-    let all = transport.all_gather(&mine).map_err(engine::Error::from)?;
+    let mine = sight.view(leads_elsewhere, path);
+    let wire = mine.as_ref().map_or_else(Vec::new, MountView::to_wire);
+    let all = transport.all_gather(&wire).map_err(engine::Error::from)?;
     let views = all.iter().map(|wire| MountView::from_wire(wire));
     let views: Option<Vec<_>> = views.collect();
-    Ok(match views.map(|views| Sharing::of(&views)) {
+    let incoherence = match views.map(|views| Sharing::of(&views)) {
         Some(Sharing::Incoherent(reason)) => Some(reason),
         // pario's driver for NFS bypasses the caches. If the directory cannot be examined, opening
         // the file reports why.
         Some(_) | None => None,
-    })
+    };
+    Ok((mine, incoherence))
 }
 
 /// Whether the driver that the name or the hints select does not go through the kernel's mounts.

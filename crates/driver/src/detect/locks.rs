@@ -26,10 +26,19 @@ pub(super) fn guarantees(
             let ClientSettings { coherence, locks } = ClientSettings::find(control, file, options);
             Guarantees { coherence, locks }
         }
-        _ => Guarantees {
-            coherence: file_system.coherence(),
-            locks: reach(file_system, options),
-        },
+        _ => by_options(file_system, options),
+    }
+}
+
+/// The same, if it does not depend on the settings of the client.
+pub(super) fn guarantees_by_options(file_system: &FileSystem, options: &str) -> Option<Guarantees> {
+    (*file_system != FileSystem::BeeGfs).then(|| by_options(file_system, options))
+}
+
+fn by_options(file_system: &FileSystem, options: &str) -> Guarantees {
+    Guarantees {
+        coherence: file_system.coherence(),
+        locks: reach(file_system, options),
     }
 }
 

@@ -7,7 +7,7 @@ mod placement;
 
 use std::{
     io,
-    os::fd::{AsFd, BorrowedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -15,7 +15,7 @@ use std::{
 use crate::{
     Facts, FileSystem, MountView, Placement,
     control::{Control, KernelControl},
-    posix::sys,
+    posix::sys::{self, Extended},
 };
 use locks::Guarantees;
 pub(crate) use mounts::Mount;
@@ -84,29 +84,62 @@ pub(crate) fn of_directory(path: &Path) -> io::Result<FileSystem> {
 /// existing parent.
 pub(crate) fn of_path(path: &Path) -> io::Result<(FileSystem, Option<PathBuf>)> {
     nearest(path, |path| {
-        let fd = sys::open(path, libc::O_PATH, 0)?;
-        let found = find(fd.as_fd())?;
+        let found = match find_known(path, LookUp::Name)? {
+            Some(found) => found,
+            None => find(LookUp::Name.open(path)?.as_fd())?,
+        };
         Ok((found.file_system, found.mount.map(|mount| mount.point)))
     })
 }
 
 /// How this process sees the file system of a path; see [`of_path`].
 pub(crate) fn view_of_path(path: &Path) -> io::Result<MountView> {
-    nearest_view(path, 0)
-}
-
-fn nearest_view(path: &Path, flags: libc::c_int) -> io::Result<MountView> {
-    nearest(path, |path| {
-        let fd = sys::open(path, libc::O_PATH | flags, 0)?;
-        find(fd.as_fd())?.view(fd.as_fd())
-    })
+    nearest_view(path, LookUp::Name)
 }
 
 /// How this process sees the file system of a path's directory; see [`of_path`]. The
 /// last component is not looked up.
 pub(crate) fn view_of_directory(path: &Path) -> io::Result<MountView> {
-    // With the flag, a file system that is mounted on demand is mounted.
-    nearest_view(path.parent().unwrap_or(path), libc::O_DIRECTORY)
+    nearest_view(path.parent().unwrap_or(path), LookUp::Directory)
+}
+
+fn nearest_view(path: &Path, how: LookUp) -> io::Result<MountView> {
+    nearest(path, |path| {
+        let known = find_known(path, how)?.and_then(|found| found.view_by_name());
+        match known {
+            Some(view) => Ok(view),
+            None => {
+                let fd = how.open(path)?;
+                find(fd.as_fd())?.view(fd.as_fd())
+            }
+        }
+    })
+}
+
+/// How a name is looked up.
+#[derive(Clone, Copy)]
+enum LookUp {
+    Name,
+    /// It is that of a directory. A file system that is mounted on demand is mounted.
+    Directory,
+}
+
+impl LookUp {
+    fn open(self, path: &Path) -> io::Result<OwnedFd> {
+        let flags = match self {
+            LookUp::Name => 0,
+            LookUp::Directory => libc::O_DIRECTORY,
+        };
+        sys::open(path, libc::O_PATH | flags, 0)
+    }
+
+    fn extended(self, path: &Path) -> io::Result<Extended> {
+        let flags = match self {
+            LookUp::Name => libc::AT_NO_AUTOMOUNT,
+            LookUp::Directory => 0,
+        };
+        sys::extended_of_name(path, flags)
+    }
 }
 
 /// The first result for a path or one of its parents that exists. An NFS client
@@ -146,19 +179,45 @@ struct Found {
 }
 
 impl Found {
+    fn new(extended: &Extended, Mounted { magic, mount }: Mounted) -> Found {
+        let kind = mount.as_ref().map_or("", |mount| &mount.kind);
+        let alignment = u64::from(extended.direct_memory.max(extended.direct_offset));
+        Found {
+            file_system: kind::classify(magic, kind),
+            mount,
+            block_size: extended.block_size,
+            device: extended.device,
+            // Whole pages, so that a direct transfer never shares a page of the
+            // cache with a neighbour's buffered one.
+            direct_alignment: (alignment > 0).then(|| alignment.max(sys::page_size())),
+        }
+    }
+
     /// How this process sees the file system.
     fn view(&self, fd: BorrowedFd<'_>) -> io::Result<MountView> {
         let control: Control = Arc::new(KernelControl);
         let guarantees = self.guarantees(&self.file_system, fd, &control);
-        let source = self.source();
-        let Guarantees { coherence, locks } = guarantees;
         // Kernels before 4.11 report it in `stat` only.
         let device = match self.device {
             0 => sys::identity(fd)?.device,
             known => known,
         };
-        let kind = &self.file_system;
-        Ok(MountView::new(device, kind, coherence, locks, source))
+        Ok(self.view_with(device, guarantees))
+    }
+
+    /// The same, if that takes no open file.
+    fn view_by_name(&self) -> Option<MountView> {
+        let guarantees = locks::guarantees_by_options(&self.file_system, self.options())?;
+        (self.device != 0).then(|| self.view_with(self.device, guarantees))
+    }
+
+    fn view_with(&self, device: u64, guarantees: Guarantees) -> MountView {
+        let Guarantees { coherence, locks } = guarantees;
+        MountView::new(device, &self.file_system, coherence, locks, self.source())
+    }
+
+    fn options(&self) -> &str {
+        self.mount.as_ref().map_or("", |mount| &mount.options)
     }
 
     fn source(&self) -> String {
@@ -172,26 +231,29 @@ impl Found {
         fd: BorrowedFd<'_>,
         control: &Control,
     ) -> Guarantees {
-        let options = self.mount.as_ref().map_or("", |mount| &mount.options);
-        locks::guarantees(file_system, options, fd, control)
+        locks::guarantees(file_system, self.options(), fd, control)
     }
 }
 
+/// The file system of an open file.
 fn find(fd: BorrowedFd<'_>) -> io::Result<Found> {
     // Kernels before 4.11 have no statx; only the mount point is missing then.
     let extended = sys::extended(fd).unwrap_or_default();
-    let Mounted { magic, mount } = mounts::of_file(fd, &extended)?;
-    let kind = mount.as_ref().map_or("", |mount| &mount.kind);
-    let alignment = u64::from(extended.direct_memory.max(extended.direct_offset));
-    Ok(Found {
-        file_system: kind::classify(magic, kind),
-        mount,
-        block_size: extended.block_size,
-        device: extended.device,
-        // Whole pages, so that a direct transfer never shares a page of the
-        // cache with a neighbour's buffered one.
-        direct_alignment: (alignment > 0).then(|| alignment.max(sys::page_size())),
-    })
+    let mounted = mounts::of_file(fd, &extended)?;
+    Ok(Found::new(&extended, mounted))
+}
+
+/// The file system of a name, if it has been looked up before: opening the file to look at it again
+/// would take three system calls instead of one. `None`, too, if the kernel has no statx.
+fn find_known(path: &Path, how: LookUp) -> io::Result<Option<Found>> {
+    match how.extended(path) {
+        Ok(extended) => {
+            let mounted = mounts::known(&extended);
+            Ok(mounted.map(|mounted| Found::new(&extended, mounted)))
+        }
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]

@@ -77,6 +77,10 @@ struct Known {
 
 static KNOWN: PerProcess<Mutex<Known>> = PerProcess::new();
 
+fn key(extended: &Extended) -> (u64, u64) {
+    (extended.mount, extended.device)
+}
+
 impl Known {
     fn lock() -> MutexGuard<'static, Known> {
         let known = KNOWN.get_or_make(|| {
@@ -98,6 +102,12 @@ impl Known {
         known
     }
 
+    /// A file system, or how often the table has changed if it is not known.
+    fn get(&self, extended: &Extended) -> Result<Mounted, u64> {
+        let known = self.mounted.get(&key(extended));
+        known.cloned().ok_or(self.changes)
+    }
+
     /// The mount with this number in the table that is watched: another mount namespace, which
     /// the process may have entered since, has a table of its own.
     fn watched(&mut self, number: u64) -> Option<Mount> {
@@ -107,15 +117,16 @@ impl Known {
     }
 }
 
+/// The mounted file system of a file, if it has been looked up since the table last changed.
+pub(super) fn known(extended: &Extended) -> Option<Mounted> {
+    Known::lock().get(extended).ok()
+}
+
 /// The mounted file system of an open file.
 pub(super) fn of_file(fd: BorrowedFd<'_>, extended: &Extended) -> io::Result<Mounted> {
-    let key = (extended.mount, extended.device);
-    let changes = {
-        let known = Known::lock();
-        if let Some(mounted) = known.mounted.get(&key) {
-            return Ok(mounted.clone());
-        }
-        known.changes
+    let changes = match Known::lock().get(extended) {
+        Ok(mounted) => return Ok(mounted),
+        Err(changes) => changes,
     };
     // Not under the lock: a server may not respond.
     let magic = sys::magic(fd)?;
@@ -126,7 +137,7 @@ pub(super) fn of_file(fd: BorrowedFd<'_>, extended: &Extended) -> io::Result<Mou
             mount: Some(mount),
         };
         if known.changes == changes {
-            known.mounted.insert(key, mounted.clone());
+            known.mounted.insert(key(extended), mounted.clone());
         }
         return Ok(mounted);
     }

@@ -12,8 +12,8 @@ pub(crate) use locks::{
     KernelLock, has_lease, lock_in_the_way, lock_try, release_lease, take_lease,
 };
 pub(crate) use metadata::{
-    Extended, access_time, attribute, block_size, extended, fresh_size, has_exception, identity,
-    is_directory, known_size, magic, set_access_time, set_attribute, size,
+    Extended, access_time, attribute, block_size, extended, extended_of_name, fresh_size,
+    has_exception, identity, is_directory, known_size, magic, set_access_time, set_attribute, size,
 };
 
 use std::{

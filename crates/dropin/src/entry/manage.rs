@@ -13,7 +13,7 @@ use super::{HandlePointer, Offset, Raw, file_functions, functions};
 use crate::call::{self, Outcome};
 use crate::failure::Failure;
 use crate::files::{self, FileId, Found, OpenFile, ViewTypes};
-use crate::policy;
+use crate::policy::{self, Meeting};
 use crate::{errhandler, finalize, forward, info, memory, verbose};
 
 /// The type of `MPI_File_open`.
@@ -72,13 +72,14 @@ fn open(host: &'static Host, request: Request<'_>) -> Result<Option<FileId>, Fai
         return Err(Failure::new(ErrorClass::Comm, message));
     }
     let hints = info::read(host, request.info)?;
-    let Some([transport, background]) = policy::meet(host, comm, path, &hints)? else {
+    let Some(Meeting { transports, seen }) = policy::meet(host, comm, path, &hints)? else {
         return Ok(None);
     };
+    let [transport, background] = transports;
     finalize::prepare(host)?;
     let comms: [Arc<dyn pario_transport::Transport>; 2] = [transport.clone(), background];
     let mode = mode(host.constants(), amode);
-    let file = File::open_private(comms, path, mode, &hints)?;
+    let file = File::open_private(comms, path, mode, &hints, seen)?;
     verbose::report_open(host, &transport, &file);
     let byte = host.predefined().byte;
     Ok(Some(files::enter(|id| OpenFile {

@@ -13,7 +13,8 @@ use std::{
 };
 
 use pario_driver::{
-    Advice, AsyncMethod, Create, Driver, Handle, IoMode, OpenHow, Resolved, ScatteredWrites,
+    Advice, AsyncMethod, Create, Driver, Handle, IoMode, MountView, OpenHow, Resolved,
+    ScatteredWrites,
 };
 use pario_hints::{Hints, Info, Sources};
 use pario_transport::{Rank, Transport};
@@ -76,19 +77,21 @@ impl File {
         mode: Mode,
         info: &Info,
     ) -> Result<File> {
-        Self::open_private(private(comm.into().transport())?, path, mode, info)
+        Self::open_private(private(comm.into().transport())?, path, mode, info, None)
     }
 
     /// As [`File::open`], on two transports between the same ranks that nothing else uses: one for
-    /// blocking calls, one for calls in the background.
+    /// blocking calls, one for calls in the background. `seen` is how this rank sees the file system of
+    /// the file, if it has looked just now.
     #[doc(hidden)]
     pub fn open_private(
         comms: [Arc<dyn Transport>; 2],
         path: impl AsRef<Path>,
         mode: Mode,
         info: &Info,
+        seen: Option<MountView>,
     ) -> Result<File> {
-        open(comms, path.as_ref(), mode, info, resolve)
+        open(comms, path.as_ref(), mode, info, seen, resolve)
     }
 
     /// Opens a file through a given driver of the crate `pario-driver`: for wrappers (faults,
@@ -109,7 +112,8 @@ impl File {
                 reason,
             })
         };
-        open(private(comm.into().transport())?, path, mode, info, given)
+        let comms = private(comm.into().transport())?;
+        open(comms, path, mode, info, None, given)
     }
 
     /// Deletes a file. If several ranks share it, one of them makes the call.
@@ -133,10 +137,11 @@ fn open(
     path: &Path,
     mode: Mode,
     info: &Info,
+    seen: Option<MountView>,
     resolve: impl Fn(&Path, &Hints, &FileSharing) -> Result<Resolved>,
 ) -> Result<File> {
     let rank = comms[0].rank();
-    open_together(comms, path, mode, info, resolve)
+    open_together(comms, path, mode, info, seen, resolve)
         .map_err(|error| error.in_operation("open").on_path(path).on_rank(rank))
 }
 
@@ -145,6 +150,7 @@ fn open_together(
     path: &Path,
     mode: Mode,
     info: &Info,
+    seen: Option<MountView>,
     resolve: impl Fn(&Path, &Hints, &FileSharing) -> Result<Resolved>,
 ) -> Result<File> {
     let see_file_system = |hints: &Hints| {
@@ -156,7 +162,7 @@ fn open_together(
         names,
         sharing: expected,
         choice,
-    } = agree_on_arguments(&*comm, path, mode, info, see_file_system)?;
+    } = agree_on_arguments(&*comm, path, mode, info, seen, see_file_system)?;
     let hints = usable(hints, mode, &*comm);
     let resolved = resolve(path, &hints, &expected).and_then(|resolved| {
         check_reachable(&*comm, &resolved)?;

@@ -144,15 +144,16 @@ fn refusal(reason: &str) -> Error {
     )
 }
 
-/// How this rank sees the file system of a name; empty if it is none of the kernel's, or unknown:
-/// opening reports errors.
-pub(super) fn describe_name(path: &Path, hints: &Hints) -> Vec<u8> {
+/// How this rank sees the file system of a name, which is `seen` if it has looked before; empty if it is
+/// none of the kernel's, or unknown: opening reports errors.
+pub(super) fn describe_name(path: &Path, hints: &Hints, seen: Option<MountView>) -> Vec<u8> {
     let resolved = pario_driver::resolve(path, hints.pario_driver.as_deref());
     let is_mounted = resolved.is_ok_and(|resolved| resolved.driver.is_mounted());
-    match is_mounted {
-        true => pario_driver::mount_of(path).map_or_else(|_| Vec::new(), |view| view.to_wire()),
-        false => Vec::new(),
-    }
+    let view = match is_mounted {
+        true => seen.or_else(|| pario_driver::mount_of(path).ok()),
+        false => None,
+    };
+    view.map_or_else(Vec::new, |view| view.to_wire())
 }
 
 /// The first byte of a rank's description of its open file is a sum of these.

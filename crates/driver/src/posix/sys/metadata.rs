@@ -9,11 +9,12 @@ use std::{
     io,
     mem::MaybeUninit,
     os::fd::{AsRawFd, BorrowedFd},
+    path::Path,
 };
 
 use libc::c_int;
 
-use super::{checked, counted, repeated};
+use super::{checked, counted, repeated, terminated};
 
 fn status(fd: BorrowedFd<'_>) -> io::Result<libc::stat64> {
     let mut status = MaybeUninit::uninit();
@@ -90,40 +91,50 @@ pub(crate) struct Extended {
     pub(crate) direct_offset: u32,
 }
 
-/// Calls `statx`; `sync` says whether a remote server has to be queried.
+/// Calls `statx` for an open file; `sync` says whether a remote server has to be queried.
 fn extended_status(fd: BorrowedFd<'_>, mask: u32, sync: c_int) -> io::Result<libc::statx> {
+    status_at(fd.as_raw_fd(), c"", libc::AT_EMPTY_PATH | sync, mask)
+}
+
+fn status_at(directory: c_int, name: &CStr, flags: c_int, mask: u32) -> io::Result<libc::statx> {
     let mut status = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: the empty name is terminated, and the target is large enough.
+    // SAFETY: the name is terminated, and the target is large enough.
     repeated(|| unsafe {
-        libc::statx(
-            fd.as_raw_fd(),
-            c"".as_ptr(),
-            libc::AT_EMPTY_PATH | sync,
-            mask,
-            status.as_mut_ptr(),
-        )
+        libc::statx(directory, name.as_ptr(), flags, mask, status.as_mut_ptr())
     })?;
     // SAFETY: plain integers, zeroed and then filled in.
     Ok(unsafe { status.assume_init() })
 }
 
+const FILE_SYSTEM_FIELDS: u32 = libc::STATX_MNT_ID | libc::STATX_DIOALIGN;
+
+impl From<libc::statx> for Extended {
+    fn from(status: libc::statx) -> Extended {
+        let reported = |bit: u32, value| if status.stx_mask & bit != 0 { value } else { 0 };
+        Extended {
+            block_size: u64::from(status.stx_blksize),
+            mount: if status.stx_mask & libc::STATX_MNT_ID != 0 {
+                status.stx_mnt_id
+            } else {
+                0
+            },
+            device: libc::makedev(status.stx_dev_major, status.stx_dev_minor),
+            direct_memory: reported(libc::STATX_DIOALIGN, status.stx_dio_mem_align),
+            direct_offset: reported(libc::STATX_DIOALIGN, status.stx_dio_offset_align),
+        }
+    }
+}
+
 /// Queries what `statx` knows about a file system, without asking a server. An old preferred size
 /// does no harm.
 pub(crate) fn extended(fd: BorrowedFd<'_>) -> io::Result<Extended> {
-    let mask = libc::STATX_MNT_ID | libc::STATX_DIOALIGN;
-    let status = extended_status(fd, mask, libc::AT_STATX_DONT_SYNC)?;
-    let reported = |bit: u32, value| if status.stx_mask & bit != 0 { value } else { 0 };
-    Ok(Extended {
-        block_size: u64::from(status.stx_blksize),
-        mount: if status.stx_mask & libc::STATX_MNT_ID != 0 {
-            status.stx_mnt_id
-        } else {
-            0
-        },
-        device: libc::makedev(status.stx_dev_major, status.stx_dev_minor),
-        direct_memory: reported(libc::STATX_DIOALIGN, status.stx_dio_mem_align),
-        direct_offset: reported(libc::STATX_DIOALIGN, status.stx_dio_offset_align),
-    })
+    extended_status(fd, FILE_SYSTEM_FIELDS, libc::AT_STATX_DONT_SYNC).map(Extended::from)
+}
+
+/// As [`extended`], for a name; `flags` are those of `statx`.
+pub(crate) fn extended_of_name(name: &Path, flags: c_int) -> io::Result<Extended> {
+    let (name, flags) = (terminated(name)?, flags | libc::AT_STATX_DONT_SYNC);
+    status_at(libc::AT_FDCWD, &name, flags, FILE_SYSTEM_FIELDS).map(Extended::from)
 }
 
 /// What identifies a file.

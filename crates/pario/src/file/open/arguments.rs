@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pario_driver::FileSystem;
+use pario_driver::{FileSystem, MountView};
 use pario_hints::{Hints, Info, Sources};
 use pario_transport::Transport;
 
@@ -36,12 +36,14 @@ pub(super) struct Arguments {
     pub(super) choice: deferral::Choice,
 }
 
-/// One exchange: the modes must be equal, and rank 0's hints are used.
+/// One exchange, unless names differ: the modes must be equal, and rank 0's hints are used. `seen` is how
+/// this rank sees the file system of the name, or, if all names are equal, of its directory.
 pub(super) fn agree_on_arguments(
     comm: &dyn Transport,
     path: &Path,
     mode: Mode,
     info: &Info,
+    seen: Option<MountView>,
     see_file_system: impl FnOnce(&Hints) -> Option<FileSystem>,
 ) -> Result<Arguments> {
     let mut resolved = Hints::resolve(info, &Sources::from_environment());
@@ -53,7 +55,7 @@ pub(super) fn agree_on_arguments(
         };
         let mount = match comm.size() {
             1 => Vec::new(),
-            _ => sharing::describe_name(path, hints),
+            _ => sharing::describe_name(path, hints, seen),
         };
         [
             &mode.bits().to_le_bytes(),
@@ -93,10 +95,19 @@ pub(super) fn agree_on_arguments(
         pario_transport::request_looks(u32::try_from(looks).unwrap_or(u32::MAX));
     }
     hints::locate_hosts(comm, &mut resolved.hints)?;
+    let sharing = match names {
+        Names::Equal => FileSharing::of(parts.iter().map(|[_, mount, _]| *mount)),
+        // What a rank has seen may be the directory of its name, and the directories may differ.
+        Names::Different => {
+            let mine = sharing::describe_name(path, &resolved.hints, None);
+            let all = agree::gather_in(CollectiveCall::Open, comm, Ok(mine))?;
+            FileSharing::of(all.iter().map(Vec::as_slice))
+        }
+    };
     Ok(Arguments {
         hints: resolved.hints,
         names,
-        sharing: FileSharing::of(parts.iter().map(|[_, mount, _]| *mount)),
+        sharing,
         choice: deferral::Choice::from_code(all[ROOT.index()][4]),
     })
 }
