@@ -44,8 +44,8 @@ enum Reason {
     Device = 6,
 }
 
-/// Rank 0 adds it to its reason if the name leads to another mount than its directory. The greatest of
-/// the ranks' sums has it if no rank has a reason.
+/// A flag that rank 0 adds to its reason if the name leads to another mount than its directory. If no rank
+/// has a reason, the greatest sum is this flag or zero; otherwise [`examine`] sends it.
 const ELSEWHERE: u64 = 1;
 
 impl Reason {
@@ -139,10 +139,12 @@ pub(crate) fn meet(
         false => Sight::before_open(path, is_root),
     };
     let doubt = !is_alone && !sight.is_coherent();
-    let brought = |_| match sight.leads_elsewhere() {
-        true => reason(doubt, path, hints) as u64 | ELSEWHERE,
-        false => reason(doubt, path, hints) as u64,
+    let flag = if sight.leads_elsewhere() {
+        ELSEWHERE
+    } else {
+        0
     };
+    let brought = |_| reason(doubt, path, hints) as u64 | flag;
     let Some(met) = MpiTransport::meet(host, comm, brought).map_err(engine::Error::from)? else {
         return Ok(None);
     };

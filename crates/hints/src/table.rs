@@ -226,9 +226,9 @@ hints! {
     pario_async: AsyncMethod = AsyncMethod::Automatic, Words::<AsyncMethod>::ANY;
     Nonblocking, Rank, Open;
 
-    /// Maximum memory that pario itself uses for nonblocking operations, per
-    /// file and rank. Operations that would exceed it wait; one always
-    /// proceeds, however small the limit.
+    /// Maximum memory that pario itself uses for packing, conversion, sieving and
+    /// nonblocking operations, per file and rank. Operations that would exceed it
+    /// wait, or do without; one always proceeds, however small the limit.
     pario_inflight_bytes: u64 = 64 * MIB, Bytes(1..=BUFFER_MAX);
     Nonblocking, Rank, Always;
 

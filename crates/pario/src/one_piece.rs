@@ -126,7 +126,7 @@ fn transfer_span(file: &Inner, direction: Direction, span: &MemorySpan<'_>, star
     file.handle.transfer_one(&piece.one(direction))
 }
 
-/// `None` if no staging memory is to be had at once: without it, the transfer just takes longer.
+/// `None` if no staging memory is available right now: without it, the transfer just takes longer.
 fn transfer_staged(
     file: &Inner,
     direction: Direction,

@@ -80,10 +80,7 @@ fn check(path: &Path, ranks: u32, len: usize, staged: &str, is_collective: bool)
             false => file.read_at(at as u64, target.bytes())?,
         };
         assert_eq!(read.bytes(), len as u64);
-        assert!(
-            target.bytes() == source.bytes(),
-            "{len} bytes of rank {share}"
-        );
+        assert!(target.bytes() == source.bytes(), "{len} bytes at {at}");
         file.close()
     });
 }

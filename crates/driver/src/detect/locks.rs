@@ -30,7 +30,7 @@ pub(super) fn guarantees(
     }
 }
 
-/// The same, if it does not depend on the settings of the client.
+/// The guarantees of a mount with these options, unless they depend on the settings of its client.
 pub(super) fn guarantees_by_options(file_system: &FileSystem, options: &str) -> Option<Guarantees> {
     (*file_system != FileSystem::BeeGfs).then(|| by_options(file_system, options))
 }

@@ -152,7 +152,7 @@ fn nearest<T>(path: &Path, look: impl Fn(&Path) -> io::Result<T>) -> io::Result<
             parent
         };
         match look(parent) {
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESTALE)) => {}
+            Err(error) if is_missing(&error) => {}
             result => return result,
         }
     }
@@ -160,6 +160,10 @@ fn nearest<T>(path: &Path, look: impl Fn(&Path) -> io::Result<T>) -> io::Result<
         io::ErrorKind::NotFound,
         format!("{path:?} has no existing parent"),
     ))
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESTALE))
 }
 
 /// The file system of an existing directory and how it is mounted.
@@ -205,7 +209,7 @@ impl Found {
         Ok(self.view_with(device, guarantees))
     }
 
-    /// The same, if that takes no open file.
+    /// How this process sees the file system, if that can be known without an open file.
     fn view_by_name(&self) -> Option<MountView> {
         let guarantees = locks::guarantees_by_options(&self.file_system, self.options())?;
         (self.device != 0).then(|| self.view_with(self.device, guarantees))
@@ -244,15 +248,16 @@ fn find(fd: BorrowedFd<'_>) -> io::Result<Found> {
 }
 
 /// The file system of a name, if it has been looked up before: opening the file to look at it again
-/// would take three system calls instead of one. `None`, too, if the kernel has no statx.
+/// would take three system calls instead of one. `None`, too, if statx is not available or fails
+/// otherwise: opening the file reports why.
 fn find_known(path: &Path, how: LookUp) -> io::Result<Option<Found>> {
     match how.extended(path) {
         Ok(extended) => {
             let mounted = mounts::known(&extended);
             Ok(mounted.map(|mounted| Found::new(&extended, mounted)))
         }
-        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => Ok(None),
-        Err(error) => Err(error),
+        Err(error) if is_missing(&error) => Err(error),
+        Err(_) => Ok(None),
     }
 }
 

@@ -102,12 +102,6 @@ impl Known {
         known
     }
 
-    /// A file system, or how often the table has changed if it is not known.
-    fn get(&self, extended: &Extended) -> Result<Mounted, u64> {
-        let known = self.mounted.get(&key(extended));
-        known.cloned().ok_or(self.changes)
-    }
-
     /// The mount with this number in the table that is watched: another mount namespace, which
     /// the process may have entered since, has a table of its own.
     fn watched(&mut self, number: u64) -> Option<Mount> {
@@ -119,14 +113,17 @@ impl Known {
 
 /// The mounted file system of a file, if it has been looked up since the table last changed.
 pub(super) fn known(extended: &Extended) -> Option<Mounted> {
-    Known::lock().get(extended).ok()
+    Known::lock().mounted.get(&key(extended)).cloned()
 }
 
 /// The mounted file system of an open file.
 pub(super) fn of_file(fd: BorrowedFd<'_>, extended: &Extended) -> io::Result<Mounted> {
-    let changes = match Known::lock().get(extended) {
-        Ok(mounted) => return Ok(mounted),
-        Err(changes) => changes,
+    let changes = {
+        let known = Known::lock();
+        if let Some(mounted) = known.mounted.get(&key(extended)) {
+            return Ok(mounted.clone());
+        }
+        known.changes
     };
     // Not under the lock: a server may not respond.
     let magic = sys::magic(fd)?;

@@ -54,6 +54,27 @@ static void links(const char *other) {
     check_remove(target);
 }
 
+/* Ranks in different working directories: one relative name, a file in one of them and a link in the other. */
+static void working_directories(const char *other) {
+    char before[CHECK_PATH], link[CHECK_PATH], file[CHECK_PATH];
+    int process = getpid();
+    MPI_Bcast(&process, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    snprintf(file, sizeof file, "%s/names-%d", check.dir, process);
+    snprintf(link, sizeof link, "%s/names-%d", other, process);
+    check_remove(file);
+    check_remove(link);
+    if (check.rank == 0) CHECK(!symlink(file, link), "no link %s: %s", link, strerror(errno));
+    check_barrier();
+    const char *directory = check.rank ? other : check.dir;
+    CHECK(getcwd(before, sizeof before) && !chdir(directory), "cannot change to %s", directory);
+    write_and_read(strrchr(file, '/') + 1, MPI_MODE_CREATE, 8);
+    write_and_read(strrchr(file, '/') + 1, 0, 9);
+    CHECK(!chdir(before), "cannot change to %s", before);
+    CHECK_EQ(check_size(file), (long long)check.size * SHARE);
+    check_remove(link);
+    check_remove(file);
+}
+
 /* The last part of a name may be a link to another directory of the same file system, too. */
 static void links_nearby(void) {
     const char *target = check_path("target"), *link = check_path("near");
@@ -70,8 +91,10 @@ static void links_nearby(void) {
 int main(int argc, char **argv) {
     check_begin(argc, argv);
     const char *other = elsewhere();
-    if (other) links(other);
-    else check_skip("links to another mount", "all directories that can be written are on one");
+    if (other) {
+        links(other);
+        working_directories(other);
+    } else check_skip("links to another mount", "all directories that can be written are on one");
     links_nearby();
     return check_end();
 }

@@ -44,6 +44,17 @@ impl State {
     fn has_room(&self, bytes: u64) -> bool {
         self.used == 0 || self.used.saturating_add(bytes) <= self.bound
     }
+
+    /// Keeps a buffer for later, if there are enough already in place of the smallest.
+    fn keep(&mut self, memory: Vec<u8>) {
+        if self.idle.len() < IDLE_BUFFERS_MAX {
+            self.idle.push(memory);
+        } else if let Some(smallest) = self.idle.iter_mut().min_by_key(|idle| idle.len())
+            && smallest.len() < memory.len()
+        {
+            *smallest = memory;
+        }
+    }
 }
 
 impl Buffers {
@@ -145,8 +156,8 @@ impl Drop for Staging<'_> {
     fn drop(&mut self) {
         let mut state = self.owner.state();
         state.used -= self.bytes;
-        if self.memory.len() <= IDLE_BYTES_MAX + SLACK && state.idle.len() < IDLE_BUFFERS_MAX {
-            state.idle.push(std::mem::take(&mut self.memory));
+        if self.memory.len() <= IDLE_BYTES_MAX + SLACK {
+            state.keep(std::mem::take(&mut self.memory));
         }
         self.owner.returned.notify_all();
     }
@@ -185,6 +196,17 @@ mod tests {
             assert!(buffer.len() as u64 >= bytes);
             assert_eq!(buffer.as_ptr().addr() % PAGE_BYTES, PHASE);
         }
+    }
+
+    #[test]
+    fn larger_buffers_take_the_place_of_smaller_ones() {
+        let buffers = Buffers::new(1 << 20);
+        let small = [1000, 4000].map(|bytes| buffers.take(bytes).unwrap());
+        drop(small);
+        let first = buffers.take(1 << 16).unwrap();
+        let address = first.as_ptr();
+        drop(first);
+        assert_eq!(buffers.take(1 << 16).unwrap().as_ptr(), address);
     }
 
     #[test]

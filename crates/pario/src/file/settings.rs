@@ -84,7 +84,7 @@ impl CallSettings {
         self.has_persistent_realms
     }
 
-    /// The view, if contiguous data goes straight to the driver: the view has no holes, no byte
+    /// The view, if contiguous data goes to the driver as one piece: the view has no holes, no byte
     /// is converted, nothing is locked, and no hint requests a method.
     #[inline]
     pub(crate) fn one_piece_view(&self, direction: Direction) -> Option<ContiguousView> {

@@ -3,7 +3,8 @@
 //!
 //! Every rank describes how it sees the file system of the file. This is exchanged twice:
 //! together with the arguments of `open`, so that the ranks agree on the driver before a file is
-//! created, and again with what they opened, because the name may lead elsewhere by then.
+//! created (once more if their names differ), and with what they opened, because the name may lead
+//! elsewhere by then.
 
 use std::{path::Path, sync::Arc};
 

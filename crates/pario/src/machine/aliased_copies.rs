@@ -1,7 +1,6 @@
 //! Copies to memory that aliases the pages of a file.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use pario_driver::PerProcess;
 use pario_hints::{Hints, StagedCopies};
@@ -40,26 +39,7 @@ pub fn stages_aliases(hints: &Hints) -> bool {
     match hints.pario_staged_copies {
         StagedCopies::Enable => true,
         StagedCopies::Disable => false,
-        StagedCopies::Automatic => is_staged_faster_here(),
-    }
-}
-
-/// What the measured times mean. Kept apart from them, since finding the times of this process takes a
-/// system call, for every access. A forked child keeps its parent's result.
-#[inline]
-fn is_staged_faster_here() -> bool {
-    const UNKNOWN: u8 = 0;
-    const STAGED: u8 = 1;
-    const DIRECT: u8 = 2;
-    static FASTER: AtomicU8 = AtomicU8::new(UNKNOWN);
-    match FASTER.load(Ordering::Relaxed) {
-        UNKNOWN => {
-            let is_staged = AliasedCopies::of_process().is_staged_faster();
-            let faster = if is_staged { STAGED } else { DIRECT };
-            FASTER.store(faster, Ordering::Relaxed);
-            is_staged
-        }
-        faster => faster == STAGED,
+        StagedCopies::Automatic => AliasedCopies::of_process().is_staged_faster(),
     }
 }
 

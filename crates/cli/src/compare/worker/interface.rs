@@ -160,33 +160,33 @@ impl OpenFile<'_> {
         self.interface.host.check("MPI_File_set_view", code)
     }
 
-    /// Moves one item of memory through the view.
+    /// Moves items of memory through the view.
     pub(super) fn transfer(
         &self,
         start: Start,
         bytes: &mut [u8],
-        item: &Item<'_>,
+        items: &Items<'_>,
     ) -> Result<(), MpiError> {
-        assert!(item.bytes <= bytes.len(), "a buffer holds its item");
+        assert!(items.bytes <= bytes.len(), "a buffer holds its items");
         let functions = match self.direction {
             Direction::Write => &self.interface.write,
             Direction::Read => &self.interface.read,
         };
         let mut status = Status::default();
         let (file, buffer) = (self.handle, bytes.as_mut_ptr().cast());
-        let datatype = item.datatype.handle().0;
+        let (count, datatype) = (items.count, items.datatype.handle().0);
         let (name, code) = match start {
             Start::Pointer => {
                 let (name, function) = functions.by_pointer;
-                // SAFETY: the item is within the bytes, and no status is longer than ours.
+                // SAFETY: the items are within the bytes, and no status is longer than ours.
                 (name, unsafe {
-                    function(file, buffer, 1, datatype, &mut status)
+                    function(file, buffer, count, datatype, &mut status)
                 })
             }
             Start::Offset(offset) => {
                 let (name, function) = functions.at;
                 // SAFETY: as above.
-                let code = unsafe { function(file, offset, buffer, 1, datatype, &mut status) };
+                let code = unsafe { function(file, offset, buffer, count, datatype, &mut status) };
                 (name, code)
             }
         };
@@ -200,24 +200,31 @@ impl OpenFile<'_> {
     }
 }
 
-/// An item in memory.
-pub(super) struct Item<'a> {
+/// Items in memory.
+pub(super) struct Items<'a> {
     datatype: Encoded<'a>,
-    /// Bytes from the item's address to the end of its data.
+    count: c_int,
+    /// Bytes from the address of the first item to the end of the data.
     bytes: usize,
 }
 
-impl<'a> Item<'a> {
-    /// An item that begins at the start of its buffer.
-    pub(super) fn new(host: &'a Host, datatype: Encoded<'a>) -> Result<Self, String> {
-        let extent = host.type_true_extent(datatype.handle());
-        let (start, length) = extent.map_err(|error| error.to_string())?;
-        let end = start
-            .checked_add(length)
+impl<'a> Items<'a> {
+    /// One or more items, the first of which begins at the start of its buffer.
+    pub(super) fn new(host: &'a Host, datatype: Encoded<'a>, count: c_int) -> Result<Self, String> {
+        let message = |error: MpiError| error.to_string();
+        let (_, extent) = host.type_extent(datatype.handle()).map_err(message)?;
+        let (start, length) = host.type_true_extent(datatype.handle()).map_err(message)?;
+        let end = extent
+            .checked_mul(i64::from(count - 1))
+            .and_then(|last| last.checked_add(start)?.checked_add(length))
             .and_then(|end| usize::try_from(end).ok());
         match end {
-            Some(bytes) if start >= 0 => Ok(Item { datatype, bytes }),
-            _ => Err(format!("an item in memory cannot begin at {start}")),
+            Some(bytes) if start >= 0 => Ok(Items {
+                datatype,
+                count,
+                bytes,
+            }),
+            _ => Err(format!("items in memory cannot begin at {start}")),
         }
     }
 }

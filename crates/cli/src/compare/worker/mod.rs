@@ -2,7 +2,7 @@
 
 mod interface;
 
-use std::ffi::CString;
+use std::ffi::{CString, c_int};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::rank::{self, failed, mpi};
 use crate::failure::Failure;
 use crate::measure::{DIRECTIONS, Direction, Holes, Memory, Share, Stored};
 use crate::workload::Step;
-use interface::{Interface, Item, Start};
+use interface::{Interface, Items, Start};
 
 /// Buffers start where malloc puts large blocks, like those of most programs.
 const BUFFER_OFFSET: usize = 16;
@@ -102,7 +102,7 @@ struct Call<'a> {
     /// The view to set before.
     view: Option<View<'a>>,
     start: Start,
-    item: Item<'a>,
+    items: Items<'a>,
 }
 
 struct View<'a> {
@@ -221,8 +221,16 @@ impl<'a> Worker<'a> {
     fn prepare(&self, step: &Step) -> Result<Call<'static>, Failure> {
         let cannot = |error: &dyn std::fmt::Display| failed("cannot create a datatype", error);
         let filetype = filetype(step).map_err(|error| cannot(&error))?;
-        let item =
-            Datatype::contiguous(step.count, &step.memory).map_err(|error| cannot(&error))?;
+        // Most programs pass contiguous data as a number of elements, other data as one item.
+        let (item, count) = match c_int::try_from(step.count) {
+            Ok(count) if count > 0 && step.memory.layout().is_dense() => {
+                (step.memory.clone(), count)
+            }
+            _ => {
+                let all = Datatype::contiguous(step.count, &step.memory);
+                (all.map_err(|error| cannot(&error))?, 1)
+            }
+        };
         let encode = |datatype: &Datatype| {
             let encoded = self.host.encode(datatype);
             encoded.map_err(|error| cannot(&error))
@@ -243,7 +251,8 @@ impl<'a> Worker<'a> {
         Ok(Call {
             view,
             start,
-            item: Item::new(self.host, encode(&item)?).map_err(|reason| cannot(&reason))?,
+            items: Items::new(self.host, encode(&item)?, count)
+                .map_err(|reason| cannot(&reason))?,
         })
     }
 
@@ -263,7 +272,7 @@ impl<'a> Worker<'a> {
                 file.set_view(view.displacement, etype, filetype)
                     .map_err(mpi)?;
             }
-            file.transfer(call.start, buffer.bytes_mut(), &call.item)
+            file.transfer(call.start, buffer.bytes_mut(), &call.items)
                 .map_err(mpi)?;
         }
         file.close().map_err(mpi)

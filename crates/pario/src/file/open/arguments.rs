@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pario_driver::{FileSystem, MountView};
+use pario_driver::{FileSystem, MountView, Sharing};
 use pario_hints::{Hints, Info, Sources};
 use pario_transport::Transport;
 
@@ -36,8 +36,9 @@ pub(super) struct Arguments {
     pub(super) choice: deferral::Choice,
 }
 
-/// One exchange, unless names differ: the modes must be equal, and rank 0's hints are used. `seen` is how
-/// this rank sees the file system of the name, or, if all names are equal, of its directory.
+/// One exchange: the modes must be equal, and rank 0's hints are used. `seen` is how this rank sees the
+/// file system of the name, or of its directory if the name leads to no other mount on rank 0. If names
+/// differ, or what was seen does not fit together, all ranks look up their names in a second exchange.
 pub(super) fn agree_on_arguments(
     comm: &dyn Transport,
     path: &Path,
@@ -95,14 +96,16 @@ pub(super) fn agree_on_arguments(
         pario_transport::request_looks(u32::try_from(looks).unwrap_or(u32::MAX));
     }
     hints::locate_hosts(comm, &mut resolved.hints)?;
-    let sharing = match names {
-        Names::Equal => FileSharing::of(parts.iter().map(|[_, mount, _]| *mount)),
-        // What a rank has seen may be the directory of its name, and the directories may differ.
-        Names::Different => {
+    let seen = FileSharing::of(parts.iter().map(|[_, mount, _]| *mount));
+    let sharing = match (&names, &seen.sharing) {
+        // Ranks may have seen the directories of their names, from which different names, or equal ones
+        // in different working directories, can lead to one file.
+        (Names::Different, _) | (_, Sharing::Incoherent(_)) => {
             let mine = sharing::describe_name(path, &resolved.hints, None);
-            let all = agree::gather_in(CollectiveCall::Open, comm, Ok(mine))?;
+            let all = agree::gather(comm, Ok(mine))?;
             FileSharing::of(all.iter().map(Vec::as_slice))
         }
+        _ => seen,
     };
     Ok(Arguments {
         hints: resolved.hints,
@@ -125,4 +128,40 @@ fn taken_apart(message: &[u8]) -> [&[u8]; 3] {
     let (hints, rest) = split_at_length(&message[PROFILE_AT + MachineProfile::WIRE_BYTES..]);
     let (mount, name) = split_at_length(rest);
     [hints, mount, name]
+}
+
+#[cfg(test)]
+mod tests {
+    use pario_transport::threads;
+
+    use super::*;
+
+    /// A coherent file system that is not that of any file here.
+    fn elsewhere() -> MountView {
+        let head = [0, 1, 4];
+        let numbers = [7_u64, 7].map(u64::to_le_bytes).concat();
+        let wire = [&head[..], &numbers, b"kind", b"source"].concat();
+        MountView::from_wire(&wire).expect("a view")
+    }
+
+    fn sharing_of(seen: impl Fn(u32) -> Option<MountView> + Sync) -> Vec<Sharing> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let ranks = threads::run(2, |comm| {
+            let seen = seen(comm.rank().0);
+            let (path, info) = (file.path(), Info::new());
+            agree_on_arguments(&*comm, path, Mode::READ_ONLY, &info, seen, |_| None)
+        });
+        let agreed = ranks.into_iter().map(|rank| rank.expect("no rank panics"));
+        agreed.map(|it| it.unwrap().sharing.sharing).collect()
+    }
+
+    /// One rank has looked at the directory of a name that leads out of it.
+    #[test]
+    fn names_are_looked_up_if_what_was_seen_does_not_fit_together() {
+        let one_cache = vec![Sharing::OneCache; 2];
+        assert_eq!(sharing_of(|_| None), one_cache);
+        assert_eq!(sharing_of(|_| Some(elsewhere())), one_cache);
+        assert_eq!(sharing_of(|rank| (rank == 1).then(elsewhere)), one_cache);
+        assert_eq!(sharing_of(|rank| (rank == 0).then(elsewhere)), one_cache);
+    }
 }
