@@ -1,10 +1,19 @@
 //! Copy kernels: rows of equal pieces, strided on both sides.
 //!
 //! Most time is spent on small pieces. Common lengths have loops with a constant piece size;
-//! other lengths are copied with two overlapping moves of constant size.
+//! other lengths are copied with two overlapping moves of constant size. Long pieces are left to
+//! the C library, except where its copy is slow.
 #![allow(unsafe_code)] // Raw copies between user buffers, whose bounds the caller has checked.
 
 use std::ptr;
+
+/// From about this length on, C libraries copy with the processor's string instruction.
+const STRING_COPY_BYTES: usize = 2048;
+/// Addresses that differ by a multiple of this look the same to the part of a processor that
+/// compares loads with earlier stores.
+const ALIAS_BYTES: usize = 4096;
+/// The moves of a backward copy.
+const BLOCK: usize = 64;
 
 /// One side of a copy: start of the first piece and distance to the next.
 #[derive(Clone, Copy, Debug)]
@@ -126,9 +135,46 @@ unsafe fn long(from: Side<*const u8>, to: Side<*mut u8>, len: usize, count: usiz
     let (mut source, mut target) = (from.start, to.start);
     for _ in 0..count {
         // SAFETY: within the caller's contract.
-        unsafe { ptr::copy_nonoverlapping(source, target, len) };
+        unsafe { copy_long(source, target, len) };
         source = source.wrapping_offset(from.stride);
         target = target.wrapping_offset(to.stride);
+    }
+}
+
+/// Copies one piece that may be long.
+///
+/// If the target is a few bytes behind the source in its page, each load of a forward copy seems to
+/// need what was stored just before and waits for it: 2.7 GB/s instead of 13 with glibc's `memcpy`
+/// on an AMD EPYC, at distances of 1 to 31 bytes and from 2 KiB on. A backward copy loads such bytes
+/// before it stores there.
+///
+/// # Safety
+/// As [`copy_pieces`] with a count of one.
+#[inline]
+unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
+    let distance = to.addr().wrapping_sub(from.addr()) % ALIAS_BYTES;
+    let is_slow = len >= STRING_COPY_BYTES && (1..BLOCK).contains(&distance);
+    // SAFETY: the caller's contract.
+    unsafe {
+        match is_slow {
+            true => copy_backward(from, to, len),
+            false => ptr::copy_nonoverlapping(from, to, len),
+        }
+    }
+}
+
+/// # Safety
+/// As [`copy_pieces`] with a count of one.
+#[inline(never)]
+unsafe fn copy_backward(from: *const u8, to: *mut u8, len: usize) {
+    let mut rest = len;
+    // SAFETY: all moves lie within the piece.
+    unsafe {
+        while rest >= BLOCK {
+            rest -= BLOCK;
+            ptr::copy_nonoverlapping(from.add(rest), to.add(rest), BLOCK);
+        }
+        ptr::copy_nonoverlapping(from, to, rest);
     }
 }
 
@@ -156,7 +202,7 @@ pub(crate) unsafe fn copy_piece(from: *const u8, to: *mut u8, len: usize) {
             17..=32 => halves::<16>(from, to, len),
             4..8 => halves::<4>(from, to, len),
             33..=64 => halves::<32>(from, to, len),
-            _ => ptr::copy_nonoverlapping(from, to, len),
+            _ => copy_long(from, to, len),
         }
     }
 }
@@ -239,6 +285,31 @@ mod tests {
             // SAFETY: both buffers are `len` bytes long and distinct.
             unsafe { copy_piece(source.as_ptr(), target.as_mut_ptr(), len) };
             assert_eq!(target, source);
+        }
+    }
+
+    /// Source and target lie at every distance modulo a page that matters, and nothing around the
+    /// target is written.
+    #[test]
+    fn long_pieces_at_aliasing_addresses() {
+        let source = pattern(3 * ALIAS_BYTES);
+        let distances = [0, 1, 16, 31, 32, 63, 64, 1000, ALIAS_BYTES - 1];
+        for len in [STRING_COPY_BYTES - 1, STRING_COPY_BYTES, 4097, 8000] {
+            for distance in distances {
+                let mut target = vec![0xEE; 4 * ALIAS_BYTES];
+                let phase = (source.as_ptr().addr() + distance) % ALIAS_BYTES;
+                let to = (phase + ALIAS_BYTES - target.as_ptr().addr() % ALIAS_BYTES) % ALIAS_BYTES;
+                let mut expected = target.clone();
+                expected[to..to + len].copy_from_slice(&source[..len]);
+                let at = target.as_mut_ptr().wrapping_add(to);
+                assert_eq!(
+                    at.addr().wrapping_sub(source.as_ptr().addr()) % ALIAS_BYTES,
+                    distance
+                );
+                // SAFETY: the piece lies within both buffers, which are distinct.
+                unsafe { copy_piece(source.as_ptr(), at, len) };
+                assert_eq!(target, expected, "length {len}, distance {distance}");
+            }
         }
     }
 
