@@ -53,7 +53,7 @@ pub use info::{Info, InfoError, MAX_KEY_LEN, MAX_VALUE_LEN};
 pub use resolve::{Difference, Resolved};
 pub use source::{Source, Sources, Warning};
 pub use style::{AccessStyle, Advice};
-pub use table::Hints;
+pub use table::{Hints, SievedAccess};
 pub use wire::WireError;
 pub use words::{
     AccessMethod, AsyncMethod, Buffering, Exchange, Rmw, ScatteredWrites, SharedPointer, Sieving,

@@ -4,7 +4,7 @@
 
 use pario_hints::{
     AccessMethod, AccessStyle, Advice, AsyncMethod, Buffering, Definition, Hints, Info, Moment,
-    Rmw, Scope, SharedPointer, Sieving, Source, Sources,
+    Rmw, Scope, SharedPointer, SievedAccess, Sieving, Source, Sources,
 };
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -78,7 +78,8 @@ fn defaults_are_the_documented_ones() {
     let hints = Hints::default();
     assert_eq!(hints.ind_rd_buffer_size, 4 << 20);
     assert_eq!(hints.ind_wr_buffer_size, 512 << 10);
-    assert_eq!(hints.sieve_extent(), 16 << 10);
+    assert_eq!(hints.sieve_extent(SievedAccess::Other), 16 << 10);
+    assert_eq!(hints.sieve_extent(SievedAccess::MemoryRead), 6 << 10);
     assert_eq!(hints.pario_rmw, Rmw::Automatic);
     assert_eq!(hints.file_perm, None);
     for definition in Hints::DEFINITIONS {
@@ -525,7 +526,8 @@ fn measured_values_are_used_unless_hints_are_set() {
     let mut hints = Hints::default();
     hints.set_measured(16 << 10, Some(2 << 20));
     assert_eq!(hints.call_bytes(), 16 << 10);
-    assert_eq!(hints.sieve_extent(), 32 << 10);
+    assert_eq!(hints.sieve_extent(SievedAccess::Other), 32 << 10);
+    assert_eq!(hints.sieve_extent(SievedAccess::LocalStorage), 24 << 10);
     assert_eq!(hints.cached_window_bytes(), 512 << 10, "32 calls");
     let explained = hints.explain();
     assert!(
@@ -537,20 +539,23 @@ fn measured_values_are_used_unless_hints_are_set() {
     assert_eq!(sent, hints);
     hints.update(&Info::from_pairs([("pario_sieve_extent", "1k")]).unwrap());
     assert_eq!(
-        (hints.sieve_extent(), hints.call_bytes()),
+        (
+            hints.sieve_extent(SievedAccess::MemoryWrite),
+            hints.call_bytes()
+        ),
         (1 << 10, 16 << 10)
     );
 
     let mut hints = resolved("pario_call_bytes", "2k");
     hints.set_measured(16 << 10, None);
     assert_eq!(
-        (hints.call_bytes(), hints.sieve_extent()),
+        (hints.call_bytes(), hints.sieve_extent(SievedAccess::Other)),
         (2 << 10, 4 << 10)
     );
     assert_eq!(hints.cached_window_bytes(), 64 << 10);
     let mut hints = resolved("pario_sieve_extent", "0");
     hints.set_measured(16 << 10, None);
-    assert_eq!(hints.sieve_extent(), 0);
+    assert_eq!(hints.sieve_extent(SievedAccess::Other), 0);
 
     let mut hints = Hints::default();
     hints.set_measured(8 << 10, Some(32 << 10));
@@ -568,7 +573,8 @@ fn ranks_with_other_hints_agree_on_measured_values() {
             hints.set_measured(4 << 10, Some(1 << 20));
         }
         assert!(first.differences(&other).is_empty(), "{name}");
-        assert_eq!(first.sieve_extent(), other.sieve_extent(), "{name}");
+        let extent = |hints: &Hints| hints.sieve_extent(SievedAccess::Other);
+        assert_eq!(extent(&first), extent(&other), "{name}");
     }
 }
 

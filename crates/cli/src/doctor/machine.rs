@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use pario::internal::{AliasedCopies, MachineProfile, stages_aliases};
 use pario_driver::{Access, Create, Driver, OpenHow, Uring};
-use pario_hints::{Hints, Source, StagedCopies};
+use pario_hints::{Hints, SievedAccess, Source, StagedCopies};
 use pario_transport::Backoff;
 use rustix::process::{Resource, getrlimit};
 
@@ -109,6 +109,27 @@ fn page_costs() -> String {
     )
 }
 
+fn sieve_extents(hints: &Hints) -> String {
+    const NAME: &str = "pario_sieve_extent";
+    let [reads, writes, storage, other] = [
+        SievedAccess::MemoryRead,
+        SievedAccess::MemoryWrite,
+        SievedAccess::LocalStorage,
+        SievedAccess::Other,
+    ]
+    .map(|access| hints.sieve_extent(access));
+    match hints.pario_sieve_extent {
+        Some(set) => {
+            let source = facts::source(hints, NAME);
+            format!("pieces and gaps are sieved up to {set} bytes ({NAME}, {source})")
+        }
+        None => format!(
+            "pieces and gaps are sieved up to {storage} bytes on local file systems, {reads} in reads from tmpfs, \
+             {writes} in writes to it, {other} elsewhere ({NAME}, from pario_call_bytes)"
+        ),
+    }
+}
+
 /// What depends on the processor: measured, unless hints in the environment set it.
 fn profile() -> Vec<Finding> {
     let profile = MachineProfile::of_node();
@@ -137,11 +158,7 @@ fn profile() -> Vec<Finding> {
             ),
         )
         .remark(profile.calls())
-        .remark(format!(
-            "pieces and gaps are sieved up to {} bytes (pario_sieve_extent, {})",
-            hints.sieve_extent(),
-            derived("pario_sieve_extent", "twice pario_call_bytes"),
-        )),
+        .remark(sieve_extents(&hints)),
         Finding::good(
             "windows",
             format!(

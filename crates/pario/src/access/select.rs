@@ -3,8 +3,8 @@
 
 use std::{fmt, ops::Range};
 
-use pario_driver::{Direction, Facts, Handle, Latency};
-use pario_hints::{AccessMethod, Hints, Sieving};
+use pario_driver::{Client, Direction, Facts, FileSystem, Handle, Latency};
+use pario_hints::{AccessMethod, Hints, SievedAccess, Sieving};
 use pario_layout::{Layout, Monotonicity};
 
 use crate::{file::REQUEST_BYTES, view::RankViews};
@@ -46,6 +46,7 @@ pub(crate) struct Pattern {
     pub(crate) read_modify_write: ReadModifyWrite,
     /// Whether every piece is a request to a server, however small.
     pub(crate) each_piece_is_a_request: bool,
+    pub(crate) sieved: SievedAccess,
 }
 
 impl Pattern {
@@ -261,6 +262,7 @@ pub(crate) fn is_sieved(layout: &Layout, views: &RankViews, facts: &Facts, hints
         staged: false,
         read_modify_write: ReadModifyWrite::Alone,
         each_piece_is_a_request: false,
+        sieved: sieved_access(&facts.file_system, Direction::Write),
     };
     method(&pattern, hints) == AccessMethod::Sieve
 }
@@ -294,7 +296,23 @@ pub(super) fn consists_of_blocks(
 /// request to a server, it is at least what travels in the time of a request: once for a read,
 /// twice for a write.
 pub(crate) fn sieve_extent(handle: &dyn Handle, direction: Direction, hints: &Hints) -> u64 {
-    limit(each_piece_is_a_request(handle, direction), direction, hints)
+    let sieved = sieved_access(&handle.facts().file_system, direction);
+    let each_piece_is_a_request = each_piece_is_a_request(handle, direction);
+    limit(
+        each_piece_is_a_request,
+        direction,
+        hints.sieve_extent(sieved),
+    )
+}
+
+/// Where accesses of files on this file system would be sieved.
+pub(super) fn sieved_access(file_system: &FileSystem, direction: Direction) -> SievedAccess {
+    match (file_system, direction) {
+        (FileSystem::Tmpfs | FileSystem::Memory, Direction::Read) => SievedAccess::MemoryRead,
+        (FileSystem::Tmpfs | FileSystem::Memory, Direction::Write) => SievedAccess::MemoryWrite,
+        _ if file_system.client() == Client::Local => SievedAccess::LocalStorage,
+        _ => SievedAccess::Other,
+    }
 }
 
 /// Whether every piece is a request to a server, however small. Reads of FUSE file systems go through
@@ -305,16 +323,17 @@ pub(super) fn each_piece_is_a_request(handle: &dyn Handle, direction: Direction)
 }
 
 fn extent_limit(pattern: &Pattern, hints: &Hints) -> u64 {
-    limit(pattern.each_piece_is_a_request, pattern.direction, hints)
+    let extent = hints.sieve_extent(pattern.sieved);
+    limit(pattern.each_piece_is_a_request, pattern.direction, extent)
 }
 
-fn limit(each_piece_is_a_request: bool, direction: Direction, hints: &Hints) -> u64 {
+fn limit(each_piece_is_a_request: bool, direction: Direction, extent: u64) -> u64 {
     let least = match (each_piece_is_a_request, direction) {
         (false, _) => 0,
         (true, Direction::Read) => REQUEST_BYTES,
         (true, Direction::Write) => REQUEST_BYTES / 2,
     };
-    hints.sieve_extent().max(least)
+    extent.max(least)
 }
 
 /// Why a list is better than one call per piece.
@@ -433,6 +452,7 @@ mod tests {
             staged: false,
             read_modify_write: ReadModifyWrite::Forbidden("others may write"),
             each_piece_is_a_request: false,
+            sieved: SievedAccess::Other,
         }
     }
 
@@ -446,7 +466,7 @@ mod tests {
     #[test]
     fn the_extent_decides_between_sieve_and_list() {
         let hints = Hints::default();
-        let limit = hints.sieve_extent();
+        let limit = hints.sieve_extent(SievedAccess::Other);
         assert_eq!(
             method(&pattern(Direction::Read, 100, limit / 2, limit), &hints),
             AccessMethod::Sieve
@@ -455,6 +475,29 @@ mod tests {
             method(&pattern(Direction::Read, 100, limit, limit + 1), &hints),
             AccessMethod::List
         );
+    }
+
+    #[test]
+    fn files_in_memory_are_sieved_only_in_short_extents() {
+        let hints = Hints::default();
+        let longest = |file_system, direction| {
+            let sieved = sieved_access(&file_system, direction);
+            let is_sieved = |extent: &u64| {
+                let pattern = Pattern {
+                    read_modify_write: ReadModifyWrite::Alone,
+                    sieved,
+                    ..pattern(direction, 100, 1500, *extent)
+                };
+                method(&pattern, &hints) == AccessMethod::Sieve
+            };
+            (1600..20_000).rev().find(is_sieved)
+        };
+        use Direction::{Read, Write};
+        assert_eq!(longest(FileSystem::Tmpfs, Read), Some(6 << 10));
+        assert_eq!(longest(FileSystem::Tmpfs, Write), Some(5 << 10));
+        assert_eq!(longest(FileSystem::Ext, Read), Some(12 << 10));
+        assert_eq!(longest(FileSystem::Xfs, Write), Some(12 << 10));
+        assert_eq!(longest(FileSystem::Lustre, Read), Some(16 << 10));
     }
 
     #[test]
@@ -479,7 +522,7 @@ mod tests {
     #[test]
     fn sparse_data_is_not_sieved() {
         let hints = Hints::default();
-        let limit = hints.sieve_extent();
+        let limit = hints.sieve_extent(SievedAccess::Other);
         let sparse = limit * hints.pario_sieve_density / 100 - 1;
         assert_eq!(
             method(&pattern(Direction::Read, 100, sparse, limit), &hints),

@@ -295,6 +295,7 @@ impl Transfer<'_> {
                 self.handle,
                 self.access.direction,
             ),
+            sieved: select::sieved_access(&facts.file_system, self.access.direction),
         }
     }
 

@@ -1,4 +1,4 @@
-use pario_hints::{Info, Source, Sources};
+use pario_hints::{Info, SievedAccess, Source, Sources};
 
 use super::*;
 use crate::threads;
@@ -45,7 +45,7 @@ fn hints_take_precedence_over_the_profile() {
     let mut free = hints(&[]);
     USUAL.set(&mut free);
     assert_eq!(
-        (free.call_bytes(), free.sieve_extent()),
+        (free.call_bytes(), free.sieve_extent(SievedAccess::Other)),
         (8 << 10, 16 << 10)
     );
     assert_eq!(free.cached_window_bytes(), 256 << 10);
@@ -58,7 +58,7 @@ fn hints_take_precedence_over_the_profile() {
     let mut free = hints(&[]);
     slow.set(&mut free);
     assert_eq!(
-        (free.call_bytes(), free.sieve_extent()),
+        (free.call_bytes(), free.sieve_extent(SievedAccess::Other)),
         (16 << 10, 32 << 10)
     );
     assert_eq!(free.cached_window_bytes(), 256 << 10, "half of the cache");
@@ -69,7 +69,10 @@ fn hints_take_precedence_over_the_profile() {
         ("pario_cache_bytes", "128k"),
     ]);
     slow.set(&mut set);
-    assert_eq!((set.call_bytes(), set.sieve_extent()), (1000, 5 << 10));
+    assert_eq!(
+        (set.call_bytes(), set.sieve_extent(SievedAccess::Other)),
+        (1000, 5 << 10)
+    );
     assert_eq!(set.cached_window_bytes(), 64 << 10);
 
     // A profile that could not be measured changes nothing.
