@@ -1,10 +1,13 @@
 //! Views: the bytes of the file that a rank sees, and their order.
 
+mod shape;
+
 use std::sync::Arc;
 
 use pario_datarep::{Converter, FileSizes, Registry, Representation};
 use pario_layout::{Basic, Datatype, Layout, Overlap};
 
+pub(crate) use self::shape::{Outline, Shape, malformed};
 use crate::{Error, ErrorKind, Result};
 
 /// Where a view starts.
@@ -122,13 +125,6 @@ enum Tiles {
     Overlap,
 }
 
-/// The layout of a rank's view and its hash, which stands for it in messages.
-#[derive(Clone, Debug)]
-pub(crate) struct Shape {
-    pub(crate) hash: u128,
-    pub(crate) layout: Layout,
-}
-
 /// The views of all ranks, exchanged when they were set: enough to compute which bytes each
 /// rank moves.
 #[derive(Clone, Debug)]
@@ -152,33 +148,33 @@ const COVERING_PERCENT: u64 = 75;
 /// Whether views with these layouts and displacements can leave few holes between them. Those that
 /// begin where another one does, or after the first tile of the first one, fill none of its holes.
 pub(crate) fn covers_most(shapes: &[Shape], displacements: &[u64]) -> bool {
-    let starts = shapes.iter().zip(displacements);
-    let mut views: Vec<(i128, &Layout)> = starts
-        .map(|(shape, displacement)| {
-            let first = i128::from(shape.layout.true_lower_bound());
-            (i128::from(*displacement) + first, &shape.layout)
+    let starts = shapes.iter().map(Shape::outline).zip(displacements);
+    let mut views: Vec<(i128, &Outline)> = starts
+        .map(|(outline, displacement)| {
+            let first = i128::from(outline.true_lower_bound);
+            (i128::from(*displacement) + first, outline)
         })
-        .filter(|(_, layout)| layout.size() > 0)
+        .filter(|(_, outline)| outline.size > 0)
         .collect();
     views.sort_unstable_by_key(|(start, _)| *start);
     views.dedup_by_key(|(start, _)| *start);
     let Some((first, tile)) = views.first().copied() else {
         return false;
     };
-    let percent = |(_, layout): &(i128, &Layout)| {
-        let extent = layout.extent().unsigned_abs().max(1);
-        u128::from(layout.size()) * 100 / u128::from(extent)
+    let percent = |(_, outline): &(i128, &Outline)| {
+        let extent = outline.extent.unsigned_abs().max(1);
+        u128::from(outline.size) * 100 / u128::from(extent)
     };
     let near = views
         .iter()
-        .take_while(|(start, _)| start - first < i128::from(tile.extent().unsigned_abs()));
+        .take_while(|(start, _)| start - first < i128::from(tile.extent.unsigned_abs()));
     near.map(percent).sum::<u128>() >= u128::from(COVERING_PERCENT)
 }
 
 impl RankViews {
     /// Whether all ranks have the same view.
     fn equality(&self) -> ViewsEqual {
-        let same_shape = |shape: &Shape| shape.hash == self.shapes[0].hash;
+        let same_shape = |shape: &Shape| shape.hash() == self.shapes[0].hash();
         let same_start = |start: &u64| *start == self.displacements[0];
         match self.shapes.iter().all(same_shape) && self.displacements.iter().all(same_start) {
             true => ViewsEqual::Same,
@@ -288,10 +284,8 @@ impl FlattenedView {
     /// The view of a newly opened file, the same on all ranks.
     pub(crate) fn bytes(ranks: u32) -> Result<FlattenedView> {
         let flattened = FlattenedView::new(&View::bytes(), 0, Use::Writable, None)?;
-        let shape = Shape {
-            hash: flattened.layout().content_hash(),
-            layout: flattened.layout().clone(),
-        };
+        let layout = flattened.layout();
+        let shape = Shape::known(layout, layout.content_hash());
         let rank_views = RankViews {
             shapes: std::iter::repeat_n(shape, ranks as usize).collect(),
             displacements: vec![0; ranks as usize],
@@ -537,10 +531,7 @@ mod tests {
         let piece = Datatype::contiguous(len, &byte).unwrap();
         let placed = Datatype::hindexed(&[(1, start)], &piece).unwrap();
         let tile = Datatype::resized(&placed, 0, period).unwrap();
-        Shape {
-            hash: tile.layout().content_hash(),
-            layout: tile.layout().clone(),
-        }
+        Shape::known(tile.layout(), tile.layout().content_hash())
     }
 
     #[test]

@@ -5,9 +5,12 @@ use std::{fmt, ops::Range};
 
 use pario_driver::{Client, Direction, Facts, FileSystem, Handle, Latency};
 use pario_hints::{AccessMethod, Hints, SievedAccess, Sieving};
-use pario_layout::{Layout, Monotonicity};
+use pario_layout::Layout;
 
-use crate::{file::REQUEST_BYTES, view::RankViews};
+use crate::{
+    file::REQUEST_BYTES,
+    view::{Outline, RankViews},
+};
 
 /// With less data than this, whole blocks take less time than the gaps between them.
 const BLOCKS_PERCENT_MIN: u64 = 25;
@@ -242,21 +245,20 @@ fn select(pattern: &Pattern, hints: &Hints) -> (AccessMethod, Reason) {
     }
 }
 
-/// Whether long accesses through a view with this layout would be written by sieving if there
+/// Whether long accesses through a view with this outline would be written by sieving if there
 /// was no other writer.
-pub(crate) fn is_sieved(layout: &Layout, views: &RankViews, facts: &Facts, hints: &Hints) -> bool {
-    if layout.is_dense() || layout.size() == 0 {
+pub(crate) fn is_sieved(view: &Outline, views: &RankViews, facts: &Facts, hints: &Hints) -> bool {
+    if view.is_dense || view.size == 0 {
         return false;
     }
-    let data = 0..layout.size().saturating_mul(2);
-    let stats = layout.piece_stats(data.clone());
+    let stats = view.stats;
     let pattern = Pattern {
         direction: Direction::Write,
         pieces: stats.pieces,
         bytes: stats.bytes,
         span: stats.span,
-        increasing: layout.order() == Monotonicity::Increasing,
-        block_aligned: consists_of_blocks(layout, data, 0, facts.block_size),
+        increasing: view.is_increasing,
+        block_aligned: stats.pieces > 1 && view.alignment.is_multiple_of(facts.block_size.max(1)),
         rewrites_blocks: rewrites_blocks(facts, views),
         stored: false,
         staged: false,

@@ -179,7 +179,8 @@ impl LastCall {
         let accesses = Arc::get_mut(&mut self.accesses).expect("nobody else has it");
         accesses.clear();
         for ((shape, displacement), entry) in shapes.iter().zip(displacements).zip(entries) {
-            let access = Access::new(*displacement, shape.layout.clone(), entry.first, entry.len);
+            let layout = shape.layout()?.clone();
+            let access = Access::new(*displacement, layout, entry.first, entry.len);
             accesses.push(access.ok_or_else(|| {
                 Error::argument("an access reaches past the last possible byte of a file")
             })?);

@@ -2,19 +2,22 @@
 //!
 //! Layouts are sent in serialised form. Short ones are part of the first message of every rank.
 //! For longer ones that message contains a hash, and one of the ranks with the same hash sends
-//! the layout afterwards. Ranks that already have a layout do not decode it again, and a rank
-//! that only changes its displacement sends just that.
+//! the layout afterwards. Layouts are decoded when a collective call needs them; what is decided
+//! here follows from outlines. A rank that only changes its displacement sends just that.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
 
 use pario_layout::Layout;
 use pario_transport::Transport;
 
 use crate::{
-    Error, ErrorKind, Result,
+    Result,
     agree::{self, GatherBuffers},
     collective_call::CollectiveCall,
-    view::{FlattenedView, RankViews, Shape, covers_most},
+    view::{FlattenedView, Outline, RankViews, Shape, covers_most, malformed},
 };
 
 /// Serialised layouts up to this length are part of the first message.
@@ -46,6 +49,7 @@ struct NewView<'a> {
     displacement: u64,
     etype_extent: i64,
     hash: u128,
+    outline: Outline,
     representation: &'a [u8],
     /// The serialised layout, if it is short.
     wire: &'a [u8],
@@ -58,12 +62,13 @@ impl<'a> Description<'a> {
         message
     }
 
-    fn new_view(flattened: &FlattenedView, wire: &[u8], hash: u128) -> Vec<u8> {
+    fn new_view(flattened: &FlattenedView, wire: &[u8], shape: &Shape) -> Vec<u8> {
         let name = flattened.representation().name().as_bytes();
         let mut message = vec![NEW];
         message.extend(flattened.displacement().to_le_bytes());
         message.extend(flattened.etype().extent().to_le_bytes());
-        message.extend(hash.to_le_bytes());
+        message.extend(shape.hash().to_le_bytes());
+        message.extend(shape.outline().to_wire());
         message.extend((name.len() as u16).to_le_bytes());
         message.extend(name);
         if wire.len() <= INLINE_BYTES {
@@ -83,6 +88,7 @@ impl<'a> Description<'a> {
         }
         let (etype_extent, rest) = rest.split_first_chunk()?;
         let (hash, rest) = rest.split_first_chunk()?;
+        let (outline, rest) = rest.split_first_chunk()?;
         let (name_len, rest) = rest.split_first_chunk()?;
         let (representation, wire) =
             rest.split_at_checked(usize::from(u16::from_le_bytes(*name_len)))?;
@@ -90,6 +96,7 @@ impl<'a> Description<'a> {
             displacement,
             etype_extent: i64::from_le_bytes(*etype_extent),
             hash: u128::from_le_bytes(*hash),
+            outline: Outline::from_wire(outline),
             representation,
             wire,
         };
@@ -104,6 +111,17 @@ impl<'a> Description<'a> {
     }
 }
 
+impl NewView<'_> {
+    /// Adds its shape, unless it is known.
+    fn add_to(&self, shapes: &mut HashMap<u128, Shape>, wire: &[u8]) -> Result<()> {
+        if let Entry::Vacant(vacant) = shapes.entry(self.hash) {
+            let shape = Shape::received(self.hash, self.outline, wire);
+            vacant.insert(shape.ok_or_else(malformed)?);
+        }
+        Ok(())
+    }
+}
+
 /// Sends this rank's view, or its error, to all ranks, and receives theirs. `before` is the
 /// view that it replaces. Also returns whether any rank passes hints. *Collective*; long
 /// layouts that are new need a second exchange.
@@ -114,14 +132,16 @@ pub(super) fn exchange(
     before: &FlattenedView,
 ) -> Result<(RankViews, Hinting)> {
     let mut wire = Vec::new();
-    let mut known = HashMap::new();
+    let mut shapes = HashMap::new();
     let mut message = match mine {
         Ok(flattened) if flattened.is_moved_from(before) => Ok(Description::moved(flattened)),
         Ok(flattened) => {
             wire = flattened.layout().to_wire();
             let hash = Layout::hash_of_wire(&wire);
-            known.insert(hash, flattened.layout().clone());
-            Ok(Description::new_view(flattened, &wire, hash))
+            let shape = Shape::known(flattened.layout(), hash);
+            let message = Description::new_view(flattened, &wire, &shape);
+            shapes.insert(hash, shape);
+            Ok(message)
         }
         Err(error) => Err(error.clone()),
     };
@@ -148,32 +168,20 @@ pub(super) fn exchange(
     }
     check_equal(&descriptions, before)?;
     // The layouts of the previous views are known as well.
-    let mut layouts = known;
-    let shapes = before.rank_views().shapes.iter();
-    layouts.extend(shapes.map(|it| (it.hash, it.layout.clone())));
+    let previous = before.rank_views().shapes.iter();
+    shapes.extend(previous.map(|it| (it.hash(), it.clone())));
     for description in &descriptions {
         if let Description::New(new_view) = description
             && !new_view.wire.is_empty()
-            && !layouts.contains_key(&new_view.hash)
         {
-            let layout = Layout::from_wire(new_view.wire).map_err(|_| malformed())?;
-            layouts.insert(new_view.hash, layout);
+            new_view.add_to(&mut shapes, new_view.wire)?;
         }
     }
-    exchange_long(
-        comm,
-        &descriptions,
-        before.rank_views(),
-        &wire,
-        &mut layouts,
-    )?;
-    let shapes = hashes(&descriptions, before.rank_views()).map(|hash| {
-        let layout = layouts.get(&hash)?.clone();
-        Some(Shape { hash, layout })
-    });
-    let shapes: Arc<[Shape]> = shapes.collect::<Option<_>>().ok_or_else(malformed)?;
+    exchange_long(comm, &descriptions, before.rank_views(), &wire, &mut shapes)?;
+    let by_rank = hashes(&descriptions, before.rank_views()).map(|hash| shapes.get(&hash).cloned());
+    let shapes: Arc<[Shape]> = by_rank.collect::<Option<_>>().ok_or_else(malformed)?;
     let rank_views = RankViews {
-        dense: shapes.iter().all(|shape| shape.layout.is_dense()),
+        dense: shapes.iter().all(|shape| shape.outline().is_dense),
         covers_most: covers_most(&shapes, &displacements),
         shapes,
         displacements,
@@ -209,7 +217,7 @@ fn hashes<'a>(
     before: &'a RankViews,
 ) -> impl Iterator<Item = u128> + 'a {
     let hash = |(description, shape): (&Description<'_>, &Shape)| match description {
-        Description::Moved { .. } => shape.hash,
+        Description::Moved { .. } => shape.hash(),
         Description::New(new_view) => new_view.hash,
     };
     descriptions.iter().zip(before.shapes.iter()).map(hash)
@@ -221,7 +229,7 @@ fn exchange_long(
     descriptions: &[Description<'_>],
     before: &RankViews,
     wire: &[u8],
-    layouts: &mut HashMap<u128, Layout>,
+    shapes: &mut HashMap<u128, Shape>,
 ) -> Result<()> {
     let hashes: Vec<u128> = hashes(descriptions, before).collect();
     let is_long = |it: &Description<'_>| matches!(it, Description::New(it) if it.wire.is_empty());
@@ -232,10 +240,11 @@ fn exchange_long(
     let sender = hashes.iter().position(|hash| *hash == hashes[rank]);
     let sends = is_long(&descriptions[rank]) && sender == Some(rank);
     let all = comm.all_gather(if sends { wire } else { &[] })?;
-    for (message, hash) in all.iter().zip(hashes) {
-        if !message.is_empty() && !layouts.contains_key(&hash) {
-            let layout = Layout::from_wire(message).map_err(|_| malformed())?;
-            layouts.insert(hash, layout);
+    for (message, description) in all.iter().zip(descriptions) {
+        if let Description::New(new_view) = description
+            && !message.is_empty()
+        {
+            new_view.add_to(shapes, message)?;
         }
     }
     Ok(())
@@ -262,8 +271,4 @@ fn check_equal(descriptions: &[Description<'_>], before: &FlattenedView) -> Resu
         }
     }
     Ok(())
-}
-
-fn malformed() -> Error {
-    Error::new(ErrorKind::Io, "a rank sent a malformed view")
 }

@@ -30,9 +30,9 @@ impl Inner {
         is_possible
             && self.with_settings(|it| {
                 let facts = self.handle.facts();
-                let is_sieved = |layout| access::is_sieved(layout, views, facts, &it.hints);
+                let is_sieved = |outline| access::is_sieved(outline, views, facts, &it.hints);
                 it.atomicity == Atomicity::NonAtomic
-                    && views.shapes.iter().any(|it| is_sieved(&it.layout))
+                    && views.shapes.iter().any(|it| is_sieved(it.outline()))
             })
     }
 

@@ -19,11 +19,14 @@ use std::{
 
 use pario_driver::{FlagState, Handle, WriterFlag};
 use pario_hints::{Hints, Rmw};
-use pario_layout::{Layout, Monotonicity};
+use pario_layout::PieceStats;
 use pario_transport::{Rank, Transport};
 
 use super::{FileSharing, Inner, lock_probe};
-use crate::{Mode, Result, agree, view::RankViews};
+use crate::{
+    Mode, Result, agree,
+    view::{Outline, RankViews},
+};
 
 const ROOT: Rank = Rank(0);
 
@@ -152,7 +155,7 @@ impl Inner {
         }
         let rewrites = self.can_read_back()
             && !writers.lacks_locks.load(Ordering::Relaxed)
-            && views.shapes.iter().any(|it| has_small_gaps(&it.layout));
+            && views.shapes.iter().any(|it| has_small_gaps(it.outline()));
         let wanted = match rewrites {
             true => WriteProtocol::Rewriting,
             false => WriteProtocol::Unlocked,
@@ -183,12 +186,10 @@ impl Inner {
 
 /// Whether many pieces written through a view are better rewritten together with the gaps
 /// between them, which are then moved twice.
-fn has_small_gaps(layout: &Layout) -> bool {
-    if layout.is_dense() || layout.size() == 0 || layout.order() != Monotonicity::Increasing {
-        return false;
-    }
-    let stats = layout.piece_stats(0..layout.size().saturating_mul(2));
-    stats.pieces > 1 && stats.span / stats.pieces <= REQUEST_BYTES / 2
+fn has_small_gaps(view: &Outline) -> bool {
+    let PieceStats { pieces, span, .. } = view.stats;
+    let has_gaps = !view.is_dense && view.is_increasing && pieces > 1;
+    has_gaps && span / pieces <= REQUEST_BYTES / 2
 }
 
 #[cfg(test)]
@@ -197,11 +198,11 @@ mod tests {
 
     use super::*;
 
-    fn strided(piece: u64, stride: i64) -> Layout {
+    fn strided(piece: u64, stride: i64) -> Outline {
         let byte = Datatype::of::<u8>();
         let block = Datatype::contiguous(piece, &byte).unwrap();
         let strided = Datatype::resized(&block, 0, stride).unwrap();
-        strided.layout().clone()
+        Outline::new(strided.layout())
     }
 
     #[test]

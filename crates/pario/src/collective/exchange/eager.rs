@@ -113,7 +113,7 @@ impl EagerBuffers {
 /// What a rank moves, from its view and its entry.
 pub(super) fn access_of(operation: &Operation, rank: Rank, entry: &Entry) -> Result<Access> {
     let views = operation.view().rank_views();
-    let layout = views.shapes[rank.index()].layout.clone();
+    let layout = views.shapes[rank.index()].layout()?.clone();
     let displacement = views.displacements[rank.index()];
     Access::new(displacement, layout, entry.first, entry.len)
         .ok_or_else(|| Error::argument("an access extends past the last possible byte of a file"))

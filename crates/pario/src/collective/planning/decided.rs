@@ -60,7 +60,7 @@ impl Place {
         let [first, last] = [0, last].map(|rank| {
             let (shape, displacement) = (shapes.get(rank)?, displacements.get(rank)?);
             // A byte, whether the rank has data or not.
-            let layout = shape.layout.clone();
+            let layout = shape.layout().ok()?.clone();
             let byte = Access::new(*displacement, layout, entries.get(rank)?.first, 1)?;
             Some(byte.span().start)
         });
