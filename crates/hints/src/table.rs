@@ -73,24 +73,26 @@ const CALLS_PER_WINDOW: u64 = 32;
 /// The range of window sizes that are chosen.
 const WINDOW_BYTES: std::ops::RangeInclusive<u64> = 64 * KIB..=MIB;
 
-/// Where an access would be sieved, which decides about the length of the gaps.
+/// The kinds of accesses that differ in the longest extents that are sieved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SievedAccess {
-    /// A read of a file in memory, which the kernel copies page by page.
+    /// A read of a file in memory. The kernel copies files of tmpfs page by page.
     MemoryRead,
     /// A write to such a file. Sieving reads it first.
     MemoryWrite,
-    /// A local file system with storage. Its cache has larger units, and data that is not in it is
-    /// better read in one call.
+    /// A local file system with storage. The units of its cache are larger, and data that is not
+    /// in it is better read in one call.
     LocalStorage,
     /// Any other: a call is assumed to take longer.
     Other,
 }
 
 impl SievedAccess {
-    /// `pario_sieve_extent` if it is not set, in eighths of a call. Measured with pieces of 0.5, 1.5 and
-    /// 4 KB of 1 and 2 ranks where a call counted as much as 8 KiB: the two methods took the same time at extents of 5 to
-    /// 9, 3 to 8, and 8 to 14 KB.
+    /// `pario_sieve_extent` if it is not set, in eighths of a call.
+    ///
+    /// Pieces of 0.5 to 4 KB took the same time with and without sieving, where a call counted as
+    /// much as 8 KiB, at extents of 5 to 9 KB in reads from tmpfs, 3 to 8 KB in writes to it, and 8
+    /// to 14 KB on ext4. The last value was not measured.
     fn eighths_of_call(self) -> u64 {
         match self {
             SievedAccess::MemoryRead => 6,
@@ -169,8 +171,9 @@ hints! {
     /// The automatic choice sieves if a piece and the gap after it together
     /// are at most this long on average. Beyond that, separate calls are
     /// faster however dense the data. `automatic` is 3/4 of `pario_call_bytes`
-    /// in reads from tmpfs and 5/8 in writes to it, 3/2 on other local file
-    /// systems, and twice as much elsewhere: usually 6, 5, 12 and 16 KiB.
+    /// in reads from tmpfs, 5/8 in writes to it, 3/2 on other local file
+    /// systems (2 where whole blocks are rewritten), and 2 elsewhere: usually 6,
+    /// 5, 12 and 16 KiB.
     pario_sieve_extent: Option<u64> = None, Automatic(Bytes(0..=BUFFER_MAX));
     Noncontiguous, File, Always, alias "romio_cb_ds_threshold";
 

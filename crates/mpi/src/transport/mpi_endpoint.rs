@@ -48,7 +48,7 @@ pub(super) const BACKOFF: Backoff = Backoff {
     give_up_after: None,
 };
 
-/// How long a rank with a core of its own yields if it waits for messages over an
+/// How long a rank yields at least if it waits for messages over an
 /// MPI, which wake nobody: as long as another rank takes to fill a window. A sleep
 /// of a millisecond per window made calls between two nodes a third slower.
 const YIELD_FOR_MESSAGES: Duration = Duration::from_millis(5);
@@ -59,11 +59,11 @@ pub(super) fn backoff(ranks: u32, has_link: bool) -> Backoff {
     match (has_link, Backoff::is_crowded(ranks)) {
         (false, _) => backoff,
         (true, false) => Backoff {
-            yield_for: YIELD_FOR_MESSAGES,
+            yield_for: backoff.yield_for.max(YIELD_FOR_MESSAGES),
             ..backoff
         },
         (true, true) => Backoff {
-            yield_for: YIELD_FOR_MESSAGES,
+            yield_for: backoff.yield_for.max(YIELD_FOR_MESSAGES),
             first_sleep: BACKOFF.first_sleep,
             longest_sleep: BACKOFF.longest_sleep,
             ..backoff

@@ -49,6 +49,7 @@ pub(crate) struct Pattern {
     pub(crate) read_modify_write: ReadModifyWrite,
     /// Whether every piece is a request to a server, however small.
     pub(crate) each_piece_is_a_request: bool,
+    /// On what the longest extent that is sieved depends.
     pub(crate) sieved: SievedAccess,
 }
 
@@ -325,7 +326,12 @@ pub(super) fn each_piece_is_a_request(handle: &dyn Handle, direction: Direction)
 }
 
 fn extent_limit(pattern: &Pattern, hints: &Hints) -> u64 {
-    let extent = hints.sieve_extent(pattern.sieved);
+    // Blocks that are written one at a time are allocated one at a time, too.
+    let sieved = match pattern.block_aligned && has_rewritten_blocks(pattern) {
+        true => SievedAccess::Other,
+        false => pattern.sieved,
+    };
+    let extent = hints.sieve_extent(sieved);
     limit(pattern.each_piece_is_a_request, pattern.direction, extent)
 }
 
@@ -593,6 +599,7 @@ mod tests {
             block_aligned: true,
             rewrites_blocks: true,
             read_modify_write,
+            sieved: SievedAccess::LocalStorage,
             ..pattern(direction, 100, 4096, extent)
         };
         let write = |extent| blocks(Direction::Write, extent, ReadModifyWrite::Alone);

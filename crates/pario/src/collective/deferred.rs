@@ -184,7 +184,11 @@ impl Deferred {
         };
         let comm = &*self.comm;
         let progress = || comm.progress();
-        let waiter = Waiter::new(&progress).backoff(comm.backoff());
+        // The program may be computing in the meantime.
+        let waiter = Waiter::new(&progress).backoff(Backoff {
+            yield_for: Backoff::DEFAULT.yield_for,
+            ..comm.backoff()
+        });
         let blocked = waiter.wait(self.event(), || {
             let Some(missing) = history.missing(begun) else {
                 return Ok(Some(false));
@@ -422,7 +426,8 @@ impl Agreement for DeferredCall {
         let backoff = match bound {
             None => comm.backoff(),
             Some(bound) => Backoff {
-                yield_for: comm.backoff().yield_for.min(bound),
+                // Callers repeat this wait and have yielded before.
+                yield_for: Backoff::DEFAULT.yield_for.min(bound),
                 first_sleep: bound,
                 longest_sleep: bound,
                 give_up_after: Some(bound),

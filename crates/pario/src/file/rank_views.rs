@@ -2,8 +2,9 @@
 //!
 //! Layouts are sent in serialised form. Short ones are part of the first message of every rank.
 //! For longer ones that message contains a hash, and one of the ranks with the same hash sends
-//! the layout afterwards. Layouts are decoded when a collective call needs them; what is decided
-//! here follows from outlines. A rank that only changes its displacement sends just that.
+//! the layout afterwards. Long layouts are decoded when a collective call needs them; what is
+//! decided here follows from their outlines, which are part of the first message. A rank that only
+//! changes its displacement sends just that.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -49,10 +50,42 @@ struct NewView<'a> {
     displacement: u64,
     etype_extent: i64,
     hash: u128,
-    outline: Outline,
     representation: &'a [u8],
-    /// The serialised layout, if it is short.
-    wire: &'a [u8],
+    layout: LayoutPart<'a>,
+}
+
+/// What a rank sends about the layout at first.
+#[derive(Clone, Copy)]
+enum LayoutPart<'a> {
+    /// All of it, in serialised form.
+    Short(&'a [u8]),
+    /// The rest follows, if it is needed.
+    Long(Outline),
+}
+
+impl<'a> LayoutPart<'a> {
+    const SHORT: u8 = 0;
+    const LONG: u8 = 1;
+
+    fn write(message: &mut Vec<u8>, wire: &[u8], outline: &Outline) {
+        if wire.len() <= INLINE_BYTES {
+            message.push(Self::SHORT);
+            message.extend(wire);
+        } else {
+            message.push(Self::LONG);
+            message.extend(outline.to_wire());
+        }
+    }
+
+    fn read(message: &'a [u8]) -> Option<LayoutPart<'a>> {
+        match message.split_first()? {
+            (&Self::SHORT, wire) => Some(LayoutPart::Short(wire)),
+            (&Self::LONG, outline) => Some(LayoutPart::Long(Outline::from_wire(
+                outline.try_into().ok()?,
+            ))),
+            _ => None,
+        }
+    }
 }
 
 impl<'a> Description<'a> {
@@ -68,12 +101,9 @@ impl<'a> Description<'a> {
         message.extend(flattened.displacement().to_le_bytes());
         message.extend(flattened.etype().extent().to_le_bytes());
         message.extend(shape.hash().to_le_bytes());
-        message.extend(shape.outline().to_wire());
         message.extend((name.len() as u16).to_le_bytes());
         message.extend(name);
-        if wire.len() <= INLINE_BYTES {
-            message.extend(wire);
-        }
+        LayoutPart::write(&mut message, wire, shape.outline());
         message
     }
 
@@ -88,17 +118,15 @@ impl<'a> Description<'a> {
         }
         let (etype_extent, rest) = rest.split_first_chunk()?;
         let (hash, rest) = rest.split_first_chunk()?;
-        let (outline, rest) = rest.split_first_chunk()?;
         let (name_len, rest) = rest.split_first_chunk()?;
-        let (representation, wire) =
+        let (representation, layout) =
             rest.split_at_checked(usize::from(u16::from_le_bytes(*name_len)))?;
         let new_view = NewView {
             displacement,
             etype_extent: i64::from_le_bytes(*etype_extent),
             hash: u128::from_le_bytes(*hash),
-            outline: Outline::from_wire(outline),
             representation,
-            wire,
+            layout: LayoutPart::read(layout)?,
         };
         Some((Description::New(new_view), is_hinting))
     }
@@ -108,17 +136,6 @@ impl<'a> Description<'a> {
             Description::Moved { displacement } => *displacement,
             Description::New(new_view) => new_view.displacement,
         }
-    }
-}
-
-impl NewView<'_> {
-    /// Adds its shape, unless it is known.
-    fn add_to(&self, shapes: &mut HashMap<u128, Shape>, wire: &[u8]) -> Result<()> {
-        if let Entry::Vacant(vacant) = shapes.entry(self.hash) {
-            let shape = Shape::received(self.hash, self.outline, wire);
-            vacant.insert(shape.ok_or_else(malformed)?);
-        }
-        Ok(())
     }
 }
 
@@ -169,12 +186,16 @@ pub(super) fn exchange(
     check_equal(&descriptions, before)?;
     // The layouts of the previous views are known as well.
     let previous = before.rank_views().shapes.iter();
-    shapes.extend(previous.map(|it| (it.hash(), it.clone())));
+    for shape in previous {
+        shapes.entry(shape.hash()).or_insert_with(|| shape.clone());
+    }
     for description in &descriptions {
         if let Description::New(new_view) = description
-            && !new_view.wire.is_empty()
+            && let LayoutPart::Short(wire) = new_view.layout
+            && let Entry::Vacant(vacant) = shapes.entry(new_view.hash)
         {
-            new_view.add_to(&mut shapes, new_view.wire)?;
+            let layout = Layout::from_wire(wire).map_err(|_| malformed())?;
+            vacant.insert(Shape::known(&layout, new_view.hash));
         }
     }
     exchange_long(comm, &descriptions, before.rank_views(), &wire, &mut shapes)?;
@@ -232,7 +253,14 @@ fn exchange_long(
     shapes: &mut HashMap<u128, Shape>,
 ) -> Result<()> {
     let hashes: Vec<u128> = hashes(descriptions, before).collect();
-    let is_long = |it: &Description<'_>| matches!(it, Description::New(it) if it.wire.is_empty());
+    let outline_of = |it: &Description<'_>| match it {
+        Description::New(NewView {
+            layout: LayoutPart::Long(outline),
+            ..
+        }) => Some(*outline),
+        _ => None,
+    };
+    let is_long = |it: &Description<'_>| outline_of(it).is_some();
     if hashes.iter().all(|hash| *hash == hashes[0]) || !descriptions.iter().any(is_long) {
         return Ok(());
     }
@@ -240,11 +268,14 @@ fn exchange_long(
     let sender = hashes.iter().position(|hash| *hash == hashes[rank]);
     let sends = is_long(&descriptions[rank]) && sender == Some(rank);
     let all = comm.all_gather(if sends { wire } else { &[] })?;
-    for (message, description) in all.iter().zip(descriptions) {
-        if let Description::New(new_view) = description
+    let outlines = descriptions.iter().map(outline_of);
+    for ((message, hash), outline) in all.iter().zip(hashes).zip(outlines) {
+        if let Some(outline) = outline
             && !message.is_empty()
+            && let Entry::Vacant(vacant) = shapes.entry(hash)
         {
-            new_view.add_to(shapes, message)?;
+            let shape = Shape::received(hash, outline, message);
+            vacant.insert(shape.ok_or_else(malformed)?);
         }
     }
     Ok(())

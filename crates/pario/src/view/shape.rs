@@ -4,7 +4,10 @@
 //! set views follows from outlines. Irregular views of many ranks would otherwise take every rank
 //! time and memory for the blocks of all of them.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    mem,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
 
 use pario_layout::{Layout, Monotonicity, PieceStats};
 
@@ -21,33 +24,34 @@ pub(crate) struct Shape {
 
 #[derive(Debug)]
 struct DecodedLater {
-    /// Empty if the layout was known.
-    wire: Box<[u8]>,
+    /// Empty once it is decoded.
+    wire: Mutex<Vec<u8>>,
     /// `None` if the wire form is malformed.
     layout: OnceLock<Option<Layout>>,
 }
 
 impl Shape {
-    /// This rank's own, with the wire form's hash.
+    /// A layout that this rank has, with the hash of its wire form.
     pub(crate) fn known(layout: &Layout, hash: u128) -> Shape {
         Shape {
             hash,
             outline: Outline::new(layout),
             layout: Arc::new(DecodedLater {
-                wire: Box::default(),
+                wire: Mutex::default(),
                 layout: OnceLock::from(Some(layout.clone())),
             }),
         }
     }
 
-    /// Another rank's. `None` if the bytes are not those that it sent.
+    /// Another rank's. `None` if the bytes do not have the hash; what has it, the other rank made
+    /// from a layout, so that it can be decoded.
     pub(crate) fn received(hash: u128, outline: Outline, wire: &[u8]) -> Option<Shape> {
         let is_whole = Layout::hash_of_wire(wire) == hash;
         is_whole.then(|| Shape {
             hash,
             outline,
             layout: Arc::new(DecodedLater {
-                wire: wire.into(),
+                wire: Mutex::new(wire.to_vec()),
                 layout: OnceLock::new(),
             }),
         })
@@ -63,7 +67,10 @@ impl Shape {
 
     pub(crate) fn layout(&self) -> Result<&Layout> {
         let DecodedLater { wire, layout } = &*self.layout;
-        let layout = layout.get_or_init(|| Layout::from_wire(wire).ok());
+        let layout = layout.get_or_init(|| {
+            let mut wire = wire.lock().unwrap_or_else(PoisonError::into_inner);
+            Layout::from_wire(&mem::take(&mut *wire)).ok()
+        });
         layout.as_ref().ok_or_else(malformed)
     }
 }
@@ -72,7 +79,7 @@ pub(crate) fn malformed() -> Error {
     Error::new(ErrorKind::Io, "a rank sent a malformed view")
 }
 
-/// What ranks decide about a view without its layout.
+/// The properties of a layout from which ranks decide together how they write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outline {
     /// The data bytes of a tile.
@@ -202,9 +209,11 @@ mod tests {
         assert_eq!((uneven.stats.pieces, uneven.alignment), (6, 1));
         let dense = Outline::new(&blocks(&[(64, 0)], 64));
         assert!(dense.is_dense);
+        let empty = Outline::new(&blocks(&[], 0));
+        assert_eq!((empty.size, empty.stats.pieces), (0, 0));
         let backward = Outline::new(&blocks(&[(8, 16), (8, 0)], -32));
         assert!(!backward.is_increasing);
-        for outline in [even, uneven, dense, backward] {
+        for outline in [even, uneven, dense, empty, backward] {
             assert_eq!(Outline::from_wire(&outline.to_wire()), outline);
         }
     }

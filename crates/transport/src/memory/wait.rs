@@ -12,12 +12,12 @@ use crate::{Result, TransportError};
 /// How often to look before the first yield if nothing is known about the machine.
 const LOOKS: u32 = 2;
 
-/// Sleeps are at most so many times longer where many ranks share a core, so that
+/// Yields and sleeps are at most so many times longer where many ranks share a core, so that
 /// the loss of a rank is noticed within about a second.
 const CROWD_MAX: u32 = 64;
 
-/// Where ranks share cores, each yields for at least so long per rank of a core before it sleeps.
-/// With 50 µs in all, whole cores went idle while sleepers were being woken: small collective writes
+/// If ranks share cores, a rank yields for this long per rank on its core before it sleeps. With
+/// 50 µs in all, whole cores went idle while sleepers were being woken: small collective writes
 /// of 8, 16 and 64 ranks on two cores took 2.5 to 3.8 times as long, and twice the CPU time or more.
 const TURN: Duration = Duration::from_micros(100);
 
