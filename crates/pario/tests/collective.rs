@@ -262,6 +262,79 @@ fn views_that_move_show_what_they_would_if_they_were_new() {
     assert_eq!(shared, [1, 2, 3]);
 }
 
+/// Layouts that are too long for the first message, next to short ones: they change hands between
+/// the ranks, or only move, and are first used by independent calls or by collective ones.
+#[test]
+fn irregular_views_change_hands() {
+    const RANKS: u64 = 3;
+    const ROUNDS: u64 = 9;
+    const ROUND_BYTES: u64 = 64 << 10;
+    // Two irregular parts and a regular one.
+    let blocks = |part: u64| -> Vec<(u64, i64)> {
+        let mix = |index: u64| (index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+        let irregular = (0..1200)
+            .filter(|index| mix(*index) % 2 == part)
+            .map(|index| (1 + mix(index) % 13, 40 * index as i64));
+        let regular = (0..500).map(|index| (8, 48_000 + 20 * index));
+        match part {
+            2 => regular.collect(),
+            _ => irregular.collect(),
+        }
+    };
+    // In every third round the parts stay with their ranks.
+    let part_of = |round: u64, rank: u64| (rank + round - round / 3) % 3;
+    let value = |at: u64, rank: u64| (at * 31 + rank + 1) as u8;
+    let mut expected = vec![0u8; (ROUNDS * ROUND_BYTES) as usize];
+    for (round, rank) in (0..ROUNDS).flat_map(|round| (0..RANKS).map(move |rank| (round, rank))) {
+        for (len, offset) in blocks(part_of(round, rank)) {
+            let start = round * ROUND_BYTES + offset as u64;
+            for at in start..start + len {
+                expected[at as usize] = value(at, rank);
+            }
+        }
+    }
+    for nodes in [&[0, 0, 0], &[0, 1, 1]] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("irregular");
+        let results = World::new(RANKS as u32)
+            .nodes(nodes)
+            .run(|comm| -> pario::Result<()> {
+                let file = File::open(&comm, &path, NEW, &Info::new())?;
+                let rank = u64::from(comm.rank().0);
+                let byte = Datatype::basic(Basic::Byte);
+                for round in 0..ROUNDS {
+                    let blocks = blocks(part_of(round, rank));
+                    let filetype = Datatype::hindexed(&blocks, &byte)?;
+                    file.set_view(&View::new(round * ROUND_BYTES, &byte, &filetype))?;
+                    let mine: Vec<u8> = blocks
+                        .iter()
+                        .flat_map(|(len, offset)| *offset as u64..*offset as u64 + len)
+                        .map(|at| expected[(round * ROUND_BYTES + at) as usize])
+                        .collect();
+                    let written = match round % 2 {
+                        0 => file.write_at_all(0, &mine[..])?,
+                        _ => file.write_at(0, &mine[..])?,
+                    };
+                    assert_eq!(written.bytes(), mine.len() as u64);
+                    let mut back = vec![0u8; mine.len()];
+                    let read = match round % 4 {
+                        1 | 2 => file.read_at_all(0, &mut back[..])?,
+                        _ => file.read_at(0, &mut back[..])?,
+                    };
+                    assert_eq!(read.bytes(), mine.len() as u64);
+                    assert!(back == mine, "round {round}, rank {rank}");
+                }
+                file.close()
+            });
+        for result in results {
+            result.expect("no rank panics").unwrap();
+        }
+        let found = std::fs::read(&path).unwrap();
+        assert!(found[..] == expected[..found.len()]);
+        assert!(expected[found.len()..].iter().all(|byte| *byte == 0));
+    }
+}
+
 /// The stretches of the file that windows read or wrote, in a call whose hints
 /// are these: two ranks, pieces of 8 bytes, `gap` bytes after each round.
 fn places(operation: Operation, gap: u64, hints: &[(&str, &str)]) -> Vec<(u64, u64)> {
