@@ -17,6 +17,7 @@ mod pointers;
 mod representation;
 mod split;
 mod texts;
+mod types;
 mod view;
 
 use std::ffi::{c_int, c_void};

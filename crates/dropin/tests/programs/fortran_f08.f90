@@ -34,6 +34,7 @@ program fortran_f08
   path = trim(directory) // '/' // name // '.data'
   call manage()
   call access()
+  call types()
   call hints()
   call handlers()
   call check_print()
@@ -143,6 +144,14 @@ contains
     call MPI_Type_free(piece, code)
     if (rank == 0) call MPI_File_delete(path, MPI_INFO_NULL, code)
     call MPI_Barrier(MPI_COMM_WORLD, code)
+  end subroutine
+
+  subroutine types()
+    type(MPI_File) :: file
+    type(MPI_Datatype) :: made
+    integer :: words(2 * block), back(block), step
+    integer(MPI_OFFSET_KIND) :: place
+    include 'type_cycles.inc'
   end subroutine
 
   subroutine hints()

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use pario_layout::{Datatype as Layout, TypeError};
 
 use super::known_sizes::KnownSizes;
+use super::observed::ObservedTypes;
 use super::predefined::PredefinedTypes;
 use crate::error::MpiError;
 use crate::handles::Datatype;
@@ -71,6 +72,8 @@ pub(crate) struct Decoded {
     made_key: OnceLock<c_int>,
     /// The attributes that are sizes. The callback that deletes attributes has a reference, too.
     sizes: Arc<KnownSizes>,
+    /// Contiguous types that need no attribute.
+    observed: ObservedTypes,
     /// The last repetition: programs often make the same type again.
     repeated: Mutex<Option<Repeated>>,
 }
@@ -131,6 +134,11 @@ impl Decoded {
             Some(Value::Known(_)) => Kept::Layout,
             None => Kept::Nothing,
         })
+    }
+
+    /// The contiguous types that the program was seen to make.
+    pub(super) fn observed(&self) -> &ObservedTypes {
+        &self.observed
     }
 
     /// A contiguous type.

@@ -8,6 +8,7 @@ mod contiguous;
 mod encode;
 mod known_sizes;
 mod named;
+mod observed;
 mod predefined;
 
 use std::error::Error;
@@ -118,6 +119,11 @@ impl Host {
     /// calls: this takes few calls of the host for the former, and one for the latter.
     #[inline]
     pub fn decode_data(&self, datatype: Datatype) -> Result<DataLayout, DecodeError> {
+        if let Some(repeated) = self.decoded().observed().committed(datatype)
+            && let Some(bytes) = self.bytes_of(repeated.count, repeated.of)
+        {
+            return Ok(DataLayout::Contiguous(bytes));
+        }
         match self.decoded().kept(self, datatype)? {
             Kept::Contiguous(bytes) => Ok(DataLayout::Contiguous(bytes)),
             Kept::Layout => Ok(DataLayout::of(self.decode_committed(datatype)?)),
@@ -191,6 +197,9 @@ impl Host {
     ) -> Result<pario_layout::Datatype, DecodeError> {
         if let Some(layout) = self.decoded().predefined(datatype) {
             return Ok(layout.clone());
+        }
+        if let Some(layout) = self.observed_layout(datatype) {
+            return Ok(layout);
         }
         let layout = match self.decoded().get(self, datatype)? {
             Some(known) if known.committed => return Ok(known.layout),

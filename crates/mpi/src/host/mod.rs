@@ -87,6 +87,12 @@ impl Host {
         CURRENT.get().map_or_else(Self::look_for, Ok)
     }
 
+    /// The MPI, if it has been looked for and found.
+    #[inline]
+    pub fn found() -> Option<&'static Host> {
+        CURRENT.get()
+    }
+
     /// Looks for the MPI, for the first time. A failure is not kept: an MPI may be loaded later.
     #[cold]
     fn look_for() -> Result<&'static Host, HostError> {
