@@ -45,7 +45,24 @@ impl GatherBuffers {
         }
         comm.all_gather_into(&self.message, &mut self.all)?;
         self.check(code, comm.rank(), mine.err())?;
-        Ok(self.all.iter().map(content))
+        Ok(self.contents())
+    }
+
+    /// What the ranks sent in the last gather.
+    pub(crate) fn contents(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.all.iter().map(content)
+    }
+
+    /// As [`gather`](Self::gather), for a rank that has succeeded and has nothing to send. Returns
+    /// whether that is so on all ranks.
+    pub(crate) fn gather_nothing(&mut self, comm: &dyn Transport) -> Result<bool> {
+        // As `gather` would send it.
+        let code = self.call.map_or(0, CollectiveCall::code);
+        if comm.size() == 1 || comm.all_gather_unless_same(&[code], &mut self.all)? {
+            return Ok(true);
+        }
+        self.check(code, comm.rank(), None)?;
+        Ok(self.contents().all(<[u8]>::is_empty))
     }
 
     /// Fails if the ranks are in different calls, or if one of them failed.
@@ -78,13 +95,7 @@ impl GatherBuffers {
             return mine.map_err(|error| error.on_rank(comm.rank()));
         }
         match &mine {
-            // As `gather` would send it. Most agreements end here.
-            Ok(_) => {
-                let code = self.call.map_or(0, CollectiveCall::code);
-                if !comm.all_gather_unless_same(&[code], &mut self.all)? {
-                    self.check(code, comm.rank(), None)?;
-                }
-            }
+            Ok(_) => _ = self.gather_nothing(comm)?,
             Err(error) => drop(self.gather(comm, Err(error))?),
         }
         mine

@@ -20,9 +20,17 @@ use crate::{
 /// of access, or not allowed: an operation then carries it out, or finds the error.
 #[inline]
 pub(crate) fn run(file: &Inner, call: Call, memory: &Memory) -> Option<Result<Status>> {
-    run_at(file, call, memory, |offset| {
+    let moved = run_at(file, call, memory, |offset| {
         file.with_settings(|settings| find(file, settings, call, memory, offset))
-    })
+    })?;
+    Some(moved.result)
+}
+
+/// What became of an access of one piece.
+pub(crate) struct Moved {
+    /// Where it was, in etypes. Pointers have been advanced.
+    pub(crate) offset: u64,
+    pub(crate) result: Result<Status>,
 }
 
 /// As [`run`], for a call with these settings.
@@ -32,7 +40,7 @@ pub(crate) fn run_with(
     settings: &CallSettings,
     call: Call,
     memory: &Memory,
-) -> Option<Result<Status>> {
+) -> Option<Moved> {
     run_at(file, call, memory, |offset| {
         find(file, settings, call, memory, offset)
     })
@@ -45,19 +53,20 @@ fn run_at(
     call: Call,
     memory: &Memory,
     find: impl FnOnce(u64) -> Option<OnePiece>,
-) -> Option<Result<Status>> {
-    let piece = match call.position {
-        Position::At(offset) => find(offset)?,
+) -> Option<Moved> {
+    let (offset, piece) = match call.position {
+        Position::At(offset) => (offset, find(offset)?),
         Position::Individual => {
             // `set_view` locks the pointer before the settings, too.
             let mut pointer = file.pointer();
-            let piece = find(*pointer)?;
+            let (offset, piece) = (*pointer, find(*pointer)?);
             *pointer += piece.etypes;
-            piece
+            (offset, piece)
         }
         Position::Shared | Position::Ordered(_) => return None,
     };
-    Some(transfer(file, call, memory, &piece))
+    let result = transfer(file, call, memory, &piece);
+    Some(Moved { offset, result })
 }
 
 /// An access that has passed all checks.

@@ -5,7 +5,7 @@ mod shape;
 use std::sync::Arc;
 
 use pario_datarep::{Converter, FileSizes, Registry, Representation};
-use pario_layout::{Basic, Datatype, Layout, Overlap};
+use pario_layout::{Basic, Datatype, Layout, Monotonicity, Overlap};
 
 pub(crate) use self::shape::{Outline, Shape, malformed};
 use crate::{Error, ErrorKind, Result};
@@ -371,15 +371,23 @@ impl FlattenedView {
         Ok(bytes / self.shape.etype_bytes)
     }
 
-    /// Where the view starts and how long its etypes are, if it shows every byte of the file
-    /// from there on, as it is.
-    pub(crate) fn as_contiguous(&self) -> Option<ContiguousView> {
-        let etype_bytes = self.shape.etype_bytes;
-        (self.layout().is_dense() && self.representation().is_identity() && etype_bytes > 0)
-            .then_some(ContiguousView {
-                displacement: self.displacement,
-                etype_bytes,
-            })
+    /// The view in numbers, if it shows equal blocks of the file, as they are.
+    pub(crate) fn as_blocks(&self) -> Option<BlockView> {
+        let (layout, etype_bytes) = (self.layout(), self.shape.etype_bytes);
+        if !self.representation().is_identity() || etype_bytes == 0 {
+            return None;
+        }
+        let (first, end) = (layout.true_lower_bound(), layout.true_upper_bound());
+        let block = layout.size();
+        let is_one_block = block > 0
+            && end.checked_sub(first)?.cast_unsigned() == block
+            && layout.order() == Monotonicity::Increasing;
+        let stride = layout.extent().cast_unsigned();
+        is_one_block.then_some(BlockView {
+            start: self.displacement.checked_add_signed(first)?,
+            etype_bytes,
+            blocks: (stride > block).then_some(Blocks { block, stride }),
+        })
     }
 
     /// The first etype that is not completely below the end of a file of this size.
@@ -394,16 +402,25 @@ impl FlattenedView {
     }
 }
 
-/// A view of all bytes of the file from a displacement on.
+/// A view of blocks of one size at equal distances, or of all bytes of the file from one on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ContiguousView {
-    displacement: u64,
+pub(crate) struct BlockView {
+    start: u64,
     etype_bytes: u64,
+    /// `None` if there is nothing between the blocks.
+    blocks: Option<Blocks>,
 }
 
-impl ContiguousView {
+#[derive(Clone, Copy, Debug)]
+struct Blocks {
+    block: u64,
+    stride: u64,
+}
+
+impl BlockView {
     /// Where `bytes` bytes at an offset in etypes start in the file, and how many etypes they
-    /// are. `None` if they are not whole etypes, or reach past the last possible byte.
+    /// are. `None` if they are in several blocks, are not whole etypes, or reach past the last
+    /// possible byte.
     #[inline]
     pub(crate) fn locate(self, offset: u64, bytes: u64) -> Option<(u64, u64)> {
         let (first, etypes) = match self.etype_bytes {
@@ -411,9 +428,22 @@ impl ContiguousView {
             size if bytes.is_multiple_of(size) => (offset.checked_mul(size)?, bytes / size),
             _ => return None,
         };
-        let start = first.checked_add(self.displacement)?;
+        let first = match self.blocks {
+            None => first,
+            Some(blocks) => blocks.locate(first, bytes)?,
+        };
+        let start = first.checked_add(self.start)?;
         let end = start.checked_add(bytes)?;
         (end <= i64::MAX as u64).then_some((start, etypes))
+    }
+}
+
+impl Blocks {
+    /// Where data bytes are that are in one block.
+    fn locate(self, first: u64, bytes: u64) -> Option<u64> {
+        let (index, at) = (first / self.block, first % self.block);
+        let is_within = bytes <= self.block - at;
+        is_within.then_some(index.checked_mul(self.stride)?.checked_add(at)?)
     }
 }
 
@@ -440,6 +470,42 @@ mod tests {
     }
 
     #[test]
+    fn a_piece_of_a_block_is_located_by_numbers() {
+        let int = Datatype::basic(Basic::Int32);
+        let view = |blocks: &[(u64, i64)], extent| {
+            let blocks = Datatype::hindexed(blocks, &int).unwrap();
+            let filetype = Datatype::resized(&blocks, 0, extent).unwrap();
+            FlattenedView::new(&View::new(100, &int, &filetype), 0, Use::ReadOnly, None).unwrap()
+        };
+        let strided = view(&[(4, 8)], 40);
+        let blocks = strided.as_blocks().unwrap();
+        for offset in 0..12 {
+            for count in 1..6 {
+                let is_within = offset % 4 + count <= 4;
+                let expected = is_within.then(|| (strided.file_byte(offset).unwrap(), count));
+                assert_eq!(
+                    blocks.locate(offset, 4 * count),
+                    expected,
+                    "{offset} {count}"
+                );
+            }
+        }
+        assert_eq!(blocks.locate(0, 6), None, "not whole etypes");
+        assert_eq!(blocks.locate(u64::MAX / 8, 4), None, "past the last byte");
+
+        let adjacent = view(&[(4, 8)], 16).as_blocks().unwrap();
+        assert_eq!(adjacent.locate(3, 80), Some((120, 20)));
+        assert!(
+            view(&[(1, 0), (1, 8)], 16).as_blocks().is_none(),
+            "two blocks"
+        );
+        assert!(
+            view(&[(4, 0)], 8).as_blocks().is_none(),
+            "overlapping tiles"
+        );
+    }
+
+    #[test]
     fn offsets_count_etypes_of_the_view() {
         let view = every_other_int();
         assert_eq!(view.file_byte(0).unwrap(), 100);
@@ -454,7 +520,7 @@ mod tests {
         let int = Datatype::basic(Basic::Int32);
         let make = |filetype| FlattenedView::new(&filetype, 0, Use::Writable, None).unwrap();
         let view = make(View::new(100, &int, &int));
-        let contiguous = view.as_contiguous().unwrap();
+        let contiguous = view.as_blocks().unwrap();
         assert_eq!(
             contiguous.locate(3, 8),
             Some((view.file_byte(3).unwrap(), 2))
@@ -468,10 +534,12 @@ mod tests {
         assert_eq!(contiguous.locate(last, 4), None);
         assert_eq!(contiguous.locate(u64::MAX / 2, 4), None);
         let bytes = make(View::bytes().at(Displacement::Bytes(7)));
-        assert_eq!(bytes.as_contiguous().unwrap().locate(3, 9), Some((10, 9)));
-        assert!(every_other_int().as_contiguous().is_none());
+        assert_eq!(bytes.as_blocks().unwrap().locate(3, 9), Some((10, 9)));
+        let every_other = every_other_int().as_blocks().unwrap();
+        assert_eq!(every_other.locate(3, 4), Some((124, 1)));
+        assert_eq!(every_other.locate(3, 8), None);
         let converted = make(View::new(0, &int, &int).representation("external32"));
-        assert!(converted.as_contiguous().is_none());
+        assert!(converted.as_blocks().is_none());
     }
 
     #[test]

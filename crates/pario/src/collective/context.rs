@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pario_transport::Transport;
 
 use super::{
+    attempts::Attempts,
     entry::Entry,
     exchange::{ExchangeState, Overlap},
-    independent::{self, IndependentPath},
-    leased::LeaseAttempts,
+    independent::IndependentPath,
     planning::{PlanMemory, SharedHistory},
     windows::Windows,
 };
@@ -36,10 +36,13 @@ pub(super) struct ContextState {
     pub(super) windows: SharedWindows,
     pub(super) exchange: ExchangeState,
     pub(super) memory: PlanMemory,
-    pub(super) lease_attempts: LeaseAttempts,
+    /// When a lease is tried, the same on all ranks: who has the file open usually keeps it open.
+    pub(super) lease_attempts: Attempts,
     pub(super) independent_path: IndependentPath,
-    /// Whether the last call was independent.
-    pub(super) was_independent: bool,
+    /// When this rank moves its data ahead of the exchange: see [`move_ahead`](super::move_ahead).
+    pub(super) ahead_attempts: Attempts,
+    /// Why the last call was not planned, if it was not.
+    pub(super) unplanned: Option<&'static str>,
 }
 
 /// Shared windows, once they are needed.
@@ -89,8 +92,8 @@ impl CollectiveContext {
     /// How its last call was carried out, and why.
     pub(crate) fn explain(&self) -> Option<String> {
         let state = self.state();
-        if state.was_independent {
-            return Some(independent::REASON.to_owned());
+        if let Some(reason) = state.unplanned {
+            return Some(reason.to_owned());
         }
         let eager = state.exchange.explain_eager();
         eager.or_else(|| state.memory.explain())
@@ -99,9 +102,9 @@ impl CollectiveContext {
     /// What this rank exchanged with other nodes in its last call.
     pub(crate) fn overlap(&self) -> Overlap {
         let state = self.state();
-        match state.was_independent {
-            true => Overlap::default(),
-            false => state.exchange.overlap(),
+        match state.unplanned {
+            Some(_) => Overlap::default(),
+            None => state.exchange.overlap(),
         }
     }
 

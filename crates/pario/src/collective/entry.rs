@@ -124,7 +124,8 @@ impl From<&pario_exchange::Entry> for Entry {
 }
 
 /// Sends this rank's access to all ranks, and gathers `entries`. If the arguments of any rank
-/// are invalid, all get its error and nothing is moved.
+/// are invalid, all get its error and nothing is moved. Ranks that have moved their data ahead
+/// ([`finish_ahead`]) send nothing at first; then all ranks send their entries once more.
 pub(super) fn exchange(
     comm: &dyn Transport,
     buffers: &mut GatherBuffers,
@@ -134,10 +135,14 @@ pub(super) fn exchange(
     let mine = prepared
         .as_ref()
         .map(|operation| Entry::new(operation).to_wire());
-    let all = buffers.gather(
-        comm,
-        mine.as_ref().map(|wire| &wire[..]).map_err(|error| *error),
-    )?;
+    let mine = mine.as_ref().map(|wire| &wire[..]).map_err(|error| *error);
+    if !buffers.gather(comm, mine)?.any(<[u8]>::is_empty) {
+        return parse(buffers.contents(), entries);
+    }
+    parse(buffers.gather(comm, mine)?, entries)
+}
+
+fn parse<'a>(all: impl Iterator<Item = &'a [u8]>, entries: &mut Vec<Entry>) -> Result<()> {
     entries.clear();
     for wire in all {
         entries.push(Entry::from_wire(wire).ok_or_else(|| {
@@ -212,10 +217,33 @@ pub(super) fn finish_individual(
     buffers: &mut GatherBuffers,
     result: Result<Status>,
 ) -> Result<Status> {
-    let moved = match &result {
-        Ok(status) => status.bytes(),
-        Err(error) => error.transferred(),
-    };
+    let moved = moved_bytes(&result);
     let agreed = buffers.agree(comm, result);
     agreed.map_err(|error| error.after(moved))
+}
+
+/// Ends a call in which this rank has moved its data before it knew anything of the others. `None`
+/// if not all ranks have: they, and this one, now [`exchange`] entries as in any other call.
+pub(super) fn finish_ahead(
+    comm: &dyn Transport,
+    buffers: &mut GatherBuffers,
+    result: Result<Status>,
+) -> Option<Result<Status>> {
+    let moved = moved_bytes(&result);
+    let agreed = match &result {
+        Ok(_) => match buffers.gather_nothing(comm) {
+            Ok(true) => result,
+            Ok(false) => return None,
+            Err(error) => Err(error),
+        },
+        Err(_) => buffers.agree(comm, result),
+    };
+    Some(agreed.map_err(|error| error.after(moved)))
+}
+
+fn moved_bytes(result: &Result<Status>) -> u64 {
+    match result {
+        Ok(status) => status.bytes(),
+        Err(error) => error.transferred(),
+    }
 }

@@ -6,12 +6,18 @@
 //!
 //! All ranks must come to the same conclusion. So it follows from what they agreed on when they
 //! opened the file and set views, hints and atomicity, never from the arguments of the call.
+//!
+//! If the ranks see several parts of the file, it depends on the arguments of all of them how a call
+//! is best carried out. But a rank whose data is one piece, and large enough, would move it by
+//! itself in nearly all of these calls, so it does that first. Usually all ranks have, and one
+//! exchange is enough again. Otherwise they exchange their arguments, and such a rank moves its data
+//! once more, the way the ranks then decide on: which costs time, but changes nothing.
 
 use std::sync::Arc;
 
 use pario_driver::Latency;
 use pario_hints::Hints;
-use pario_plan::{Direction, Tuning};
+use pario_plan::{Direction, Tuning, algorithm::Individual};
 use pario_transport::Transport;
 
 use crate::file::{Atomicity, CallSettings, Inner};
@@ -19,6 +25,9 @@ use crate::file::{Atomicity, CallSettings, Inner};
 /// How such a call is explained.
 pub(super) const REASON: &str =
     "accesses by individual: every rank sees a contiguous part of the file, all on one machine";
+/// How a call is explained for which every rank has moved its data ahead.
+pub(super) const AHEAD_REASON: &str =
+    "accesses by individual: every rank has one piece, large enough for a call, all on one node";
 
 /// Whether the ranks' placement and the hints allow the fast path.
 #[derive(Debug, Default)]
@@ -35,8 +44,26 @@ impl IndependentPath {
         comm: &dyn Transport,
         settings: &CallSettings,
     ) -> bool {
-        settings.view.rank_views().dense
-            && settings.view.representation().is_identity()
+        settings.view.rank_views().dense && self.is_possible(file, comm, settings)
+    }
+
+    /// Whether a rank of a call on one node that is not independent moves `bytes` bytes ahead, if
+    /// they are one piece. More would not notice the exchange.
+    pub(super) fn is_ahead(
+        &mut self,
+        file: &Inner,
+        comm: &dyn Transport,
+        settings: &CallSettings,
+        bytes: u64,
+    ) -> bool {
+        let hints = &settings.hints;
+        let worthwhile =
+            Individual::piece_bytes_min(hints.call_bytes())..=hints.cached_window_bytes();
+        worthwhile.contains(&bytes) && !comm.spans_nodes() && self.is_possible(file, comm, settings)
+    }
+
+    fn is_possible(&mut self, file: &Inner, comm: &dyn Transport, settings: &CallSettings) -> bool {
+        settings.view.representation().is_identity()
             && settings.atomicity == Atomicity::NonAtomic
             && settings.placement.is_none()
             && self.is_free(file, comm, &settings.hints)

@@ -2,7 +2,8 @@
 //! carry it out, and agree on the result.
 //!
 //! On one node, a call starts and ends with a gather of one small message per
-//! rank (`entry.rs`); independent calls (`independent.rs`) need only the second.
+//! rank (`entry.rs`); calls in which all ranks move their data without knowing of the
+//! others (`independent.rs`) need only the second.
 //! Between nodes, the exchange protocol does both (`between_nodes.rs`). No other
 //! collective takes place, except for a write that may rewrite holes, which first
 //! checks that it is the only write, or agrees that one rank has locked for all
@@ -12,6 +13,7 @@
 mod access_range;
 mod all_to_all;
 mod atomic;
+mod attempts;
 mod background;
 mod between_nodes;
 mod call_history;
@@ -54,8 +56,8 @@ use crate::{
     buffer::Memory,
     collective_call::CollectiveCall,
     file::{CallSettings, Inner},
-    one_piece,
-    operation::{Call, Operation},
+    one_piece::{self, Moved},
+    operation::{Call, Operation, Position},
 };
 use entry::Entry;
 use exchange::Planning;
@@ -145,35 +147,64 @@ pub(crate) fn run_with(
     memory: Memory,
 ) -> Result<Status> {
     file.finish_earlier(settings);
-    if let Some(result) = run_one_piece(file, context, call, settings, &memory) {
-        return result;
-    }
+    let position = match move_ahead(file, context, call, settings, &memory) {
+        Ahead::Finished(result) => return result,
+        Ahead::Unfinished(position) => position,
+    };
+    let remaining = Call { position, ..call };
     let prepared = file
         .check_no_split()
-        .and_then(|()| Operation::prepare_on(settings, file, call, memory));
+        .and_then(|()| Operation::prepare_on(settings, file, remaining, memory));
     run_prepared(file, context, call, settings, prepared)
 }
 
-/// Carries out an independent call of which this rank moves one piece. `None` if it is another
-/// kind of call, or not allowed. Other ranks of the same call may get there in another way.
-fn run_one_piece(
+/// What became of a call whose data was to be moved before the ranks exchange anything.
+enum Ahead {
+    Finished(Result<Status>),
+    /// The call is still to be made, at this position. Pointers are advanced only once.
+    Unfinished(Position),
+}
+
+/// Moves this rank's data, if it is one piece and that is useful without knowing what the other
+/// ranks do ([`independent`]). In an independent call, other ranks may get there in another way.
+fn move_ahead(
     file: &Inner,
     context: &CollectiveContext,
     call: Call,
     settings: &CallSettings,
     memory: &Memory,
-) -> Option<Result<Status>> {
-    file.check_no_split().ok()?;
+) -> Ahead {
     let comm = &*context.comm;
     let state = &mut *context.state();
-    if !state.independent_path.is_independent(file, comm, settings) {
-        return None;
+    let path = &mut state.independent_path;
+    let is_independent = path.is_independent(file, comm, settings);
+    let is_useful = is_independent
+        || !state.exchange.spans_nodes(comm)
+            && path.is_ahead(file, comm, settings, memory.bytes())
+            && state.ahead_attempts.is_due();
+    if !is_useful || file.check_no_split().is_err() {
+        return Ahead::Unfinished(call.position);
     }
-    let result = one_piece::run_with(file, settings, call, memory)?;
+    let Some(Moved { offset, result }) = one_piece::run_with(file, settings, call, memory) else {
+        return Ahead::Unfinished(call.position);
+    };
     state.buffers.begin(CollectiveCall::of(call));
-    state.was_independent = true;
-    let result = entry::finish_individual(comm, &mut state.buffers, result);
-    Some(result.map_err(|error| file.name_error(error, call.name)))
+    let finished = match is_independent {
+        true => {
+            state.unplanned = Some(independent::REASON);
+            Some(entry::finish_individual(comm, &mut state.buffers, result))
+        }
+        false => {
+            state.unplanned = Some(independent::AHEAD_REASON);
+            let finished = entry::finish_ahead(comm, &mut state.buffers, result);
+            state.ahead_attempts.note(finished.is_some());
+            finished
+        }
+    };
+    match finished {
+        Some(result) => Ahead::Finished(result.map_err(|error| file.name_error(error, call.name))),
+        None => Ahead::Unfinished(Position::At(offset)),
+    }
 }
 
 /// `settings` are those in force when the call began.
@@ -192,8 +223,9 @@ fn run_prepared(
     let mut state = context.state();
     let state = &mut *state;
     state.buffers.begin(CollectiveCall::of(call));
-    state.was_independent = state.independent_path.is_independent(file, comm, settings);
-    let result = match state.was_independent {
+    let is_independent = state.independent_path.is_independent(file, comm, settings);
+    state.unplanned = is_independent.then_some(independent::REASON);
+    let result = match is_independent {
         true => {
             let result = prepared.and_then(|operation| operation.run());
             entry::finish_individual(comm, &mut state.buffers, result)

@@ -13,8 +13,9 @@ use pario_transport::Transport;
 use super::{
     access_range::AccessRange,
     atomic,
+    attempts::Attempts,
     holes::{self, Holes},
-    leased::{CallLease, LeaseAttempts, SoleUse},
+    leased::{CallLease, SoleUse},
     planning::CallPlan,
 };
 use crate::{Result, agree::GatherBuffers, operation::Operation, writer_lock::WriteGuard};
@@ -89,7 +90,7 @@ impl<'a> CollectiveWriteGuard<'a> {
         operation: &'a Operation,
         call: &CallPlan<'_>,
         rounds: &Rounds,
-        attempts: &mut LeaseAttempts,
+        attempts: &mut Attempts,
     ) -> Result<Self> {
         let holes = holes::holes(operation).between(rounds);
         let wants_lease = operation.direction() == Direction::Write

@@ -8,7 +8,7 @@ use pario_hints::{Hints, Rmw};
 use super::{Atomicity, WriteProtocol};
 use crate::{
     access, collective,
-    view::{ContiguousView, FlattenedView},
+    view::{BlockView, FlattenedView},
 };
 
 /// The settings of a call, from its start to its end. By the time a call in the background is
@@ -24,9 +24,9 @@ pub(crate) struct CallSettings {
     /// Where they are according to the file system, if that was not decided when the file was
     /// opened.
     pub(crate) reported_placement: Option<Placement>,
-    /// The view, if contiguous accesses in each direction go straight to the driver.
-    reads_one_piece: Option<ContiguousView>,
-    writes_one_piece: Option<ContiguousView>,
+    /// The view, if accesses to one of its blocks go straight to the driver, in each direction.
+    reads_one_piece: Option<BlockView>,
+    writes_one_piece: Option<BlockView>,
     has_persistent_realms: bool,
 }
 
@@ -61,7 +61,7 @@ impl CallSettings {
         let takes_steps =
             hints.pario_group_lock || hints.pario_lock_ahead || self.atomicity == Atomicity::Atomic;
         let view = match takes_steps {
-            false => self.view.as_contiguous(),
+            false => self.view.as_blocks(),
             true => None,
         };
         let if_free = |direction| view.filter(|_| access::asked(direction, hints).is_none());
@@ -84,10 +84,10 @@ impl CallSettings {
         self.has_persistent_realms
     }
 
-    /// The view, if contiguous data goes to the driver as one piece: the view has no holes, no byte
-    /// is converted, nothing is locked, and no hint requests a method.
+    /// The view, if data in one of its blocks goes to the driver as one piece: no byte is converted,
+    /// nothing is locked, and no hint requests a method.
     #[inline]
-    pub(crate) fn one_piece_view(&self, direction: Direction) -> Option<ContiguousView> {
+    pub(crate) fn one_piece_view(&self, direction: Direction) -> Option<BlockView> {
         match direction {
             Direction::Read => self.reads_one_piece,
             Direction::Write => self.writes_one_piece,

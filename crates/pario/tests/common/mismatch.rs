@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use pario::{Atomicity, ErrorKind, File, Info, Result, Seek, View};
 use pario_transport::Transport;
 
-use super::{NEW, every};
+use super::{NEW, every, info};
 
 type Call = (&'static str, fn(&File) -> Result<()>);
 
@@ -66,10 +66,17 @@ fn check_pairs<P: Iterator<Item = Pair>>(
     pairs: impl Fn() -> P,
 ) -> Result<()> {
     let last = comm.size() - 1;
-    let views = [View::bytes(), every(128, 64, 64 * u64::from(comm.rank().0))];
-    for (view, are_equal) in views.iter().zip([true, false]) {
-        let file = File::open(comm, path, NEW, &Info::new())?;
-        file.set_view(view)?;
+    let parts = || every(128, 64, 64 * u64::from(comm.rank().0));
+    // Pieces of 64 bytes are moved before the ranks know of each other if calls take no time.
+    let ahead = info(&[("pario_call_bytes", "64")]);
+    let cases = [
+        (View::bytes(), true, Info::new()),
+        (parts(), false, Info::new()),
+        (parts(), false, ahead),
+    ];
+    for (view, are_equal, info) in cases {
+        let file = File::open(comm, path, NEW, &info)?;
+        file.set_view(&view)?;
         for (theirs, other) in pairs() {
             // Fails at once on the ranks that make it if their views differ.
             let is_rejected = |call: &Call| call.0 == "write_ordered_begin";

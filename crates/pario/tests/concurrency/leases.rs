@@ -9,6 +9,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 use pario::{Atomicity, File, Info, Result, View};
@@ -127,6 +128,18 @@ fn is_on_storage(path: &Path) -> bool {
     file_system.latency(Direction::Read) == Latency::WhereCached
 }
 
+/// Attempts at something that needs a lease. Processes that other tests fork have copies of all
+/// descriptors of this one: what a rank closes stays open, and there is no lease, until they end.
+fn attempts<T>(mut attempt: impl FnMut() -> T) -> impl Iterator<Item = T> {
+    const PAUSE: Duration = Duration::from_millis(100);
+    (0..30).map(move |number| {
+        if number > 0 {
+            thread::sleep(PAUSE);
+        }
+        attempt()
+    })
+}
+
 /// What writes of all ranks made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Made {
@@ -173,8 +186,11 @@ fn holes_are_written_back_only_if_nobody_else_has_the_file_open() {
             for ranks in [1, 2, 4] {
                 let case = format!("{kind}, {ranks} ranks, {directory:?}");
                 let records = (ranks, Grid::records(ranks));
-                let alone = made_by(&path, records, write);
-                assert!(alone.reads > 0 && alone.stores == 0, "{case}: {alone:?}");
+                let alone = attempts(|| made_by(&path, records, write));
+                let is_rewritten = |made: &Made| made.reads > 0 && made.stores == 0;
+                let mut seen = Vec::new();
+                let found = alone.inspect(|made| seen.push(*made)).find(is_rewritten);
+                assert!(found.is_some(), "{case}: {seen:?}");
                 let other = fs::File::open(&path).unwrap();
                 let beside = made_by(&path, records, write);
                 assert!(beside.reads == 0 && beside.stores > 0, "{case}: {beside:?}");
@@ -217,11 +233,10 @@ fn whole_blocks_are_written_back_if_the_gaps_are_cached() {
 fn ranks_share_a_lease_before_and_after_atomic_mode() {
     let _watchdog = Watchdog::new(STEP_MAX);
     for directory in with_leases() {
-        // A rank that is not scheduled for long enough gives way, and nobody rewrites: seen once in
-        // some 200 runs.
-        let attempts = (0..3).map(|attempt| {
-            let path = directory.path().join(attempt.to_string());
-            rewritten_before_and_after_atomic_mode(&path)
+        let mut names = 0..;
+        let attempts = attempts(|| {
+            let name = names.next().map(|number: u32| number.to_string());
+            rewritten_before_and_after_atomic_mode(&directory.path().join(name.unwrap()))
         });
         let mut seen = Vec::new();
         let expected = [true, false, false, true];

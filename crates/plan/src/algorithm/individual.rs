@@ -49,6 +49,14 @@ const SAMPLE_PIECES: u64 = 8;
 /// to pay off.
 const MERGED_MIN: u64 = 2;
 
+impl Individual {
+    /// Size from which a piece is better moved by itself, if the ranks' pieces are not interleaved
+    /// and the file system's client is the node's kernel.
+    pub fn piece_bytes_min(call_bytes: u64) -> u64 {
+        call_bytes / LARGE_PIECE_PART
+    }
+}
+
 impl Algorithm for Individual {
     fn name(&self) -> &'static str {
         "individual"
@@ -117,7 +125,7 @@ impl Algorithm for Individual {
 fn large_piece(case: &Case<'_>) -> u64 {
     let pattern = case.pattern();
     let call_bytes = case.tuning.call_bytes;
-    let usual = call_bytes / LARGE_PIECE_PART;
+    let usual = Individual::piece_bytes_min(call_bytes);
     // The clients of several nodes would each request what lies between their
     // pieces too, or send requests that are too small.
     if case.facts.client == Client::Kernel && pattern.nodes > 1 && pattern.is_interleaved {
