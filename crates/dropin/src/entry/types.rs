@@ -5,6 +5,7 @@
 //! than a small access. Types that are made in other ways are decoded.
 #![allow(unsafe_code)] // C functions
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
 use pario_mpi::{Datatype, Host};
@@ -13,7 +14,8 @@ use super::next::passing_functions;
 use super::{HandlePointer, Raw};
 use crate::call::SUCCESS;
 
-/// The MPI, once pario knows it and if pario does anything in this process.
+/// The MPI, if pario knows it and the call has succeeded. Unless pario is disabled, it knows the MPI
+/// from `MPI_Init` on.
 fn host_after(code: c_int) -> Option<&'static Host> {
     Host::found().filter(|_| code == SUCCESS)
 }
@@ -25,6 +27,12 @@ fn host_after(code: c_int) -> Option<&'static Host> {
 unsafe fn at(host: &Host, place: *const c_void) -> Datatype {
     // SAFETY: promised by the caller.
     Datatype(unsafe { host.flavour().read_handle(place, 0) })
+}
+
+thread_local! {
+    /// The calls of `MPI_Type_commit` in this thread, one in the other: a tool that is loaded after
+    /// pario passes the program's call on to `PMPI_Type_commit`, which is pario's again.
+    static COMMITS: Cell<u32> = const { Cell::new(0) };
 }
 
 /// A handle that the program passed by value.
@@ -52,8 +60,13 @@ passing_functions! {
     }
 
     "Type_commit" fn commit(datatype: HandlePointer)
+    unless {
+        COMMITS.set(COMMITS.get() + 1);
+        None
+    }
     then |code| {
-        if let Some(host) = host_after(code) {
+        COMMITS.set(COMMITS.get() - 1);
+        if let (Some(host), 0) = (host_after(code), COMMITS.get()) {
             // SAFETY: the MPI has read the handle.
             host.type_committed(unsafe { at(host, datatype) });
         }

@@ -116,7 +116,7 @@ impl DataLayout {
 impl Host {
     /// As [`decode_committed`](Self::decode_committed), for data of which only the bytes
     /// matter, not their types. Programs make types for a single call, and use one for many
-    /// calls: this takes few calls of the host for the former, and one for the latter.
+    /// calls: this takes few calls of the host for the former, and none for the latter.
     #[inline]
     pub fn decode_data(&self, datatype: Datatype) -> Result<DataLayout, DecodeError> {
         if let Some(repeated) = self.decoded().observed().committed(datatype)

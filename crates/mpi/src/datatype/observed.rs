@@ -2,12 +2,13 @@
 //!
 //! Programs make such types for a single call. To learn from the host what a type consists of, and to
 //! keep it as an attribute, takes longer than a small access where the host duplicates inner types
-//! and allocates a table of attributes per type. Who is called whenever the program makes, commits
-//! and frees a type can know without asking.
+//! and allocates a table of attributes per type. A library that is called whenever the program makes,
+//! commits or frees a type can know without asking.
 //!
 //! The handle of a type that is freed may stand for another one, so an entry must not outlive its
 //! type. Besides [`Host::type_freed`], a second commit ends an entry: the program may have freed a
-//! type and made another one unseen, but would have to commit that one, too, before using it.
+//! type and made another one unseen, but has to commit that one, too, before it describes data. As a
+//! part of another type it need not be committed, so the host is asked what kind of type it is.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -84,10 +85,7 @@ impl ObservedTypes {
 impl Host {
     /// The program has made a type of `count` elements of another.
     pub fn type_made_contiguous(&self, count: u64, of: Datatype, made: Datatype) {
-        let inner = self
-            .observed_predefined(of)
-            .or_else(|| self.observed().get(of));
-        let repeated = inner.and_then(|inner| {
+        let repeated = self.observed_inner(of).and_then(|inner| {
             let count = inner.count.checked_mul(count)?;
             let is_sized = (1..=i64::MAX as u64).contains(&self.bytes_of(count, inner.of)?);
             is_sized.then_some(Repetition {
@@ -118,15 +116,27 @@ impl Host {
         self.decoded().observed()
     }
 
-    /// A predefined type without gaps, as one element of itself.
-    fn observed_predefined(&self, datatype: Datatype) -> Option<Repetition> {
-        if self.decoded().predefined(datatype).is_none() {
-            let envelope = self.type_envelope(datatype).ok()?;
-            if envelope.combiner != Some(Combiner::Named) {
-                return None;
-            }
-            self.decode(datatype).ok()?;
+    /// What a type repeats that the program makes another one of.
+    fn observed_inner(&self, datatype: Datatype) -> Option<Repetition> {
+        if self.decoded().predefined(datatype).is_some() {
+            return self.one_element(datatype);
         }
+        match self.type_envelope(datatype).ok()?.combiner? {
+            Combiner::Named => {
+                self.decode(datatype).ok()?;
+                self.one_element(datatype)
+            }
+            Combiner::Contiguous | Combiner::Dup => {
+                let known = self.observed().get(datatype)?;
+                let bytes = self.bytes_of(known.count, known.of)?;
+                (self.type_size(datatype).ok()? == bytes).then_some(known)
+            }
+            _ => None,
+        }
+    }
+
+    /// A predefined type without gaps, as one element of itself.
+    fn one_element(&self, datatype: Datatype) -> Option<Repetition> {
         let layout = self.decoded().predefined(datatype)?;
         layout.layout().is_dense().then_some(Repetition {
             count: 1,

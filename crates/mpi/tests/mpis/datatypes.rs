@@ -536,6 +536,66 @@ pub(crate) fn kept(runtime: &Runtime) {
     host.type_free(datatype).unwrap();
 }
 
+/// A library through which all calls pass says which types are contiguous; the host is not asked. To see
+/// that, vectors are reported as if they were.
+pub(crate) fn observed(runtime: &Runtime) {
+    let (host, maker) = (runtime.host(), Maker(runtime.host()));
+    let int = host.predefined().int;
+    let make = || maker.vector(3, 1, 2, int);
+    let contiguous = |datatype| match host.decode_data(datatype).unwrap() {
+        DataLayout::Contiguous(bytes) => Some(bytes),
+        DataLayout::Other(_) => None,
+    };
+    let commit = |datatype| {
+        host.type_commit(datatype).unwrap();
+        host.type_committed(datatype);
+    };
+
+    let first = make();
+    host.type_made_contiguous(10, int, first);
+    host.decode_data(first).unwrap_err();
+    commit(first);
+    assert_eq!(contiguous(first), Some(40));
+    assert_eq!(host.decode_committed(first).unwrap().size(), 40);
+    let copy = host.type_dup(first).unwrap();
+    host.type_made_duplicate(first, copy);
+    assert_eq!(contiguous(copy), Some(40));
+    // Committed again: it may be another type.
+    for datatype in [copy, first] {
+        commit(datatype);
+        assert_eq!(contiguous(datatype), None);
+    }
+
+    // Of a type that is contiguous, and of one that is not, whatever was reported about it.
+    let (inner, scattered) = (host.type_contiguous(4, int).unwrap(), make());
+    host.type_made_contiguous(4, int, inner);
+    host.type_made_contiguous(3, int, scattered);
+    let (outer, other) = (make(), make());
+    host.type_made_contiguous(5, inner, outer);
+    host.type_made_contiguous(5, scattered, other);
+    commit(outer);
+    commit(other);
+    assert_eq!((contiguous(outer), contiguous(other)), (Some(80), None));
+
+    // No data, more than fits, and a handle that is given to the duplicate of an unknown type.
+    let (empty, huge, replaced, unknown) = (make(), make(), make(), make());
+    host.type_made_contiguous(0, int, empty);
+    host.type_made_contiguous(u64::MAX / 2, int, huge);
+    host.type_made_contiguous(8, int, replaced);
+    host.type_made_duplicate(unknown, replaced);
+    for datatype in [empty, huge, replaced] {
+        commit(datatype);
+        assert_eq!(contiguous(datatype), None);
+    }
+    let all = [
+        first, copy, inner, scattered, outer, other, empty, huge, replaced, unknown,
+    ];
+    for datatype in all {
+        host.type_freed(datatype);
+        host.type_free(datatype).unwrap();
+    }
+}
+
 /// The sizes of contiguous types are also kept by handle, outside the host. Types are freed, and
 /// others made whose handles are the same: by another constructor, as a duplicate, as a type that
 /// is used as a whole layout as well.

@@ -50,6 +50,10 @@ const TESTS: &[(&str, Body)] = &[
     ("large datatypes", datatypes::large),
     ("decoded datatypes are kept and dropped", datatypes::kept),
     (
+        "types that were seen to be made are known",
+        datatypes::observed,
+    ),
+    (
         "sizes are kept until their types are freed",
         datatypes::sizes,
     ),
