@@ -221,8 +221,11 @@ hints! {
     /// half this size and more are moved by a call each where ranks do not
     /// interleave; interleaved ones from this size on if they are read, from
     /// twice this size on if at most four ranks write them to a file on tmpfs,
-    /// and from eight times this size on in all other writes. It also decides
-    /// about `pario_sieve_extent` and `pario_slice_bytes`. `automatic` measures
+    /// from eight times this size on if more do, and from 32 times this size on
+    /// in writes to other file systems. A rank with a
+    /// single piece of half this size or more moves it before it knows of the
+    /// others. The hint also decides about `pario_sieve_extent` and
+    /// `pario_slice_bytes`. `automatic` measures
     /// it on rank 0's node, to the nearest power of two from 4 KiB to 32 KiB.
     pario_call_bytes: Option<u64> = None, Automatic(Bytes(64..=MIB));
     Machine, File, Open;

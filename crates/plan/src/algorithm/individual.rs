@@ -14,11 +14,12 @@ const LARGE_PIECE_PART: u64 = 2;
 /// The same for writes of interleaved pieces to files in memory, as a multiple: writers
 /// wait for each other at every piece.
 const LARGE_WRITE_CALLS: u64 = 2;
-/// The same on other file systems, which hold their lock for longer: they also reserve
-/// space, and allocate larger pages for longer writes. It also applies to files in memory
-/// that more than [`FEW_WRITERS`] write.
-const LARGE_STORED_WRITE_CALLS: u64 = 8;
+/// The same for more than [`FEW_WRITERS`].
+const LARGE_WRITE_CALLS_OF_MANY: u64 = 8;
 const FEW_WRITERS: usize = 4;
+/// The same on other file systems, which hold their lock for longer: they also reserve
+/// space, and allocate larger pages for longer writes.
+const LARGE_STORED_WRITE_CALLS: u64 = 32;
 /// The same for reads on one node that need nearly all of the region.
 const LARGE_READ_CALLS: u64 = 1;
 /// The same for reads from a local file system of ranks that exchange messages
@@ -138,10 +139,14 @@ fn large_piece(case: &Case<'_>) -> u64 {
         };
     }
     match (pattern.is_interleaved, case.direction) {
-        (true, Direction::Write) if case.facts.in_memory && has_few_writers(case) => {
-            LARGE_WRITE_CALLS * call_bytes
+        (true, Direction::Write) => {
+            let calls = match (case.facts.in_memory, has_few_writers(case)) {
+                (true, true) => LARGE_WRITE_CALLS,
+                (true, false) => LARGE_WRITE_CALLS_OF_MANY,
+                (false, _) => LARGE_STORED_WRITE_CALLS,
+            };
+            calls * call_bytes
         }
-        (true, Direction::Write) => LARGE_STORED_WRITE_CALLS * call_bytes,
         (true, Direction::Read) if pattern.nodes == 1 && is_mostly_data(case) => {
             LARGE_READ_CALLS * call_bytes
         }
