@@ -27,7 +27,7 @@ pub(crate) fn run(file: &Inner, call: Call, memory: &Memory) -> Option<Result<St
 }
 
 /// What became of an access of one piece.
-pub(crate) struct Moved {
+pub(crate) struct MovedPiece {
     /// Where it was, in etypes. Pointers have been advanced.
     pub(crate) offset: u64,
     pub(crate) result: Result<Status>,
@@ -40,7 +40,7 @@ pub(crate) fn run_with(
     settings: &CallSettings,
     call: Call,
     memory: &Memory,
-) -> Option<Moved> {
+) -> Option<MovedPiece> {
     run_at(file, call, memory, |offset| {
         find(file, settings, call, memory, offset)
     })
@@ -53,7 +53,7 @@ fn run_at(
     call: Call,
     memory: &Memory,
     find: impl FnOnce(u64) -> Option<OnePiece>,
-) -> Option<Moved> {
+) -> Option<MovedPiece> {
     let (offset, piece) = match call.position {
         Position::At(offset) => (offset, find(offset)?),
         Position::Individual => {
@@ -66,7 +66,7 @@ fn run_at(
         Position::Shared | Position::Ordered(_) => return None,
     };
     let result = transfer(file, call, memory, &piece);
-    Some(Moved { offset, result })
+    Some(MovedPiece { offset, result })
 }
 
 /// An access that has passed all checks.

@@ -34,7 +34,7 @@ fn set_blocks(file: &File, comm: &Arc<dyn pario_transport::Transport>) -> pario:
     ))
 }
 
-fn is_ahead(file: &File) -> bool {
+fn is_moved_first(file: &File) -> bool {
     let explanation = file.explain_last_all().unwrap();
     explanation.contains("every rank has one piece")
 }
@@ -57,19 +57,19 @@ fn one_piece_per_rank_takes_one_exchange() {
         for block in 0..8 {
             let (at, mine) = (block * BLOCK, data(rank, block * BLOCK, BLOCK));
             assert_eq!(file.write_at_all(at, &mine)?.bytes(), BLOCK);
-            assert!(is_ahead(&file));
+            assert!(is_moved_first(&file));
             let mut back = [0u8; BLOCK as usize];
             assert_eq!(file.read_all(&mut back)?.bytes(), BLOCK);
-            assert!(is_ahead(&file) && back == mine[..]);
+            assert!(is_moved_first(&file) && back == mine[..]);
         }
         // A part of a block is one piece, too; the end of one and the start of the next are two.
         file.read_at_all(5, &mut [0u8; 40])?;
-        assert!(is_ahead(&file));
+        assert!(is_moved_first(&file));
         file.read_at_all(40, &mut [0u8; 40])?;
-        assert!(!is_ahead(&file));
+        assert!(!is_moved_first(&file));
         // Less than a call is worth.
         file.read_at_all(0, &mut [0u8; 16])?;
-        assert!(!is_ahead(&file));
+        assert!(!is_moved_first(&file));
         file.close()
     });
 }
@@ -141,7 +141,7 @@ fn a_rank_that_is_rarely_joined_stops_trying() {
         for call in 0..CALLS {
             let mine = data(0, call * len, len);
             file.write_at_all(call * len, &mine)?;
-            assert!(!is_ahead(&file));
+            assert!(!is_moved_first(&file));
         }
         file.close()
     });
@@ -149,8 +149,33 @@ fn a_rank_that_is_rarely_joined_stops_trying() {
     assert_eq!(log.count(Operation::Write) as u64, CALLS + 6);
 }
 
+/// One call in which a rank has nothing to move delays the next attempt of all ranks alike.
 #[test]
-fn errors_of_a_piece_that_was_moved_ahead_reach_all_ranks() {
+fn ranks_try_again_together() {
+    let directory = directory();
+    ranks(3, |comm| {
+        let file = open(&comm, &directory.path().join("data"))?;
+        let rank = u64::from(comm.rank().0);
+        let mut last = 0;
+        for attempt in 0..4 {
+            let len = if rank == 1 { 0 } else { BLOCK };
+            file.write_at_all(0, &data(rank, 0, len))?;
+            assert!(!is_moved_first(&file));
+            let mut calls = 0;
+            while !is_moved_first(&file) {
+                file.write_at_all(0, &data(rank, 0, BLOCK))?;
+                calls += 1;
+                assert!(calls <= 2, "attempt {attempt}");
+            }
+            last = calls;
+        }
+        assert_eq!(last, 2);
+        file.close()
+    });
+}
+
+#[test]
+fn errors_of_a_piece_that_was_moved_first_reach_all_ranks() {
     let _watchdog = common::watchdog();
     let directory = directory();
     for others in [BLOCK, 3 * BLOCK] {
@@ -188,7 +213,7 @@ fn a_wrong_argument_of_one_rank_reaches_those_that_have_moved_theirs() {
         let error = file.write_at_all(at, &data(rank, 0, BLOCK)).unwrap_err();
         assert_eq!((error.kind(), error.rank()), (ErrorKind::Argument, Some(2)));
         assert_eq!(file.write_at_all(0, &data(rank, 0, BLOCK))?.bytes(), BLOCK);
-        assert!(is_ahead(&file));
+        assert!(is_moved_first(&file));
         file.close()
     });
 }
@@ -204,7 +229,7 @@ fn each_rank_counts_what_it_has_read() {
         set_blocks(&file, &comm)?;
         let mut back = [0u8; BLOCK as usize];
         let found = file.read_at_all(0, &mut back)?.bytes();
-        assert!(is_ahead(&file));
+        assert!(is_moved_first(&file));
         assert_eq!(found, [BLOCK, 10, 0][comm.rank().index()]);
         assert!(back[..found as usize].iter().all(|byte| *byte == 7));
         assert!(back[found as usize..].iter().all(|byte| *byte == 0));

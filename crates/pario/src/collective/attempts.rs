@@ -1,7 +1,7 @@
 //! Attempts that become rare where they fail.
 
 /// When something is tried that usually fails again once it has failed. After each failure, twice as
-/// many calls do without.
+/// many calls do without. All ranks of a context ask and note the same, so that they try together.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     /// Calls that do without before the next attempt.

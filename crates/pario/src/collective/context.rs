@@ -39,8 +39,8 @@ pub(super) struct ContextState {
     /// When a lease is tried, the same on all ranks: who has the file open usually keeps it open.
     pub(super) lease_attempts: Attempts,
     pub(super) independent_path: IndependentPath,
-    /// When this rank moves its data ahead of the exchange: see [`move_ahead`](super::move_ahead).
-    pub(super) ahead_attempts: Attempts,
+    /// When ranks with one piece move it first: see [`move_first`](super::move_first).
+    pub(super) first_attempts: Attempts,
     /// Why the last call was not planned, if it was not.
     pub(super) unplanned: Option<&'static str>,
 }

@@ -1,5 +1,4 @@
-//! The two exchanges of a collective call: the ranks' accesses before it, and their results
-//! after it.
+//! The exchanges of a collective call: the ranks' accesses before it, and their results after it.
 
 use pario_exchange::{Failure, Table};
 use pario_plan::Access;
@@ -123,23 +122,40 @@ impl From<&pario_exchange::Entry> for Entry {
     }
 }
 
+/// What became of an [`exchange`].
+pub(super) struct Gathered {
+    /// Whether some ranks had moved their data first, and others had not.
+    pub(super) was_repeated: bool,
+    pub(super) result: Result<()>,
+}
+
 /// Sends this rank's access to all ranks, and gathers `entries`. If the arguments of any rank
-/// are invalid, all get its error and nothing is moved. Ranks that have moved their data ahead
-/// ([`finish_ahead`]) send nothing at first; then all ranks send their entries once more.
+/// are invalid, all get its error, and nothing is moved but what ranks have moved first
+/// ([`finish_first`]). Those ranks send no entry at first; then there is a second gather, in which
+/// all do.
 pub(super) fn exchange(
     comm: &dyn Transport,
     buffers: &mut GatherBuffers,
     prepared: &Result<Operation>,
     entries: &mut Vec<Entry>,
-) -> Result<()> {
+) -> Gathered {
     let mine = prepared
         .as_ref()
         .map(|operation| Entry::new(operation).to_wire());
     let mine = mine.as_ref().map(|wire| &wire[..]).map_err(|error| *error);
-    if !buffers.gather(comm, mine)?.any(<[u8]>::is_empty) {
-        return parse(buffers.contents(), entries);
+    let is_incomplete = |buffers: &mut GatherBuffers| -> Result<bool> {
+        Ok(buffers.gather(comm, mine)?.any(<[u8]>::is_empty))
+    };
+    let first = is_incomplete(buffers);
+    let was_repeated = matches!(first, Ok(true));
+    let result = match was_repeated {
+        true => is_incomplete(buffers),
+        false => first,
+    };
+    Gathered {
+        was_repeated,
+        result: result.and_then(|_| parse(buffers.contents(), entries)),
     }
-    parse(buffers.gather(comm, mine)?, entries)
 }
 
 fn parse<'a>(all: impl Iterator<Item = &'a [u8]>, entries: &mut Vec<Entry>) -> Result<()> {
@@ -224,7 +240,7 @@ pub(super) fn finish_individual(
 
 /// Ends a call in which this rank has moved its data before it knew anything of the others. `None`
 /// if not all ranks have: they, and this one, now [`exchange`] entries as in any other call.
-pub(super) fn finish_ahead(
+pub(super) fn finish_first(
     comm: &dyn Transport,
     buffers: &mut GatherBuffers,
     result: Result<Status>,

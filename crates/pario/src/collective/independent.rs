@@ -9,9 +9,10 @@
 //!
 //! If the ranks see several parts of the file, it depends on the arguments of all of them how a call
 //! is best carried out. But a rank whose data is one piece, and large enough, would move it by
-//! itself in nearly all of these calls, so it does that first. Usually all ranks have, and one
+//! itself in nearly all of these calls, so it does that first. Usually all ranks have done so, and one
 //! exchange is enough again. Otherwise they exchange their arguments, and such a rank moves its data
-//! once more, the way the ranks then decide on: which costs time, but changes nothing.
+//! once more, in the way that the ranks then decide on, which takes time but changes nothing. All
+//! ranks try in the same calls, and less often after each failure.
 
 use std::sync::Arc;
 
@@ -20,13 +21,13 @@ use pario_hints::Hints;
 use pario_plan::{Direction, Tuning, algorithm::Individual};
 use pario_transport::Transport;
 
-use crate::file::{Atomicity, CallSettings, Inner};
+use crate::file::{Atomicity, CallSettings, Inner, LateHandle};
 
 /// How such a call is explained.
 pub(super) const REASON: &str =
     "accesses by individual: every rank sees a contiguous part of the file, all on one machine";
-/// How a call is explained for which every rank has moved its data ahead.
-pub(super) const AHEAD_REASON: &str =
+/// The explanation of a call in which every rank moved its data first.
+pub(super) const MOVED_FIRST_REASON: &str =
     "accesses by individual: every rank has one piece, large enough for a call, all on one node";
 
 /// Whether the ranks' placement and the hints allow the fast path.
@@ -44,25 +45,16 @@ impl IndependentPath {
         comm: &dyn Transport,
         settings: &CallSettings,
     ) -> bool {
-        settings.view.rank_views().dense && self.is_possible(file, comm, settings)
+        settings.view.rank_views().dense && self.may_move_first(file, comm, settings)
     }
 
-    /// Whether a rank of a call on one node that is not independent moves `bytes` bytes ahead, if
-    /// they are one piece. More would not notice the exchange.
-    pub(super) fn is_ahead(
+    /// Whether ranks may move their data before they know of the others.
+    pub(super) fn may_move_first(
         &mut self,
         file: &Inner,
         comm: &dyn Transport,
         settings: &CallSettings,
-        bytes: u64,
     ) -> bool {
-        let hints = &settings.hints;
-        let worthwhile =
-            Individual::piece_bytes_min(hints.call_bytes())..=hints.cached_window_bytes();
-        worthwhile.contains(&bytes) && !comm.spans_nodes() && self.is_possible(file, comm, settings)
-    }
-
-    fn is_possible(&mut self, file: &Inner, comm: &dyn Transport, settings: &CallSettings) -> bool {
         settings.view.representation().is_identity()
             && settings.atomicity == Atomicity::NonAtomic
             && settings.placement.is_none()
@@ -79,6 +71,13 @@ impl IndependentPath {
             }
         }
     }
+}
+
+/// Whether a rank moves `bytes` bytes first, if they are one piece. With more, the exchange hardly
+/// matters. A file that this rank has not opened yet may not have to be opened at all.
+pub(super) fn is_worth_moving_first(file: &Inner, hints: &Hints, bytes: u64) -> bool {
+    let worthwhile = Individual::piece_bytes_min(hints.call_bytes())..=hints.cached_window_bytes();
+    worthwhile.contains(&bytes) && file.late.as_ref().is_none_or(LateHandle::is_open)
 }
 
 /// Whether the ranks use one client of the file system, and nothing is known that would make

@@ -3,12 +3,12 @@
 //!
 //! On one node, a call starts and ends with a gather of one small message per
 //! rank (`entry.rs`); calls in which all ranks move their data without knowing of the
-//! others (`independent.rs`) need only the second.
-//! Between nodes, the exchange protocol does both (`between_nodes.rs`). No other
-//! collective takes place, except for a write that may rewrite holes, which first
-//! checks that it is the only write, or agrees that one rank has locked for all
-//! (`write_guard.rs`): ranks compute everything else from the views, which they
-//! exchanged when they were set.
+//! others (`independent.rs`) need only the second. Between nodes, the exchange protocol
+//! does both (`between_nodes.rs`). Few calls take another collective: if some ranks have
+//! moved their data first and others have not, they gather their messages once more, and
+//! a write that may rewrite holes first checks that it is the only write, or agrees that
+//! one rank has locked for all (`write_guard.rs`). Ranks compute everything else from the
+//! views, which they exchanged when they were set.
 
 mod access_range;
 mod all_to_all;
@@ -56,7 +56,7 @@ use crate::{
     buffer::Memory,
     collective_call::CollectiveCall,
     file::{CallSettings, Inner},
-    one_piece::{self, Moved},
+    one_piece,
     operation::{Call, Operation, Position},
 };
 use entry::Entry;
@@ -147,9 +147,9 @@ pub(crate) fn run_with(
     memory: Memory,
 ) -> Result<Status> {
     file.finish_earlier(settings);
-    let position = match move_ahead(file, context, call, settings, &memory) {
-        Ahead::Finished(result) => return result,
-        Ahead::Unfinished(position) => position,
+    let position = match move_first(file, context, call, settings, &memory) {
+        MovedFirst::Finished(result) => return result,
+        MovedFirst::Unfinished(position) => position,
     };
     let remaining = Call { position, ..call };
     let prepared = file
@@ -158,53 +158,60 @@ pub(crate) fn run_with(
     run_prepared(file, context, call, settings, prepared)
 }
 
-/// What became of a call whose data was to be moved before the ranks exchange anything.
-enum Ahead {
+/// What became of a call in which this rank may have moved its data first.
+enum MovedFirst {
     Finished(Result<Status>),
     /// The call is still to be made, at this position. Pointers are advanced only once.
     Unfinished(Position),
 }
 
-/// Moves this rank's data, if it is one piece and that is useful without knowing what the other
-/// ranks do ([`independent`]). In an independent call, other ranks may get there in another way.
-fn move_ahead(
+/// Moves this rank's data before the ranks exchange anything, if it is one piece and that is useful
+/// ([`independent`]). In an independent call, ranks with several pieces do so in [`run_prepared`].
+fn move_first(
     file: &Inner,
     context: &CollectiveContext,
     call: Call,
     settings: &CallSettings,
     memory: &Memory,
-) -> Ahead {
+) -> MovedFirst {
     let comm = &*context.comm;
     let state = &mut *context.state();
     let path = &mut state.independent_path;
     let is_independent = path.is_independent(file, comm, settings);
-    let is_useful = is_independent
-        || !state.exchange.spans_nodes(comm)
-            && path.is_ahead(file, comm, settings, memory.bytes())
-            && state.ahead_attempts.is_due();
-    if !is_useful || file.check_no_split().is_err() {
-        return Ahead::Unfinished(call.position);
+    let is_attempt = !is_independent
+        && !state.exchange.spans_nodes(comm)
+        && path.may_move_first(file, comm, settings)
+        && state.first_attempts.is_due()
+        && independent::is_worth_moving_first(file, &settings.hints, memory.bytes());
+    if !(is_independent || is_attempt) || file.check_no_split().is_err() {
+        return MovedFirst::Unfinished(call.position);
     }
-    let Some(Moved { offset, result }) = one_piece::run_with(file, settings, call, memory) else {
-        return Ahead::Unfinished(call.position);
+    let Some(piece) = one_piece::run_with(file, settings, call, memory) else {
+        return MovedFirst::Unfinished(call.position);
     };
     state.buffers.begin(CollectiveCall::of(call));
     let finished = match is_independent {
-        true => {
-            state.unplanned = Some(independent::REASON);
-            Some(entry::finish_individual(comm, &mut state.buffers, result))
-        }
-        false => {
-            state.unplanned = Some(independent::AHEAD_REASON);
-            let finished = entry::finish_ahead(comm, &mut state.buffers, result);
-            state.ahead_attempts.note(finished.is_some());
-            finished
+        true => Some(entry::finish_individual(
+            comm,
+            &mut state.buffers,
+            piece.result,
+        )),
+        false => entry::finish_first(comm, &mut state.buffers, piece.result),
+    };
+    let Some(result) = finished else {
+        state.first_attempts.note(false);
+        return MovedFirst::Unfinished(Position::At(piece.offset));
+    };
+    // After an error, nobody knows whether the others had one piece, too.
+    state.unplanned = match (is_independent, &result) {
+        (true, _) => Some(independent::REASON),
+        (false, Err(_)) => None,
+        (false, Ok(_)) => {
+            state.first_attempts.note(true);
+            Some(independent::MOVED_FIRST_REASON)
         }
     };
-    match finished {
-        Some(result) => Ahead::Finished(result.map_err(|error| file.name_error(error, call.name))),
-        None => Ahead::Unfinished(Position::At(offset)),
-    }
+    MovedFirst::Finished(result.map_err(|error| file.name_error(error, call.name)))
 }
 
 /// `settings` are those in force when the call began.
@@ -233,8 +240,15 @@ fn run_prepared(
         false if state.exchange.spans_nodes(comm) => {
             between_nodes::run(comm, state, settings, call, prepared)
         }
-        false => entry::exchange(comm, &mut state.buffers, &prepared, &mut state.entries)
-            .and_then(|()| execute(comm, state, &prepared?)),
+        false => {
+            let gathered = entry::exchange(comm, &mut state.buffers, &prepared, &mut state.entries);
+            if gathered.was_repeated {
+                state.first_attempts.note(false);
+            }
+            gathered
+                .result
+                .and_then(|()| execute(comm, state, &prepared?))
+        }
     };
     let is_converted = !settings.view.representation().is_identity();
     let conversion = (call.direction, conversion);

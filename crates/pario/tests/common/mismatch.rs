@@ -67,12 +67,12 @@ fn check_pairs<P: Iterator<Item = Pair>>(
 ) -> Result<()> {
     let last = comm.size() - 1;
     let parts = || every(128, 64, 64 * u64::from(comm.rank().0));
-    // Pieces of 64 bytes are moved before the ranks know of each other if calls take no time.
-    let ahead = info(&[("pario_call_bytes", "64")]);
+    // Pieces of 64 bytes are moved first, before the ranks know of each other, if calls take no time.
+    let moved_first = info(&[("pario_call_bytes", "64")]);
     let cases = [
         (View::bytes(), true, Info::new()),
         (parts(), false, Info::new()),
-        (parts(), false, ahead),
+        (parts(), false, moved_first),
     ];
     for (view, are_equal, info) in cases {
         let file = File::open(comm, path, NEW, &info)?;
